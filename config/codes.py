@@ -1,0 +1,112 @@
+"""The table of error codes: one entry per way in which the product can fail (feature T26).
+
+Categories follow the specification (embedding, file, database, parameter, search, provider, checkpoint, session,
+memory, validation) plus `configuration` and `internal`. Codes never change their meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["low", "medium", "high", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a code means. `callers_fault` decides the exit status: 2 when true, 1 when false."""
+
+    name: str
+    category: str
+    severity: Severity
+    hint: str
+    actions: tuple[str, ...]
+    callers_fault: bool = False
+
+
+CODES: dict[str, Code] = {
+    "E001": Code("embedding failed", "embedding", "high", "The text could not be turned into a vector.",
+                 ("run `speckit-memory doctor` to check the embedding model",)),
+    "E002": Code("embedding dimension mismatch", "embedding", "high",
+                 "The store holds vectors of another model.", ("run `speckit-memory index --force PATH` to embed again",)),
+    "E010": Code("file not found", "file", "medium", "The path does not exist or is not readable.",
+                 ("check the path", "give a path relative to the working directory or an absolute one"), True),
+    "E011": Code("file access denied", "file", "medium", "The file exists but may not be read.",
+                 ("check the permissions of the file",), True),
+    "E012": Code("file encoding not understood", "file", "medium", "Accepted: UTF-8, and UTF-16 with a byte order mark.",
+                 ("save the file as UTF-8",), True),
+    "E013": Code("file too large", "file", "medium", "The file is over the size limit.",
+                 ("split the file into smaller documents",), True),
+    "E014": Code("invalid path", "file", "medium", "The path cannot be used for this.", ("give another path",), True),
+    "E020": Code("database cannot be opened", "database", "critical", "The store could not be opened.",
+                 ("check that the folder exists and is writable", "run `speckit-memory doctor`")),
+    "E021": Code("database query failed", "database", "high", "The store did not answer.",
+                 ("run `speckit-memory doctor`",)),
+    "E022": Code("database is busy", "database", "medium", "Another process kept the store locked for too long.",
+                 ("try again", "stop the other process")),
+    "E023": Code("database migration failed", "database", "critical", "The schema could not be brought up to date.",
+                 ("restore a backup of the file", "run `speckit-memory doctor`")),
+    "E024": Code("database is damaged or not ours", "database", "critical", "The file is not a healthy store.",
+                 ("restore a backup", "move the file away and index again")),
+    "E025": Code("database is newer than this version", "database", "critical",
+                 "The store was written by a later version of speckit-memory.", ("upgrade speckit-memory",)),
+    "E030": Code("invalid parameter", "parameter", "low", "A value has the wrong type or form.",
+                 ("correct the value and call again",), True),
+    "E031": Code("missing parameter", "parameter", "low", "A required value is missing.", ("add the value",), True),
+    "E032": Code("value out of range", "parameter", "low", "A value is outside its range.",
+                 ("correct the value and call again",), True),
+    "E033": Code("unknown parameter", "parameter", "low", "This name is not accepted here.",
+                 ("remove it or use the suggested name",), True),
+    "E040": Code("search failed", "search", "high", "The pipeline could not answer.",
+                 ("run `speckit-memory doctor`", "try `--pipeline bm25`")),
+    "E041": Code("vector search unavailable", "search", "medium", "Results come from the other channels.",
+                 ("run `speckit-memory doctor`",)),
+    "E042": Code("query too long", "search", "low", "A query may have at most 10,000 characters.",
+                 ("shorten the query",), True),
+    "E043": Code("query empty", "search", "low", "A query needs at least one letter or digit.",
+                 ("say what you are looking for",), True),
+    "E080": Code("memory not found", "memory", "low", "No memory has this id or key.",
+                 ("list memories with `memory_list`",), True),
+    "E081": Code("memory could not be saved", "memory", "high", "Nothing was written.", ("try again",)),
+    "E090": Code("document not valid", "validation", "medium", "The document breaks a rule of the memory format.",
+                 ("correct the document and save again",), True),
+    "E091": Code("anchor not valid", "validation", "low", "An ANCHOR tag is malformed or not closed.",
+                 ("close the tag with <!-- /ANCHOR:id -->",), True),
+    "E110": Code("configuration file not readable", "configuration", "high", "The configuration could not be read.",
+                 ("check the path", "give the name of a preset"), True),
+    "E111": Code("not valid YAML", "configuration", "high", "The file is not well-formed YAML 1.2.",
+                 ("correct the syntax at the position shown",), True),
+    "E112": Code("duplicate key", "configuration", "high", "A key may stand once in a mapping.",
+                 ("remove one of the two",), True),
+    "E113": Code("ambiguous word", "configuration", "medium",
+                 "yes, no, on and off mean different things to different YAML readers.",
+                 ("write true or false, or put the word in quotes",), True),
+    "E114": Code("wrong shape", "configuration", "high", "The value has another form than expected here.",
+                 ("see `speckit-memory pipeline schema`",), True),
+    "E115": Code("unknown key", "configuration", "high", "This key is not accepted here.",
+                 ("remove it or use the suggested name",), True),
+    "E116": Code("unknown step", "configuration", "high", "No component has this name.",
+                 ("use the suggested name", "list all with `speckit-memory pipeline schema`"), True),
+    "E117": Code("step in the wrong place", "configuration", "high", "The component belongs to another part of the file.",
+                 ("move the step",), True),
+    "E118": Code("invalid step parameter", "configuration", "high", "The parameter is not accepted by the component.",
+                 ("correct the value", "see `speckit-memory pipeline schema`"), True),
+    "E119": Code("composition rule broken", "configuration", "high", "The steps do not fit together.",
+                 ("change the steps as the message says",), True),
+    "E120": Code("unknown flag", "configuration", "high", "The flag is not declared in flags.yaml.",
+                 ("declare it in flags.yaml or use the suggested name",), True),
+    "E121": Code("unknown pipeline", "configuration", "high", "No preset has this name and no file this path.",
+                 ("give a path to a YAML file or the name of a preset",), True),
+    "E122": Code("packages shadowed", "configuration", "critical",
+                 "A folder or another distribution hides one of the product's packages.",
+                 ("start the command from another folder", "remove the other distribution"), True),
+    "E123": Code("dataset not valid", "configuration", "high", "The dataset is not in the BEIR layout.",
+                 ("correct the file at the position shown",), True),
+    "E130": Code("stage 4 changed the ranking", "internal", "critical",
+                 "An annotator tried to change scores, order or membership.", ("remove the step named here",)),
+    "E131": Code("step broke its contract", "internal", "high", "A component returned something it is not entitled to.",
+                 ("remove the step named here", "report it to the author of the component")),
+    "E199": Code("internal error", "internal", "critical", "This is a defect of speckit-memory.",
+                 ("report it with the log written to standard error",)),
+    "E200": Code("usage", "parameter", "low", "The command line was not understood.", ("see --help",), True),
+}

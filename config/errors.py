@@ -1,0 +1,112 @@
+"""What went wrong, in the form that every door of the product shows it.
+
+A problem says what was found, where, what is accepted and what to do next. Every failure that a user may meet is a
+`SpeckitError`; the command line prints it, the MCP server returns it and `--json` serialises it, always from the same
+data (features T26, P7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from config.codes import CODES
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Where:
+    """A place in a text file. `line` and `column` count from 1, as editors do."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    `code` is a key of `config.codes.CODES`; `hint` and `actions` fall back to that table's entry.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    actions: tuple[str, ...] = ()
+    where: Where | None = None
+
+    def __post_init__(self) -> None:
+        known = CODES[self.code]
+        object.__setattr__(self, "hint", self.hint or known.hint)
+        object.__setattr__(self, "actions", self.actions or known.actions)
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.code} {self.message}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The error object of the outer contract; `where` only when there is a place."""
+        document: dict[str, Any] = {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "actions": list(self.actions),
+        }
+        if self.where is not None:
+            document["where"] = {"file": self.where.file, "line": self.where.line, "column": self.where.column}
+        return document
+
+
+class SpeckitError(Exception):
+    """A failure with a code, an explanation and a next step; carries one problem or many."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        actions: Sequence[str] = (),
+        where: Where | None = None,
+    ) -> None:
+        self.problems: tuple[Problem, ...] = (Problem(code, message, hint, tuple(actions), where),)
+        super().__init__(str(self.problems[0]))
+
+    @classmethod
+    def of(cls, problems: Iterable[Problem]) -> SpeckitError:
+        """One error that carries every problem, ordered by position and then by code."""
+        ordered = sorted(problems, key=lambda p: (p.where is None, p.where or Where("", 0, 0), p.code))
+        if not ordered:
+            raise ValueError("an error needs at least one problem")
+        error = cls.__new__(cls)
+        error.problems = tuple(ordered)
+        Exception.__init__(error, "\n".join(str(problem) for problem in ordered))
+        return error
+
+    @property
+    def code(self) -> str:
+        return self.problems[0].code
+
+    @property
+    def exit_status(self) -> int:
+        """2 when the caller's input, usage or configuration is at fault, else 1."""
+        return 2 if all(CODES[problem.code].callers_fault for problem in self.problems) else 1
+
+    def as_json(self) -> dict[str, Any]:
+        """`{"error": …}`, and `"errors": […]` as well when there are several."""
+        documents = [problem.as_json() for problem in self.problems]
+        return {"error": documents[0]} if len(documents) == 1 else {"error": documents[0], "errors": documents}
+
+
+def nearest(name: str, accepted: Iterable[str]) -> str:
+    """A phrase that offers the closest accepted name, or all of them when none is close."""
+    names = sorted(accepted)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"accepted: {', '.join(names)}" if names else "nothing is accepted here"

@@ -1,0 +1,1 @@
+"""What is remembered: the store, the way documents become memories, and the life of a memory."""

@@ -1,0 +1,127 @@
+"""The values that cross the border of the store. All frozen; all times are seconds since the Unix epoch, UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Tier(StrEnum):
+    """Importance tiers, most important first (feature F7)."""
+
+    CONSTITUTIONAL = "constitutional"
+    CRITICAL = "critical"
+    IMPORTANT = "important"
+    NORMAL = "normal"
+    TEMPORARY = "temporary"
+    DEPRECATED = "deprecated"
+
+
+class Relation(StrEnum):
+    """Relations of the causal graph; an edge reads "source RELATION target" (feature M7)."""
+
+    CAUSED = "caused"
+    ENABLED = "enabled"
+    SUPERSEDES = "supersedes"
+    CONTRADICTS = "contradicts"
+    DERIVED_FROM = "derived_from"
+    SUPPORTS = "supports"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of a memory, in document order.
+
+    `heading` is the path of headings above it ("Design > Fusion"), `anchor` the id of the ANCHOR section it lies in,
+    both empty when there is none. Lines count from 1 and refer to the document; `text` is what is shown and searched.
+    `tokens` is the analysed text (see `memory.indexing.analysis`), in order, repeats included.
+    """
+
+    text: str
+    heading: str = ""
+    anchor: str = ""
+    first_line: int = 1
+    last_line: int = 1
+    tokens: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A causal link from the memory that declares it to the memory with key `target` (feature I3)."""
+
+    relation: Relation
+    target: str
+    strength: float = 1.0
+    evidence: str = ""
+    reverse: bool = False
+    """True when the declared memory is the target of the edge ("caused_by: X" is the edge X caused this)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed document, ready to be written as one memory with all its rows.
+
+    `key` is the stable name of the memory: its path relative to the workspace root, or a dataset's document id.
+    Analysed fields (`title_tokens`, `trigger_tokens`, `path_tokens`) come from the same analyser as the chunks' tokens.
+    """
+
+    key: str
+    title: str
+    body: str
+    content_hash: str
+    folder: str = ""
+    tier: Tier = Tier.NORMAL
+    context_type: str = "general"
+    document_type: str = "memory"
+    memory_type: str = "declarative"
+    spec_level: int | None = None
+    triggers: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    title_tokens: tuple[str, ...] = ()
+    trigger_tokens: tuple[str, ...] = ()
+    path_tokens: tuple[str, ...] = ()
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    mtime_ns: int | None = None
+    importance_weight: float = 0.5
+    extra: dict[str, str] = field(default_factory=dict)
+    """Front matter that the product does not interpret, kept so that nothing is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stored memory as tools show it (without its passages)."""
+
+    id: int
+    key: str
+    title: str
+    folder: str
+    tier: Tier
+    context_type: str
+    document_type: str
+    content_hash: str
+    created_at: float
+    updated_at: float
+    last_accessed: float | None
+    access_count: int
+    importance_weight: float
+    confidence: float
+    embedding_status: str
+    """'done' or 'pending'."""
+    chunk_count: int
+    characters: int
+    triggers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One causal edge between two stored memories."""
+
+    id: int
+    source_id: int
+    target_id: int
+    relation: Relation
+    strength: float
+    evidence: str
+    created_by: str

@@ -1,0 +1,233 @@
+"""What the pipeline needs from a store, as small protocols. The store implements them; the frame never imports it.
+
+Ids are memory ids and chunk ids, drawn from one sequence, so that no number means two things. A memory that is short
+enough to be one passage is its own chunk: the two ids are equal. Every method that takes ids accepts both kinds.
+All answers of one `Store` object describe one state of the data, whatever other processes write meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+Column = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+Level = Literal["memory", "chunk"]
+"""What a channel's hits are: whole memories, or single passages."""
+
+FIELDS = ("title", "triggers", "path", "body")
+Field = Literal["title", "triggers", "path", "body"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """An expected absence (no embedder, no provider, deadline passed): a value, not an exception."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories a query may see. Empty means no restriction.
+
+    `folder` also admits its sub-folders. Deprecated and expired memories are never admitted (features C6, F7).
+    """
+
+    folder: str = ""
+    tier: str = ""
+    context_type: str = ""
+
+
+class Scope(Protocol):
+    """The set of memories that a query may see."""
+
+    @property
+    def size(self) -> int:
+        """How many memories are admitted."""
+
+    @property
+    def complete(self) -> bool:
+        """True when every stored memory is admitted, so that a channel may skip the test."""
+
+    def admits(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of these ids (memories or chunks) are admitted; unknown ids are not."""
+
+
+class Attributes(Protocol):
+    """Facts about memories, as columns aligned with the ids asked for. A chunk answers for its memory."""
+
+    def parents(self, ids: Ids) -> Ids:
+        """The memory of each id; a memory is its own parent."""
+
+    def number(self, name: str, ids: Ids) -> Column:
+        """A numeric fact, NaN where unknown: created_at, updated_at, last_accessed (epoch seconds), last_review,
+        access_count, stability (days), difficulty, confidence, validation_count, importance_weight,
+        interference, characters, spec_level, expires_at."""
+
+    def label(self, name: str, ids: Ids) -> NDArray[np.object_]:
+        """A textual fact: key, title, folder, tier, context_type, document_type, memory_type, content_hash."""
+
+    def scope(self, wanted: Filter, now: float) -> Scope:
+        """The memories a filter admits at the time `now` (epoch seconds)."""
+
+    def of_tier(self, tier: str) -> Ids:
+        """All memories of a tier, ascending."""
+
+    @property
+    def count(self) -> int:
+        """How many memories the store holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text to show: a chunk, or a memory that is one chunk."""
+
+    id: int
+    memory: int
+    text: str
+    heading: str
+    anchor: str
+    first_line: int
+    last_line: int
+
+
+class Passages(Protocol):
+    """The texts behind the ids."""
+
+    def passages(self, ids: Sequence[int]) -> list[Passage]:
+        """The passage of each id, in the order asked; a memory of several chunks answers with its first."""
+
+    def of_memory(self, memory: int) -> list[Passage]:
+        """All passages of a memory in document order."""
+
+    def body(self, memory: int) -> str:
+        """The whole text of a memory."""
+
+
+class VectorSpace(Protocol):
+    """Unit vectors of all chunks, and the model that makes them."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; 0 when the store holds none."""
+
+    def embed(self, text: str) -> Vectors | Unavailable:
+        """The unit vector of a query, shape (dimensions,); a zero vector when nothing of the text is known."""
+
+    def nearest(self, query: Vectors, limit: int, scope: Scope, level: Level) -> tuple[Ids, Column, Ids]:
+        """Ids, cosine similarities in [-1, 1] and best chunks, in total order (similarity descending, id ascending).
+
+        At level "memory" a memory scores as its best chunk. Exact, not approximate.
+        """
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The vectors of these chunks, shape (n, dimensions); of a memory with several chunks the mean direction;
+        rows of zeros where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where a term occurs: row numbers of the index (ascending) and how often in each."""
+
+    rows: NDArray[np.int32]
+    frequency: NDArray[np.float32]
+
+
+class TermIndex(Protocol):
+    """An inverted index over one field at one level. Rows are dense numbers; `ids` translates them.
+
+    Rows of removed entries stay as holes with length 0 that no posting mentions, until the index is compacted.
+    """
+
+    @property
+    def ids(self) -> Ids:
+        """Id of each row."""
+
+    @property
+    def lengths(self) -> NDArray[np.float32]:
+        """Number of tokens of each row."""
+
+    @property
+    def count(self) -> int:
+        """Number of entries, holes not counted."""
+
+    @property
+    def mean_length(self) -> float:
+        """Mean number of tokens per entry; 0 for an empty index."""
+
+    def postings(self, term: str) -> Postings:
+        """Empty when the term is unknown."""
+
+
+class Lexicon(Protocol):
+    """The analysed words of the store."""
+
+    def analyse(self, text: str) -> tuple[str, ...]:
+        """The tokens of a query, in order, made by the analyser that made the index."""
+
+    def index(self, field: Field, level: Level = "memory") -> TermIndex:
+        """The inverted index of a field. Only "body" exists at level "chunk"."""
+
+
+class FullText(Protocol):
+    """SQLite's FTS5 table: one row per memory."""
+
+    def match(
+        self, tokens: Sequence[str], weights: tuple[float, float, float, float], limit: int, scope: Scope
+    ) -> tuple[Ids, Column]:
+        """Memories that hold any of the tokens, with positive BM25 scores, in total order.
+
+        Weights are those of `FIELDS`, in that order.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Walks over the causal graph from seeds: aligned columns, one row per reached (seed, memory) pair.
+
+    `hops` is the shortest distance (1, 2, …), `product` the product of strength × relation weight along the best
+    shortest walk.
+    """
+
+    seeds: Ids
+    ids: Ids
+    hops: NDArray[np.int32]
+    product: Column
+
+
+class CausalGraph(Protocol):
+    """The causal edges between memories."""
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+
+    def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
+        """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8)."""
+
+    def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
+        """Every connected memory (ascending) and its Σ weight × strength over all its edges."""
+
+
+class Triggers(Protocol):
+    """The trigger phrases of memories."""
+
+    def exact(self, text: str) -> bool:
+        """True when the text, case-folded and NFC-normalised, is a whole trigger phrase of some memory."""
+
+
+class Store(Protocol):
+    """One consistent, read-only view of everything remembered."""
+
+    attributes: Attributes
+    passages: Passages
+    vectors: VectorSpace
+    lexicon: Lexicon
+    fulltext: FullText
+    graph: CausalGraph
+    triggers: Triggers
