@@ -1,0 +1,1 @@
+"""Candidate sources: one channel per file."""

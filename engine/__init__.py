@@ -1,0 +1,1 @@
+"""The assembled product and its Python API."""

@@ -1,0 +1,1 @@
+"""Measurement: metrics, datasets, comparisons."""

@@ -1,0 +1,1 @@
+"""Pieces of evidence added to the fused score: one signal per file."""

@@ -1,0 +1,1 @@
+"""Steps of the four stages, one per file."""

@@ -1,0 +1,1 @@
+"""Stage 1: query understanding ahead of the channels."""

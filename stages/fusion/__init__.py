@@ -1,0 +1,1 @@
+"""Stage 2: fusers, which turn the hits of all channels into one score."""

@@ -1,0 +1,1 @@
+"""Stage 3: rerankers, which rescore, group or select."""
