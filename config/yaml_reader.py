@@ -1,0 +1,186 @@
+"""Pass 1: text to positioned values. YAML 1.2 core, every node with its place, all problems at once.
+
+Plain YAML loading accepts duplicate keys silently and reads `on`, `no`, `012` and `1:30` as YAML 1.1 did. Both have
+cost users their settings, so this reader composes nodes and resolves the scalars itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import yaml
+
+from config.errors import Problem, Where
+
+Plain = None | bool | int | float | str
+
+MAX_DEPTH = 40
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INTEGER = re.compile(r"[-+]?[0-9]+\Z")
+_BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
+_CONSTANTS: dict[str, Plain] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
+_CONSTANTS |= dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
+_AMBIGUOUS = frozenset(
+    form for word in ("yes", "no", "on", "off", "y", "n") for form in (word, word.upper(), word.capitalize())
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A single value."""
+
+    value: Plain
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    items: tuple[Node, ...]
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One `key: value` of a mapping."""
+
+    key: str
+    where: Where
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A mapping with unique text keys, in file order."""
+
+    entries: tuple[Entry, ...]
+    where: Where
+
+    def get(self, key: str) -> Entry | None:
+        """The entry of a key, None when it is absent."""
+        return next((entry for entry in self.entries if entry.key == key), None)
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def plain(node: Node) -> object:
+    """The node as ordinary Python data, positions dropped."""
+    match node:
+        case Scalar(value=value):
+            return value
+        case Sequence(items=items):
+            return [plain(item) for item in items]
+        case Mapping(entries=entries):
+            return {entry.key: plain(entry.value) for entry in entries}
+
+
+def locate(node: Node, path: tuple[str | int, ...]) -> Where:
+    """The place of the value at `path`, or of its deepest ancestor that exists."""
+    where = node.where
+    for part in path:
+        match node:
+            case Mapping() if isinstance(part, str) and (entry := node.get(part)):
+                node = entry.value
+            case Sequence(items=items) if isinstance(part, int) and part < len(items):
+                node = items[part]
+            case _:
+                break
+        where = node.where
+    return where
+
+
+def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[Problem]]:
+    """The value of a YAML text and everything that is wrong with it.
+
+    `file` and `first_line` only serve the positions: front matter starts below the first line of its file. None stands
+    for an empty document or one too broken to read. A duplicate key is reported and its first value kept.
+    """
+    reader = _Reader(file, first_line)
+    try:
+        documents = list(yaml.compose_all(text, Loader=_LOADER))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = reader.place(mark) if mark else Where(file, first_line, 1)
+        problem = Problem("E111", f"not valid YAML: {error.problem or error.context or 'syntax error'}", where=where)
+        return None, [problem]
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = str(getattr(error, "reason", "")) or type(error).__name__
+        return None, [Problem("E111", f"not valid YAML: {reason}", where=Where(file, first_line, 1))]
+    if len(documents) > 1:
+        where = reader.place(documents[1].start_mark)
+        reader.problems.append(Problem("E111", "the file holds several YAML documents; one is accepted", where=where))
+    if not documents or documents[0] is None:
+        return None, reader.problems
+    return reader.convert(documents[0]), reader.problems
+
+
+class _Reader:
+    """Converts composed nodes, collecting problems on the way."""
+
+    def __init__(self, file: str, first_line: int) -> None:
+        self.file = file
+        self.first_line = first_line
+        self.problems: list[Problem] = []
+
+    def place(self, mark: yaml.Mark) -> Where:
+        return Where(self.file, mark.line + self.first_line, mark.column + 1)
+
+    def convert(self, node: yaml.Node, depth: int = 0) -> Node:
+        where = self.place(node.start_mark)
+        if depth > MAX_DEPTH:
+            self.problems.append(Problem("E111", f"nested deeper than {MAX_DEPTH} levels, or an alias of itself", where=where))
+            return Scalar(None, where)
+        if isinstance(node, yaml.MappingNode):
+            return Mapping(tuple(self._entries(node, depth)), where)
+        if isinstance(node, yaml.SequenceNode):
+            return Sequence(tuple(self.convert(item, depth + 1) for item in node.value), where)
+        return Scalar(self._resolve(node, where), where)
+
+    def _entries(self, node: yaml.MappingNode, depth: int) -> Iterator[Entry]:
+        seen: dict[str, Where] = {}
+        for key_node, value_node in node.value:
+            where = self.place(key_node.start_mark)
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.problems.append(Problem("E114", "a key must be a single word or text", where=where))
+                continue
+            key = key_node.value
+            if key in seen:
+                message = f"the key '{key}' stands twice; the first is at line {seen[key].line}"
+                self.problems.append(Problem("E112", message, where=where))
+                continue
+            seen[key] = where
+            yield Entry(key, where, self.convert(value_node, depth + 1))
+
+    def _resolve(self, node: yaml.ScalarNode, where: Where) -> Plain:
+        text: str = node.value
+        if node.style:
+            return text
+        if node.tag not in _KNOWN_TAGS:
+            self.problems.append(Problem("E111", f"the tag '{node.tag}' is not accepted", where=where))
+            return text
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if text in _AMBIGUOUS:
+            self.problems.append(Problem("E113", f"'{text}' is a boolean to some YAML readers and a text to others", where=where))
+            return text
+        if _INTEGER.match(text):
+            return int(text)
+        if _BASED.match(text):
+            return int(text, 0)
+        if _FLOAT.match(text):
+            return float(text)
+        if _INFINITE.match(text):
+            self.problems.append(Problem("E114", f"'{text}' is not a finite number", where=where))
+            return None
+        return text
+
+
+_KNOWN_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "value", "merge")
+)
