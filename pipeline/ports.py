@@ -8,39 +8,48 @@ All answers of one `Store` object describe one state of the data, whatever other
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ids = NDArray[np.int64]
-Column = NDArray[np.float64]
-Vectors = NDArray[np.float32]
-Level = Literal["memory", "chunk"]
-"""What a channel's hits are: whole memories, or single passages."""
+from config.exchange import (
+    FIELDS,
+    Column,
+    Field,
+    Filter,
+    Ids,
+    Level,
+    Neighbours,
+    Passage,
+    Postings,
+    Unavailable,
+    Vectors,
+)
 
-FIELDS = ("title", "triggers", "path", "body")
-Field = Literal["title", "triggers", "path", "body"]
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """An expected absence (no embedder, no provider, deadline passed): a value, not an exception."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which memories a query may see. Empty means no restriction.
-
-    `folder` also admits its sub-folders. Deprecated and expired memories are never admitted (features C6, F7).
-    """
-
-    folder: str = ""
-    tier: str = ""
-    context_type: str = ""
+__all__ = [
+    "FIELDS",
+    "Attributes",
+    "CausalGraph",
+    "Column",
+    "Field",
+    "Filter",
+    "FullText",
+    "Ids",
+    "Level",
+    "Lexicon",
+    "Neighbours",
+    "Passage",
+    "Passages",
+    "Postings",
+    "Scope",
+    "Store",
+    "TermIndex",
+    "Triggers",
+    "Unavailable",
+    "VectorSpace",
+    "Vectors",
+]
 
 
 class Scope(Protocol):
@@ -83,19 +92,6 @@ class Attributes(Protocol):
         """How many memories the store holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A piece of text to show: a chunk, or a memory that is one chunk."""
-
-    id: int
-    memory: int
-    text: str
-    heading: str
-    anchor: str
-    first_line: int
-    last_line: int
-
-
 class Passages(Protocol):
     """The texts behind the ids."""
 
@@ -128,14 +124,6 @@ class VectorSpace(Protocol):
     def vectors(self, ids: Ids) -> Vectors:
         """The vectors of these chunks, shape (n, dimensions); of a memory with several chunks the mean direction;
         rows of zeros where there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """Where a term occurs: row numbers of the index (ascending) and how often in each."""
-
-    rows: NDArray[np.int32]
-    frequency: NDArray[np.float32]
 
 
 class TermIndex(Protocol):
@@ -186,20 +174,6 @@ class FullText(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """Walks over the causal graph from seeds: aligned columns, one row per reached (seed, memory) pair.
-
-    `hops` is the shortest distance (1, 2, …), `product` the product of strength × relation weight along the best
-    shortest walk.
-    """
-
-    seeds: Ids
-    ids: Ids
-    hops: NDArray[np.int32]
-    product: Column
-
-
 class CausalGraph(Protocol):
     """The causal edges between memories."""
 
@@ -224,10 +198,30 @@ class Triggers(Protocol):
 class Store(Protocol):
     """One consistent, read-only view of everything remembered."""
 
-    attributes: Attributes
-    passages: Passages
-    vectors: VectorSpace
-    lexicon: Lexicon
-    fulltext: FullText
-    graph: CausalGraph
-    triggers: Triggers
+    @property
+    def attributes(self) -> Attributes:
+        """Facts about the memories."""
+
+    @property
+    def passages(self) -> Passages:
+        """The texts."""
+
+    @property
+    def vectors(self) -> VectorSpace:
+        """The embeddings of all chunks."""
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The inverted indexes."""
+
+    @property
+    def fulltext(self) -> FullText:
+        """The FTS5 table."""
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal edges."""
+
+    @property
+    def triggers(self) -> Triggers:
+        """The trigger phrases."""

@@ -1,0 +1,76 @@
+"""The values that a store and a pipeline hand to each other.
+
+Neither side may import the other, so what both must name lies below both. Ids are memory ids and chunk ids, drawn from
+one sequence, so that no number means two things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+Column = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+Level = Literal["memory", "chunk"]
+"""What a channel's hits are: whole memories, or single passages."""
+
+FIELDS = ("title", "triggers", "path", "body")
+Field = Literal["title", "triggers", "path", "body"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """An expected absence (no embedder, no provider, deadline passed): a value, not an exception."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories a query may see. Empty means no restriction.
+
+    `folder` also admits its sub-folders. Deprecated and expired memories are never admitted (features C6, F7).
+    """
+
+    folder: str = ""
+    tier: str = ""
+    context_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text to show: a chunk, or a memory that is one chunk."""
+
+    id: int
+    memory: int
+    text: str
+    heading: str
+    anchor: str
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where a term occurs: row numbers of the index (ascending) and how often in each."""
+
+    rows: NDArray[np.int32]
+    frequency: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Walks over the causal graph from seeds: aligned columns, one row per reached (seed, memory) pair.
+
+    `hops` is the shortest distance (1, 2, …), `product` the product of strength × relation weight along the best
+    shortest walk.
+    """
+
+    seeds: Ids
+    ids: Ids
+    hops: NDArray[np.int32]
+    product: Column
