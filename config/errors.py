@@ -90,6 +90,7 @@ class SpeckitError(Exception):
 
     @property
     def code(self) -> str:
+        """The code of the first problem."""
         return self.problems[0].code
 
     @property

@@ -134,12 +134,15 @@ class _Reader:
     def convert(self, node: yaml.Node, depth: int = 0) -> Node:
         where = self.place(node.start_mark)
         if depth > MAX_DEPTH:
-            self.problems.append(Problem("E111", f"nested deeper than {MAX_DEPTH} levels, or an alias of itself", where=where))
+            self.problems.append(
+                Problem("E111", f"nested deeper than {MAX_DEPTH} levels, or an alias of itself", where=where)
+            )
             return Scalar(None, where)
         if isinstance(node, yaml.MappingNode):
             return Mapping(tuple(self._entries(node, depth)), where)
         if isinstance(node, yaml.SequenceNode):
             return Sequence(tuple(self.convert(item, depth + 1) for item in node.value), where)
+        assert isinstance(node, yaml.ScalarNode)  # the third and last kind
         return Scalar(self._resolve(node, where), where)
 
     def _entries(self, node: yaml.MappingNode, depth: int) -> Iterator[Entry]:
@@ -167,7 +170,9 @@ class _Reader:
         if text in _CONSTANTS:
             return _CONSTANTS[text]
         if text in _AMBIGUOUS:
-            self.problems.append(Problem("E113", f"'{text}' is a boolean to some YAML readers and a text to others", where=where))
+            self.problems.append(
+                Problem("E113", f"'{text}' is a boolean to some YAML readers and a text to others", where=where)
+            )
             return text
         if _INTEGER.match(text):
             return int(text)

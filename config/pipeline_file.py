@@ -1,0 +1,203 @@
+"""Pass 2: positioned values to the shape of a pipeline file (features P1, P2).
+
+This pass knows the four stages and the keys that every step has. It knows no component: parameters stay positioned
+values until the pipeline package binds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from config.errors import Problem, Where, nearest
+from config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain
+
+SLOTS = ("understand", "channels", "fusion", "rerank", "annotate")
+"""Where steps stand, in the order in which they run. The first two make up the stage `candidates`."""
+
+BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0}
+"""Latency budgets per complexity (feature P10)."""
+
+_TOP_KEYS = ("pipeline", "description", "extends", "budgets_ms", "candidates", "fusion", "rerank", "annotate")
+_STEP_KEYS = ("use", "id", "flag", "optional", "replaces")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as written. `params` are the keys that belong to the component."""
+
+    slot: str
+    use: str
+    id: str
+    where: Where
+    params: Mapping
+    flag: str = ""
+    optional: bool = False
+    replaces: str = ""
+    places: dict[str, Where] = field(default_factory=dict)
+    """The place of each key that the frame understands."""
+
+    def place(self, key: str) -> Where:
+        """Where a key of the frame stands; the step itself when it was not written."""
+        return self.places.get(key, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFile:
+    """One pipeline file as written; None marks a slot that the file does not mention."""
+
+    file: str
+    name: str
+    description: str
+    extends: str
+    budgets_ms: dict[str, float]
+    slots: dict[str, tuple[Step, ...] | None]
+    where: Where
+
+
+def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
+    """The shape of a pipeline file and everything that is wrong with it. A broken part counts as not written."""
+    problems: list[Problem] = []
+    start = Where(file, 1, 1)
+    if node is None:
+        node = Mapping((), start)
+    if not isinstance(node, Mapping):
+        problems.append(_form(node.where, "a pipeline file", "a mapping of stages", node))
+        node = Mapping((), start)
+    _report_unknown(node.entries, _TOP_KEYS, "a pipeline file", problems)
+    candidates = _candidates(node.get("candidates"), problems)
+    sources = {
+        "understand": candidates.get("understand") if candidates else None,
+        "channels": candidates.get("channels") if candidates else None,
+        "fusion": node.get("fusion"),
+        "rerank": node.get("rerank"),
+        "annotate": node.get("annotate"),
+    }
+    slots = {slot: _steps(slot, entry, problems) for slot, entry in sources.items()}
+    return (
+        PipelineFile(
+            file=file,
+            name=_text(node.get("pipeline"), "", problems),
+            description=_text(node.get("description"), "", problems),
+            extends=_text(node.get("extends"), "default", problems),
+            budgets_ms=_budgets(node.get("budgets_ms"), problems),
+            slots=slots,
+            where=node.where,
+        ),
+        problems,
+    )
+
+
+def _form(where: Where, what: str, expected: str, found: Node) -> Problem:
+    kinds = {Scalar: "a single value", Sequence: "a list", Mapping: "a mapping"}
+    return Problem("E114", f"{what} must be {expected}; found {kinds[type(found)]}", where=where)
+
+
+def _report_unknown(entries: Iterable[Entry], accepted: Iterable[str], owner: str, problems: list[Problem]) -> None:
+    names = tuple(accepted)
+    for entry in entries:
+        if entry.key not in names:
+            message = f"{owner} has no key '{entry.key}'; {nearest(entry.key, names)}"
+            problems.append(Problem("E115", message, where=entry.where))
+
+
+def _text(entry: Entry | None, default: str, problems: list[Problem]) -> str:
+    if entry is None:
+        return default
+    if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
+        return entry.value.value
+    problems.append(_form(entry.value.where, f"'{entry.key}'", "a text", entry.value))
+    return default
+
+
+def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, float]:
+    budgets = dict(BUDGETS_MS)
+    if entry is None:
+        return budgets
+    if not isinstance(entry.value, Mapping):
+        problems.append(
+            _form(entry.value.where, "'budgets_ms'", "a mapping of complexity to milliseconds", entry.value)
+        )
+        return budgets
+    _report_unknown(entry.value.entries, BUDGETS_MS, "'budgets_ms'", problems)
+    for item in entry.value.entries:
+        value = plain(item.value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            message = f"the budget '{item.key}' must be a number of milliseconds above 0; found {value!r}"
+            problems.append(Problem("E114", message, where=item.value.where))
+        elif item.key in budgets:
+            budgets[item.key] = float(value)
+    return budgets
+
+
+def _candidates(entry: Entry | None, problems: list[Problem]) -> Mapping | None:
+    if entry is None:
+        return None
+    if not isinstance(entry.value, Mapping):
+        expected = "a mapping with 'understand' and 'channels'"
+        problems.append(_form(entry.value.where, "'candidates'", expected, entry.value))
+        return None
+    _report_unknown(entry.value.entries, SLOTS[:2], "'candidates'", problems)
+    return entry.value
+
+
+def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Step, ...] | None:
+    if entry is None:
+        return None
+    if isinstance(entry.value, Scalar) and entry.value.value is None:
+        return ()
+    if not isinstance(entry.value, Sequence):
+        problems.append(_form(entry.value.where, f"'{slot}'", "a list of steps", entry.value))
+        return None
+    return tuple(_each_step(slot, entry.value, problems))
+
+
+def _each_step(slot: str, sequence: Sequence, problems: list[Problem]) -> Iterator[Step]:
+    for item in sequence.items:
+        if isinstance(item, Scalar) and isinstance(item.value, str):
+            item = Mapping((Entry("use", item.where, item),), item.where)  # noqa: PLW2901 - shorthand: `- mmr`
+        if not isinstance(item, Mapping):
+            problems.append(_form(item.where, f"a step of '{slot}'", "a mapping with the key 'use'", item))
+            continue
+        use = item.get("use")
+        if use is None:
+            keys = ", ".join(entry.key for entry in item.entries) or "nothing"
+            message = f"a step of '{slot}' needs the key 'use'; found {keys}"
+            problems.append(Problem("E114", message, where=item.where))
+            continue
+        read = _StepKeys(item, problems)
+        name = read.text("use", "")
+        yield Step(
+            slot=slot,
+            use=name,
+            id=read.text("id", name),
+            where=item.where,
+            params=Mapping(tuple(e for e in item.entries if e.key not in _STEP_KEYS), item.where),
+            flag=read.text("flag", ""),
+            optional=read.switch("optional"),
+            replaces=read.text("replaces", ""),
+            places={e.key: e.value.where for e in item.entries if e.key in _STEP_KEYS},
+        )
+
+
+class _StepKeys:
+    """Reads the keys of the frame from a step, reporting values of a wrong type."""
+
+    def __init__(self, step: Mapping, problems: list[Problem]) -> None:
+        self.step = step
+        self.problems = problems
+
+    def text(self, key: str, default: str) -> str:
+        """A text key."""
+        return _text(self.step.get(key), default, self.problems)
+
+    def switch(self, key: str) -> bool:
+        """A true/false key, false when absent."""
+        entry = self.step.get(key)
+        if entry is None:
+            return False
+        value = plain(entry.value)
+        if not isinstance(value, bool):
+            self.problems.append(_form(entry.value.where, f"'{key}'", "true or false", entry.value))
+            return False
+        return value

@@ -1,0 +1,36 @@
+"""Where pipeline files come from: a path, the name of a preset, or the shipped default."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from config.errors import SpeckitError, nearest
+
+DEFAULT = "default"
+
+
+def presets() -> list[str]:
+    """The names of the shipped pipelines; `default` is `config/pipeline.yaml`."""
+    folder = resources.files("config").joinpath("presets")
+    names = (item.name.removesuffix(".yaml") for item in folder.iterdir() if item.name.endswith(".yaml"))
+    return [DEFAULT, *sorted(names)]
+
+
+def pipeline_text(source: str) -> tuple[str, str]:
+    """The text of a pipeline file and the name to show in positions.
+
+    `source` is the name of a preset, or else a path. Raises E121 with the nearest preset when it is neither, E110 when
+    the file cannot be read.
+    """
+    if source in presets():
+        relative = "pipeline.yaml" if source == DEFAULT else f"presets/{source}.yaml"
+        return resources.files("config").joinpath(relative).read_text(encoding="utf-8"), f"config/{relative}"
+    path = Path(source)
+    if not path.exists():
+        raise SpeckitError("E121", f"'{source}' is neither a file nor a preset; {nearest(source, presets())}")
+    try:
+        return path.read_text(encoding="utf-8-sig"), str(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SpeckitError("E110", f"'{source}' cannot be read: {reason}") from error

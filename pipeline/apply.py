@@ -1,0 +1,175 @@
+"""Applies what components return. The only place where a score is computed from a component's delta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from pipeline.contracts import SignalParams
+from pipeline.errors import ContractError
+from pipeline.model import (
+    NO_RANK,
+    Candidates,
+    Fused,
+    Grouped,
+    Hits,
+    Pool,
+    Reranking,
+    Rescored,
+    Selected,
+    StepScore,
+    total_order,
+)
+from pipeline.ports import Attributes, Column, Ids
+from pipeline.scales import Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The hits of one channel for one query variant."""
+
+    channel: str
+    variant: int
+    hits: Hits
+
+
+def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
+    """The union of all hits as one table.
+
+    Evidence about a memory is evidence about each of its found passages: where some channel returned chunks of a
+    memory, another channel's hit on the whole memory counts for those chunks, and the memory itself is no row.
+    """
+    ids = np.unique(np.concatenate([s.hits.ids for s in searches])) if searches else np.empty(0, np.int64)
+    parents = attributes.parents(ids)
+    has_chunks = np.isin(ids, parents[parents != ids])
+    ids, parents = ids[~has_chunks], parents[~has_chunks]
+    shape = (len(ids), len(searches))
+    raw, rank = np.full(shape, np.nan), np.full(shape, NO_RANK, np.int32)
+    passages = np.full(len(ids), -1, np.int64)
+    for column, search in enumerate(searches):
+        hits = search.hits
+        if not len(hits):
+            continue
+        of_hit = _rows_of(hits.ids, ids)
+        inherited = _rows_of(hits.ids, parents)
+        source = np.where(of_hit >= 0, of_hit, inherited)
+        found = source >= 0
+        raw[found, column] = hits.scores[source[found]]
+        rank[found, column] = source[found] + 1
+        if hits.passages is not None:
+            unknown = found & (passages < 0)
+            passages[unknown] = hits.passages[source[unknown]]
+    is_chunk = parents != ids
+    passages[is_chunk] = ids[is_chunk]
+    return Candidates(
+        ids,
+        parents,
+        passages,
+        tuple(s.channel for s in searches),
+        tuple(s.variant for s in searches),
+        tuple(s.hits.scale for s in searches),
+        raw,
+        rank,
+    )
+
+
+def _rows_of(hit_ids: Ids, wanted: Ids) -> Ids:
+    """The position of each wanted id among the hits, -1 where it is not a hit."""
+    order = np.argsort(hit_ids)
+    at = np.minimum(np.searchsorted(hit_ids, wanted, sorter=order), len(hit_ids) - 1)
+    position = order[at]
+    return np.where(hit_ids[position] == wanted, position, -1)
+
+
+def _clip(scores: Column, scale: Scale) -> Column:
+    return np.clip(scores, 0.0, 1.0) if scale is Scale.UNIT else scores
+
+
+def recombine(step: StepScore, before: Column | None) -> Column:
+    """The score after a step, computed from its parts: explain uses the arithmetic that made the score."""
+    if step.kind == "sum":
+        total = np.zeros(len(step.parts))
+        for column in range(step.parts.shape[1]):
+            total = total + step.parts[:, column]
+        return _clip(total, step.scale)
+    if step.kind == "replace" or before is None:
+        return step.parts[:, 0]
+    return before + step.parts[:, 0] if step.kind == "add" else before * step.parts[:, 0]
+
+
+def fused(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Pool:
+    """The first pool: candidates with the fused score."""
+    shape = (len(candidates), len(answer.names))
+    if answer.parts.shape != shape or not np.all(np.isfinite(answer.parts)):
+        raise ContractError(step, f"must return finite addends of shape {shape}; found {answer.parts.shape}")
+    score = StepScore(step, "sum", scale, answer.names, answer.parts, np.empty(0))
+    score = replace(score, after=recombine(score, None))
+    return _sorted(Pool(candidates, (score,), np.ones(len(candidates), np.int32)))
+
+
+def signalled(
+    step: str, combine: Literal["add", "multiply"], params: SignalParams, pool: Pool, column: Column, used: Column
+) -> tuple[Pool, Column]:
+    """The pool with one more signal, and what the signal added.
+
+    `used` is what earlier signals of the same cap group added to each row.
+    """
+    if column.shape != pool.score.shape or not np.all(np.isfinite(column)):
+        raise ContractError(step, f"must return a finite column of {len(pool)} rows; found shape {column.shape}")
+    column = column.astype(np.float64)
+    if combine == "add":
+        if params.cap is not None:
+            column = np.minimum(column, np.maximum(params.cap - used, 0.0))
+        if params.ceiling is not None:
+            column = np.minimum(column, np.maximum(params.ceiling - pool.score, 0.0))
+    scale = Scale.BOOST if pool.scale is Scale.UNIT else pool.scale
+    score = StepScore(step, combine, scale, (step,), column[:, None], np.empty(0))
+    score = replace(score, after=recombine(score, pool.score))
+    return replace(pool, steps=(*pool.steps, score)), column
+
+
+def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
+    """The pool after a rerank step, in total order again."""
+    match answer:
+        case Rescored(scores):
+            return _sorted(_replaced(step, scale, pool, scores))
+        case Selected(keep):
+            if keep.shape != pool.score.shape or keep.dtype != np.bool_:
+                raise ContractError(step, f"must return a mask of {len(pool)} rows; found {keep.dtype}{keep.shape}")
+            return pool.take(np.flatnonzero(keep))
+        case Grouped(groups, scores):
+            if groups.shape != pool.score.shape:
+                raise ContractError(step, f"must return {len(pool)} groups; found {groups.shape}")
+            return _sorted(_grouped(_replaced(step, scale, pool, scores), groups))
+
+
+def _replaced(step: str, scale: Scale, pool: Pool, scores: Column) -> Pool:
+    if scores.shape != pool.score.shape or not np.all(np.isfinite(scores)):
+        raise ContractError(step, f"must return a finite score for {len(pool)} rows; found shape {scores.shape}")
+    after = _clip(scores.astype(np.float64), scale)
+    return replace(pool, steps=(*pool.steps, StepScore(step, "replace", scale, (step,), after[:, None], after)))
+
+
+def _grouped(pool: Pool, groups: Ids) -> Pool:
+    """One row per group: its best row before grouping (the pool is in total order), under the id of the group."""
+    ids, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    collapsed = pool.take(first)
+    candidates = pool.candidates
+    raw = np.full((len(ids), len(candidates.channels)), -np.inf)
+    rank = np.full(raw.shape, np.iinfo(np.int32).max, np.int32)
+    np.maximum.at(raw, inverse, np.where(np.isnan(candidates.raw), -np.inf, candidates.raw))
+    np.minimum.at(rank, inverse, np.where(candidates.rank == NO_RANK, np.iinfo(np.int32).max, candidates.rank))
+    merged = replace(
+        candidates.take(first, ids),
+        raw=np.where(np.isneginf(raw), np.nan, raw),
+        rank=np.where(rank == np.iinfo(np.int32).max, NO_RANK, rank).astype(np.int32),
+    )
+    hits = np.bincount(inverse, weights=pool.chunk_hits, minlength=len(ids)).astype(np.int32)
+    return Pool(merged, collapsed.steps, hits)
+
+
+def _sorted(pool: Pool) -> Pool:
+    return pool.take(total_order(pool.score, pool.ids))

@@ -1,0 +1,75 @@
+"""Pass 4: bind. Finds the component of every step and validates its parameters, each problem at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from config.errors import Problem, nearest
+from config.pipeline_file import Step
+from config.yaml_reader import locate, plain
+from pipeline.contracts import SLOT_ROLES, Params, Role
+from pipeline.registry import Registered, Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A step with its component and parameters; both None when the step could not be bound."""
+
+    step: Step
+    registered: Registered | None
+    params: Params | None
+
+
+def bind(steps: Iterable[Step], registry: Registry) -> tuple[list[Bound], list[Problem]]:
+    """Every step bound as far as possible, and everything that is wrong with it."""
+    problems: list[Problem] = []
+    return [_bind(step, registry, problems) for step in steps], problems
+
+
+def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
+    roles = SLOT_ROLES[step.slot]
+    registered = registry.find(step.use)
+    if registered is None:
+        message = f"no component is called '{step.use}'; {nearest(step.use, registry.names(*roles))}"
+        problems.append(Problem("E116", message, where=step.place("use")))
+        return Bound(step, None, None)
+    if registered.role not in roles:
+        home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
+        problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
+        return Bound(step, None, None)
+    try:
+        params = registered.params.model_validate(plain(step.params))
+    except ValidationError as error:
+        problems.extend(_parameter_problem(step, registered, detail) for detail in error.errors())
+        return Bound(step, registered, None)
+    return Bound(step, registered, params)
+
+
+def _misplaced(step: Step, role: Role, home: str) -> str:
+    if step.slot == "annotate":
+        reason = "changes scores or order, which nothing under 'annotate' may do"
+        return f"'{step.use}' is a {role} and {reason}; it belongs to '{home}'"
+    return f"'{step.use}' is a {role} and cannot stand under '{step.slot}'; it belongs to '{home}'"
+
+
+def _parameter_problem(step: Step, registered: Registered, detail: object) -> Problem:
+    assert isinstance(detail, dict)
+    path = tuple(part for part in detail["loc"] if isinstance(part, str | int))
+    name = ".".join(str(part) for part in path) or "parameters"
+    owner = f"'{name}' of the step '{step.id}'"
+    if detail["type"] == "extra_forbidden":
+        fields = registered.params.model_fields
+        accepted = [field.alias or key for key, field in fields.items()]
+        entry = step.params.get(str(path[0]))
+        where = entry.where if entry and len(path) == 1 else locate(step.params, path)
+        hint = nearest(str(path[-1]), accepted) if len(path) == 1 else "remove it"
+        return Problem("E118", f"{registered.name} has no parameter '{name}'; {hint}", where=where)
+    if detail["type"] == "missing":
+        return Problem("E118", f"{owner} is missing", where=step.where)
+    reason = str(detail["msg"]).removeprefix("Value error, ")
+    found = detail.get("input")
+    shown = f"; found {found!r}" if isinstance(found, str | int | float | bool | None) else ""
+    return Problem("E118", f"{owner}: {reason[:1].lower()}{reason[1:]}{shown}", where=locate(step.params, path))

@@ -1,0 +1,120 @@
+"""The one place where a step is called: it measures, checks the deadline, and turns failures into values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from config.errors import SpeckitError
+from pipeline.composition import BoundStep
+from pipeline.errors import ContractError, StageInvariantError
+from pipeline.model import Grouped, Hits, Notes, Selected
+from pipeline.ports import Ids, Unavailable
+from pipeline.trace import Degradation, Loss, Stage, State, StepRecord, Trace
+
+T = TypeVar("T")
+Clock = Callable[[], int]
+"""A monotonic clock in nanoseconds."""
+
+
+class Journal:
+    """Collects what happens during one run."""
+
+    def __init__(self, clock: Clock, deadline_ns: int | None, *, strict: bool) -> None:
+        self.clock = clock
+        self.deadline_ns = deadline_ns
+        self.strict = strict
+        self.records: list[StepRecord] = []
+        self.losses: list[Loss] = []
+        self.degraded: list[Degradation] = []
+        self.started_ns = clock()
+
+    def call(
+        self,
+        stage: Stage,
+        step: BoundStep[Any],
+        n_in: int,
+        work: Callable[[], T | Unavailable],
+        instead: str,
+        *,
+        required: bool = False,
+        deferrable: bool = True,
+    ) -> T | None:
+        """What the step answers, or None when it did not: unavailable, failed, or too late to start.
+
+        A `required` step that does not answer is an error that names it. Any other is recorded as a degradation, with
+        `instead` telling what serves in its place. In strict mode exceptions are raised as they are.
+        """
+        if deferrable and self.deadline_ns is not None and self.clock() > self.deadline_ns:
+            self._absent(stage, step, n_in, 0, "skipped", "the deadline had passed", instead)
+            return None
+        begin = self.clock()
+        try:
+            answer = work()
+        except Exception as error:
+            spent = self.clock() - begin
+            if self.strict:
+                raise
+            if required:
+                raise SpeckitError("E040", f"the step '{step.id}' failed: {describe(error)}") from error
+            self._absent(stage, step, n_in, spent, "failed", describe(error), instead)
+            return None
+        spent = self.clock() - begin
+        if isinstance(answer, Unavailable):
+            if required:
+                raise SpeckitError("E040", f"the step '{step.id}' is unavailable: {answer.reason}")
+            self._absent(stage, step, n_in, spent, "unavailable", answer.reason, instead)
+            return None
+        self.records.append(StepRecord(stage, step.id, n_in, rows_out(answer, n_in), spent, "ran"))
+        return answer
+
+    def lost(self, step: str, ids: Ids) -> None:
+        """Remembers rows that a step took out, for `why_not`."""
+        if len(ids):
+            self.losses.append(Loss(step, ids))
+
+    def _absent(
+        self, stage: Stage, step: BoundStep[Any], n_in: int, ns: int, state: State, reason: str, instead: str
+    ) -> None:
+        self.records.append(StepRecord(stage, step.id, n_in, n_in, ns, state, reason))
+        impact: Literal["low", "medium"] = "medium" if stage == "candidates" else "low"
+        self.degraded.append(Degradation(step.id, reason, instead, impact))
+
+    def trace(self, pipeline: str, config_hash: str) -> Trace:
+        """The trace of the run so far."""
+        stage_ns: dict[Stage, int] = {}
+        for record in self.records:
+            stage_ns[record.stage] = stage_ns.get(record.stage, 0) + record.ns
+        return Trace(
+            pipeline=pipeline,
+            config_hash=config_hash,
+            steps=tuple(self.records),
+            losses=tuple(self.losses),
+            degraded=tuple(self.degraded),
+            total_ns=self.clock() - self.started_ns,
+            stage_ns=stage_ns,
+        )
+
+
+def rows_out(answer: object, n_in: int) -> int:
+    """How many rows a step leaves behind."""
+    match answer:
+        case Hits(ids=ids):
+            return len(ids)
+        case Selected(keep=keep) | Notes(keep=keep) if keep is not None:
+            return int(np.count_nonzero(keep))
+        case Grouped(groups=groups):
+            return len(np.unique(groups))
+        case _:
+            return n_in
+
+
+def describe(error: BaseException) -> str:
+    """An exception in words, without a traceback."""
+    if isinstance(error, ContractError | StageInvariantError):
+        return error.problems[0].message
+    if isinstance(error, SpeckitError):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

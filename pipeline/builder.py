@@ -1,0 +1,73 @@
+"""Pass 6: build. An effective configuration becomes a pipeline, or one error with all its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from config.errors import Problem, SpeckitError
+from pipeline.binding import Bound, bind
+from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
+from pipeline.contracts import Role
+from pipeline.effective import Effective, load
+from pipeline.registry import Registry
+from pipeline.rules import check, scale_of
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An effective configuration, its bound steps and all problems, ordered by nothing yet."""
+
+    effective: Effective
+    bound: tuple[Bound, ...]
+    problems: tuple[Problem, ...]
+
+
+def examine(
+    source: str, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> Checked:
+    """All passes up to the checks, without raising: what `pipeline check` and `pipeline show` need."""
+    effective = load(source, environ, overrides)
+    bound, misbound = bind(effective.steps(), registry)
+    _, dormant = bind(effective.inactive, registry)
+    problems = (*effective.problems, *misbound, *dormant, *check(bound))
+    return Checked(effective, tuple(bound), problems)
+
+
+def build(
+    source: str, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> Pipeline:
+    """The pipeline of a file or preset. Raises SpeckitError with every problem, ordered by position."""
+    checked = examine(source, registry, environ, overrides)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    return assemble(checked)
+
+
+def assemble(checked: Checked) -> Pipeline:
+    """The pipeline of a configuration without problems."""
+    steps: dict[str, list[BoundStep[Any]]] = {}
+    fusers: list[BoundStep[Any]] = []
+    for entry in checked.bound:
+        assert entry.registered is not None and entry.params is not None  # a configuration without problems is bound
+        step: BoundStep[Any] = BoundStep(
+            id=entry.step.id,
+            use=entry.step.use,
+            component=entry.registered.component(entry.params),
+            params=entry.params,
+            about=entry.registered.about,
+            gives=scale_of(entry),
+            optional=entry.step.optional,
+        )
+        (fusers if entry.registered.role is Role.FUSER else steps.setdefault(entry.step.slot, [])).append(step)
+    effective = checked.effective
+    return Pipeline(
+        name=effective.name,
+        hash=effective.hash,
+        budgets_ms=effective.budgets_ms,
+        candidates=CandidateStage(tuple(steps.get("understand", ())), tuple(steps.get("channels", ()))),
+        fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ()))),
+        rerank=tuple(steps.get("rerank", ())),
+        annotate=tuple(steps.get("annotate", ())),
+    )

@@ -1,0 +1,156 @@
+"""Pass 3: fill. Merges the layers of configuration and remembers where every value came from (DESIGN: layers).
+
+package default < user file < environment < call. A slot that a file does not mention is inherited from the pipeline it
+extends; the environment decides flags; the call overrides single parameters (`step.parameter=value`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from config.errors import Problem, SpeckitError, Where, nearest
+from config.flags import Flag, load_flags
+from config.pipeline_file import SLOTS, PipelineFile, Step, shape
+from config.sources import DEFAULT, pipeline_text
+from config.yaml_reader import Entry, plain, read
+from config.yaml_reader import Mapping as YamlMapping
+
+MAX_EXTENDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """A pipeline with all slots filled, and everything found wrong on the way."""
+
+    file: str
+    name: str
+    description: str
+    budgets_ms: dict[str, float]
+    slots: dict[str, tuple[Step, ...]]
+    inactive: tuple[Step, ...]
+    """Steps whose flag is off, or that an active step replaces."""
+    flags: dict[str, Flag]
+    problems: tuple[Problem, ...]
+    overridden: frozenset[tuple[str, str]] = frozenset()
+    """(step, parameter) pairs that the call decided."""
+
+    def steps(self) -> list[Step]:
+        """All active steps in running order."""
+        return [step for slot in SLOTS for step in self.slots[slot]]
+
+    @property
+    def hash(self) -> str:
+        """Twelve hex digits that identify what would run; comments, order of keys and file names do not matter."""
+        document = {
+            "budgets_ms": self.budgets_ms,
+            "steps": [[step.slot, step.use, step.id, step.optional, plain(step.params)] for step in self.steps()],
+        }
+        return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Effective:
+    """Reads a pipeline by path or preset name and fills what it leaves open. Problems are collected, not raised.
+
+    Raises SpeckitError only when there is no text to read at all. `overrides` maps "step.parameter" to YAML text.
+    """
+    files, problems = _chain(source)
+    slots: dict[str, tuple[Step, ...]] = {}
+    for slot in SLOTS:
+        slots[slot] = next((steps for file in files if (steps := file.slots[slot]) is not None), ())
+    try:
+        flags = load_flags(environ)
+    except SpeckitError as error:
+        flags = {}
+        problems.extend(error.problems)
+    slots, inactive = _resolve_flags(slots, flags, problems)
+    slots, overridden = _override(slots, overrides or {}, problems)
+    first = files[0]
+    return Effective(
+        file=first.file,
+        name=first.name or source,
+        description=first.description,
+        budgets_ms=first.budgets_ms,
+        slots=slots,
+        inactive=inactive,
+        flags=flags,
+        problems=tuple(problems),
+        overridden=overridden,
+    )
+
+
+def _chain(source: str) -> tuple[list[PipelineFile], list[Problem]]:
+    files: list[PipelineFile] = []
+    problems: list[Problem] = []
+    while True:
+        text, name = pipeline_text(source)
+        node, found = read(text, name)
+        file, misshapen = shape(node, name)
+        problems += [*found, *misshapen]
+        files.append(file)
+        complete = all(steps is not None for steps in file.slots.values())
+        if complete or source == DEFAULT:
+            return files, problems
+        if len(files) > MAX_EXTENDS:
+            problems.append(Problem("E114", f"more than {MAX_EXTENDS} files extend one another", where=file.where))
+            return files, problems
+        source = file.extends
+
+
+def _resolve_flags(
+    slots: dict[str, tuple[Step, ...]], flags: dict[str, Flag], problems: list[Problem]
+) -> tuple[dict[str, tuple[Step, ...]], tuple[Step, ...]]:
+    """Flags become structure: a step behind a closed flag is left out, a replacement takes the place it names."""
+    inactive: list[Step] = []
+    resolved: dict[str, tuple[Step, ...]] = {}
+    for slot, steps in slots.items():
+        active: list[Step] = []
+        for step in steps:
+            if step.flag and step.flag not in flags:
+                message = f"the flag '{step.flag}' is not declared; {nearest(step.flag, flags)}"
+                problems.append(Problem("E120", message, where=step.place("flag")))
+            (active if not step.flag or (step.flag in flags and flags[step.flag].on) else inactive).append(step)
+        ids = {step.id for step in steps}
+        for step in steps:
+            if step.replaces and (step.replaces not in ids or step.replaces == step.id):
+                message = f"'{step.id}' replaces '{step.replaces}', which is no other step of '{slot}'; "
+                message += nearest(step.replaces, ids - {step.id})
+                problems.append(Problem("E119", message, where=step.place("replaces")))
+        replacing = {step.replaces: step for step in active if step.replaces}
+        inactive += [step for step in active if step.id in replacing]
+        kept = [step for step in active if not step.replaces or step.replaces not in {s.id for s in active}]
+        resolved[slot] = tuple(replacing.get(step.id, step) for step in kept)
+    return resolved, tuple(inactive)
+
+
+def _override(
+    slots: dict[str, tuple[Step, ...]], overrides: Mapping[str, str], problems: list[Problem]
+) -> tuple[dict[str, tuple[Step, ...]], frozenset[tuple[str, str]]]:
+    done: set[tuple[str, str]] = set()
+    for path, text in overrides.items():
+        where = Where(f"--set {path}", 1, 1)
+        step_id, dot, key = path.partition(".")
+        ids = [step.id for steps in slots.values() for step in steps]
+        if not dot or step_id not in ids:
+            message = f"no step '{step_id}' to set '{path}' on; {nearest(step_id, ids)}"
+            problems.append(Problem("E030", message, hint="Write step.parameter=value.", where=where))
+            continue
+        node, found = read(text, where.file)
+        problems += found
+        if node is None:
+            continue
+        done.add((step_id, key))
+        slots = {
+            slot: tuple(
+                _with_param(step, key, Entry(key, where, node)) if step.id == step_id else step for step in steps
+            )
+            for slot, steps in slots.items()
+        }
+    return slots, frozenset(done)
+
+
+def _with_param(step: Step, key: str, entry: Entry) -> Step:
+    others = tuple(e for e in step.params.entries if e.key != key)
+    return replace(step, params=YamlMapping((*others, entry), step.params.where))

@@ -1,0 +1,174 @@
+"""Pass 5: check. Rules about whole pipelines (feature P7), each a generator of problems.
+
+The rules read only what components declare about themselves, so a new component is covered without a new rule. Steps
+that could not be bound are passed over: their own problem has been reported, and no rule guesses about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from config.errors import Problem, Where
+from config.yaml_reader import locate
+from pipeline.binding import Bound
+from pipeline.contracts import Role, Surroundings
+from pipeline.scales import Scale
+
+Rule = Callable[[Sequence[Bound]], Iterator[Problem]]
+
+
+def check(bound: Sequence[Bound]) -> list[Problem]:
+    """Everything that is wrong with the way these steps stand together."""
+    return [problem for rule in RULES for problem in rule(bound)]
+
+
+def scale_of(entry: Bound) -> Scale | None:
+    """The scale of what a bound step returns; None when it keeps the one it found."""
+    if entry.registered is None or entry.params is None:
+        return None
+    by_params = getattr(entry.registered.component, "scale", None)
+    scale = by_params(entry.params) if by_params else entry.registered.about.gives
+    return scale if isinstance(scale, Scale) else None
+
+
+def _in(slot: str, bound: Sequence[Bound]) -> list[Bound]:
+    return [entry for entry in bound if entry.step.slot == slot]
+
+
+def _of(role: Role, bound: Sequence[Bound]) -> list[Bound]:
+    return [entry for entry in bound if entry.registered is not None and entry.registered.role is role]
+
+
+def unique_ids(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """Two steps may not have one id."""
+    first: dict[str, Bound] = {}
+    for entry in bound:
+        if entry.step.id in first:
+            line = first[entry.step.id].step.where.line
+            message = (
+                f"the id '{entry.step.id}' is taken by the step at line {line}; give one of them an 'id' of its own"
+            )
+            yield Problem("E119", message, where=entry.step.where)
+        first.setdefault(entry.step.id, entry)
+
+
+def one_fuser(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """Exactly one fuser stands in fusion, ahead of all signals."""
+    fusion = _in("fusion", bound)
+    fusers = _of(Role.FUSER, fusion)
+    for extra in fusers[1:]:
+        message = f"'{extra.step.id}' is a second fuser; '{fusers[0].step.id}' is the first. "
+        message += "Keep one, or give this one 'replaces' and a 'flag'"
+        yield Problem("E119", message, where=extra.step.where)
+    unknown = any(entry.registered is None for entry in fusion)
+    if not fusers and not unknown and bound:
+        yield Problem("E119", "'fusion' needs a fuser as its first step", where=_place(fusion or bound))
+    for entry in fusion:
+        if entry in fusers:
+            break
+        if fusers and entry.registered is not None:
+            message = f"the signal '{entry.step.id}' stands before the fuser '{fusers[0].step.id}'"
+            yield Problem("E119", message, where=entry.step.where)
+
+
+def some_channel(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """At least one channel is needed."""
+    if bound and not _in("channels", bound):
+        yield Problem("E119", "'candidates: channels' needs at least one channel", where=_place(bound))
+
+
+def scales_agree(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """A step gets scores on a scale it accepts; a boost is added only to scores it is comparable with."""
+    scale: Scale | None = None
+    for entry in bound:
+        if entry.step.slot not in ("fusion", "rerank"):
+            continue
+        if entry.registered is None or entry.params is None:
+            scale = None  # unknown from here on: say nothing that might be wrong
+            continue
+        if scale is not None:
+            accepted = entry.registered.about.needs
+            adds = entry.registered.role is Role.SIGNAL and getattr(entry.registered.component, "combine", "") == "add"
+            if accepted and scale not in accepted:
+                wanted = ", ".join(accepted)
+                message = f"'{entry.step.id}' needs scores on the scale {wanted}; here they are on the scale {scale}. "
+                message += "Put a normaliser before it (min_max, or 'normalise' of the fuser)"
+                yield Problem("E119", message, where=entry.step.where)
+            elif adds and not scale.additive:
+                message = f"'{entry.step.id}' adds a boost of the unit scale to scores on the scale {scale}. "
+                message += "Set 'normalise' on the fuser"
+                yield Problem("E119", message, where=entry.step.where)
+        if entry.registered.role is Role.SIGNAL:
+            scale = Scale.BOOST if scale is Scale.UNIT else scale
+        else:
+            scale = scale_of(entry) or scale
+
+
+def order_of_steps(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """A step that must come before another does, and steps that exclude each other do not meet."""
+    for at, entry in enumerate(bound):
+        if entry.registered is None:
+            continue
+        about = entry.registered.about
+        for earlier in bound[:at]:
+            if earlier.step.use in about.before:
+                message = f"'{entry.step.id}' must come before '{earlier.step.id}' (line {earlier.step.where.line})"
+                yield Problem("E119", message, where=entry.step.where)
+            if earlier.step.use in about.conflicts:
+                message = (
+                    f"'{entry.step.id}' and '{earlier.step.id}' (line {earlier.step.where.line}) exclude each other"
+                )
+                yield Problem("E119", message, where=entry.step.where)
+
+
+def intent_counts_once(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """Channel weights by intent act once, in fusion; attribute weights by intent act once, in scoring (feature P6)."""
+    first: dict[str, Bound] = {}
+    for entry in bound:
+        kind = entry.registered.about.weighs_intent if entry.registered else None
+        if kind is None:
+            continue
+        if kind in first:
+            message = f"'{entry.step.id}' weighs {kind} by intent, and so does '{first[kind].step.id}'; keep one"
+            yield Problem("E119", message, where=entry.step.where)
+        first.setdefault(kind, entry)
+
+
+def chunks_are_grouped(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """Where a channel returns passages, a rerank step makes one result of each memory (feature R4)."""
+    rerank = _in("rerank", bound)
+    if any(entry.registered is None or entry.registered.about.groups for entry in rerank):
+        return
+    for entry in _in("channels", bound):
+        if getattr(entry.params, "level", "memory") == "chunk":
+            message = f"'{entry.step.id}' returns chunks, but no rerank step groups them; add 'collapse' under 'rerank'"
+            yield Problem("E119", message, where=entry.step.where)
+
+
+def own_checks(bound: Sequence[Bound]) -> Iterator[Problem]:
+    """What components know about their own parameters among these surroundings."""
+    surroundings = Surroundings(
+        channels=tuple(entry.step.id for entry in _in("channels", bound)),
+        steps=tuple(entry.step.id for entry in bound),
+    )
+    for entry in bound:
+        own = getattr(entry.registered.component, "check", None) if entry.registered and entry.params else None
+        for path, message in own(entry.params, surroundings) if own else ():
+            where = locate(entry.step.params, tuple(path))
+            yield Problem("E119", f"'{entry.step.id}': {message}", where=where)
+
+
+def _place(bound: Sequence[Bound]) -> Where:
+    return bound[0].step.where
+
+
+RULES: tuple[Rule, ...] = (
+    unique_ids,
+    one_fuser,
+    some_channel,
+    scales_agree,
+    order_of_steps,
+    intent_counts_once,
+    chunks_are_grouped,
+    own_checks,
+)

@@ -1,0 +1,148 @@
+"""Runs a pipeline: candidates → fusion → rerank → annotate. The whole story, top to bottom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from config.errors import SpeckitError
+from pipeline.apply import Search, fused, reranked, signalled, union
+from pipeline.boundary import Clock, Journal
+from pipeline.checks import check_hits, check_notes, check_plan
+from pipeline.composition import BoundStep, Pipeline
+from pipeline.contracts import Annotator, Channel, ChannelParams, SignalParams, Understander
+from pipeline.errors import StageInvariantError
+from pipeline.model import Candidates, Hits, Notes, Plan, Pool, Query, Reranking
+from pipeline.ports import Column, Store, Unavailable
+from pipeline.scales import Scale
+from pipeline.sealing import Seal, narrow, seal
+from pipeline.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to one query.
+
+    `pool` holds the served rows in order, with every score column; `notes` what each annotate step said.
+    """
+
+    query: Query
+    pool: Pool
+    notes: Mapping[str, Notes]
+    trace: Trace
+
+
+class Runner:
+    """Executes one pipeline. Holds no state between queries and may be shared by threads.
+
+    In `strict` mode (tests) failures of steps are raised; in service they degrade the answer, which says so.
+    """
+
+    def __init__(self, pipeline: Pipeline, *, strict: bool = False, clock: Clock = time.perf_counter_ns) -> None:
+        self.pipeline = pipeline
+        self._strict = strict
+        self._clock = clock
+
+    def run(self, query: Query, store: Store) -> Outcome:
+        """One query, end to end. Raises SpeckitError when nothing could answer it."""
+        journal = Journal(self._clock, query.deadline_ns, strict=self._strict)
+        query = self._understand(query, store, journal)
+        candidates = self._candidates(query, store, journal)
+        pool = self._fusion(query, candidates, store, journal)
+        pool = self._rerank(query, pool, store, journal)
+        pool, notes = self._annotate(query, pool, store, journal)
+        served = pool.take(np.arange(min(query.limit, len(pool))))
+        journal.lost("limit", pool.ids[query.limit :])
+        return Outcome(query, served, notes, journal.trace(self.pipeline.name, self.pipeline.hash))
+
+    def _understand(self, query: Query, store: Store, journal: Journal) -> Query:
+        query = query.planned(Plan(variants=(query.text,)))
+        for step in self.pipeline.candidates.understand:
+            work = partial(self._planned, step, query, store)
+            plan = journal.call("candidates", step, 0, work, "the plan without this step")
+            query = query if plan is None else query.planned(plan)
+        return query
+
+    def _planned(self, step: BoundStep[Understander], query: Query, store: Store) -> Plan | Unavailable:
+        return check_plan(step.component.understand(query, query.plan, store), query, step.id)
+
+    def _candidates(self, query: Query, store: Store, journal: Journal) -> Candidates:
+        plan = query.plan
+        channels = [c for c in self.pipeline.candidates.channels if plan.channels is None or c.id in plan.channels]
+        searches: list[Search] = []
+        for variant, text in enumerate(plan.variants):
+            asked = query if variant == 0 else replace(query, text=text, terms=store.lexicon.analyse(text))
+            for step in channels:
+                work = partial(self._found, step, asked, store)
+                # the first answer is due even when the deadline has passed: an empty answer helps nobody
+                hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
+                if hits is not None:
+                    searches.append(Search(step.id, variant, hits))
+        if channels and not searches:
+            reasons = "; ".join(f"{d.part}: {d.reason}" for d in journal.degraded)
+            raise SpeckitError("E040", f"no channel could answer ({reasons})")
+        return union(searches, store.attributes)
+
+    def _found(self, step: BoundStep[Channel], query: Query, store: Store) -> Hits | Unavailable:
+        assert isinstance(step.params, ChannelParams)  # the registry admits no other
+        limit = query.plan.limits.get(step.id, step.params.limit)
+        return check_hits(step.component.search(query, limit, store), limit, step.id)
+
+    def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
+        step = self.pipeline.fusion.fuser
+        work = partial(step.component.fuse, query, candidates)
+        answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True, deferrable=False)
+        assert answer is not None  # a required step answers or raises
+        pool = fused(step.id, step.gives or Scale.UNIT, candidates, answer)
+        added: dict[str, Column] = {}
+        for signal in self.pipeline.fusion.signals:
+            assert isinstance(signal.params, SignalParams)  # the registry admits no other
+            evidence = partial(signal.component.evidence, query, pool, store)
+            column = journal.call(
+                "fusion", signal, len(pool), evidence, "the score without this signal",
+                required=not signal.optional, deferrable=signal.optional,
+            )  # fmt: skip
+            if column is not None:
+                used = added.get(signal.params.cap_group, np.zeros(len(pool)))
+                pool, column = signalled(signal.id, signal.component.combine, signal.params, pool, column, used)
+                added[signal.params.cap_group] = used + column if signal.params.cap_group else used
+        return pool.take(pool.order())
+
+    def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
+        for step in self.pipeline.rerank:
+            work: Callable[[], Reranking | Unavailable] = partial(step.component.rerank, query, pool, store)
+            answer = journal.call(
+                "rerank", step, len(pool), work, "the order before this step",
+                required=not step.optional, deferrable=step.optional,
+            )  # fmt: skip
+            if answer is not None:
+                before, pool = pool, reranked(step.id, step.gives or pool.scale, pool, answer)
+                journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
+        return pool
+
+    def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
+        notes: dict[str, Notes] = {}
+        for step in self.pipeline.annotate:
+            work = partial(self._noted, step, query, pool, store)
+            answer = journal.call("annotate", step, len(pool), work, "the sealed ranking without this step's notes")
+            if answer is not None:
+                notes[step.id] = answer
+                if answer.keep is not None:
+                    journal.lost(step.id, pool.ids[~answer.keep])
+                    pool = narrow(pool, answer.keep)
+        return pool, notes
+
+    def _noted(self, step: BoundStep[Annotator], query: Query, pool: Pool, store: Store) -> Notes | Unavailable:
+        """Shows a sealed copy to the annotator; what is served comes from the pool, which no annotator ever sees."""
+        ranking = seal(pool)
+        sealed = Seal.of(ranking)
+        try:
+            answer = step.component.annotate(query, ranking, store)
+        finally:
+            if sealed.broken():
+                raise StageInvariantError(step.id, "changed the scores or the order of the sealed ranking")
+        return check_notes(answer, pool, step.id)

@@ -1,0 +1,29 @@
+"""The scales of scores. Two columns may be combined only when their scales agree or a normaliser stands between."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Scale(StrEnum):
+    """What a number of a score column means."""
+
+    BM25 = "bm25"
+    """Unbounded sums of term weights; comparable within one query and channel only."""
+    COSINE = "cosine"
+    """Similarity of directions, [-1, 1]."""
+    UNIT = "unit"
+    """[0, 1], 1 best. The frame clips to the interval, so that rounding never leaves it."""
+    RANK_TERM = "rank_term"
+    """Sums of w / (k + rank): small positive numbers."""
+    Z_SCORE = "z_score"
+    """Standard deviations from a mean; sums of them keep the name."""
+    BOOST = "boost"
+    """A unit-interval score with boosts added or multiplied on top; may exceed 1."""
+    MARGINAL = "marginal"
+    """Marginal relevance of greedy selection (MMR); non-increasing, may be negative."""
+
+    @property
+    def additive(self) -> bool:
+        """True when an additive boost on the unit scale may be added without a normaliser."""
+        return self in (Scale.UNIT, Scale.BOOST)

@@ -1,0 +1,66 @@
+"""Sealing a pool into a ranking, and proving that it stayed as it was. Only the runner may import this module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.model import Mask, Pool
+from pipeline.ranking import Ranking
+
+T = TypeVar("T", bound=np.generic)
+
+
+def _immutable(array: NDArray[T]) -> NDArray[T]:
+    return np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+def seal(pool: Pool) -> Ranking:
+    """A ranking of the pool's rows, in the pool's order."""
+    c = pool.candidates
+    ranking: Ranking = object.__new__(Ranking)  # type: ignore[arg-type]  # past the constructor that refuses everybody else
+    for name, value in {
+        "ids": _immutable(c.ids),
+        "scores": _immutable(pool.score),
+        "parents": _immutable(c.parents),
+        "passages": _immutable(c.passages),
+        "chunk_hits": _immutable(pool.chunk_hits),
+        "raw": _immutable(c.raw),
+        "rank": _immutable(c.rank),
+        "channels": c.channels,
+    }.items():
+        object.__setattr__(ranking, name, value)
+    return ranking
+
+
+def narrow(pool: Pool, keep: Mask) -> Pool:
+    """The pool without the rows that a mask hides. A mask can neither permute, duplicate nor rescore."""
+    return pool.take(np.flatnonzero(keep))
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Remembers what a ranking was, to tell afterwards whether it still is."""
+
+    ranking: Ranking
+    ids: object
+    scores: object
+    digest: bytes
+
+    @classmethod
+    def of(cls, ranking: Ranking) -> Seal:
+        """The identity and the digest of a ranking."""
+        return cls(ranking, ranking.ids, ranking.scores, _digest(ranking))
+
+    def broken(self) -> bool:
+        """True when ids or scores are other objects, or other values, than at sealing."""
+        same = self.ranking.ids is self.ids and self.ranking.scores is self.scores
+        return not same or _digest(self.ranking) != self.digest
+
+
+def _digest(ranking: Ranking) -> bytes:
+    return blake2b(ranking.ids.tobytes() + ranking.scores.tobytes(), digest_size=16).digest()
