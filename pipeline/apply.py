@@ -144,6 +144,9 @@ def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
             if groups.shape != pool.score.shape:
                 raise ContractError(step, f"must return {len(pool)} groups; found {groups.shape}")
             return _sorted(_grouped(_replaced(step, scale, pool, scores), groups))
+        case _:
+            accepted = "Rescored, Selected, Grouped or Unavailable"
+            raise ContractError(step, f"returned {type(answer).__name__}; accepted: {accepted}")
 
 
 def _replaced(step: str, scale: Scale, pool: Pool, scores: Column) -> Pool:

@@ -214,22 +214,28 @@ class Fused:
     parts: Column
 
 
+class Reranking:
+    """What a reranker may answer: `Rescored`, `Selected` or `Grouped`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Rescored:
+class Rescored(Reranking):
     """A reranker's answer: a new score for every row of the pool, float64[n], finite."""
 
     scores: Column
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Reranking):
     """A reranker's answer: which rows stay, bool[n]."""
 
     keep: Mask
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class Grouped(Reranking):
     """A reranker's answer: rows with equal `groups` (int64[n], memory ids) become one row with that id.
 
     `scores` float64[n] is the score of the group, equal within a group.
@@ -238,9 +244,6 @@ class Grouped:
     groups: Ids
     scores: Column
 
-
-Reranking = Rescored | Grouped | Selected
-"""What a reranker may answer."""
 
 JSON = None | bool | int | float | str | list[Any] | dict[str, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from pipeline.checks import check_hits, check_notes, check_plan
 from pipeline.composition import BoundStep, Pipeline
 from pipeline.contracts import Annotator, Channel, ChannelParams, SignalParams, Understander
 from pipeline.errors import StageInvariantError
-from pipeline.model import Candidates, Hits, Notes, Plan, Pool, Query, Reranking
+from pipeline.model import Candidates, Hits, Notes, Plan, Pool, Query
 from pipeline.ports import Column, Store, Unavailable
 from pipeline.scales import Scale
 from pipeline.sealing import Seal, narrow, seal
@@ -114,7 +114,7 @@ class Runner:
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
         for step in self.pipeline.rerank:
-            work: Callable[[], Reranking | Unavailable] = partial(step.component.rerank, query, pool, store)
+            work = partial(step.component.rerank, query, pool, store)
             answer = journal.call(
                 "rerank", step, len(pool), work, "the order before this step",
                 required=not step.optional, deferrable=step.optional,
