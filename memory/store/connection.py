@@ -1,0 +1,222 @@
+"""Opening the store, and the rules of reading and writing it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import apsw
+
+from config.errors import SpeckitError
+from memory.store import migrations
+from memory.store.consistency import inconsistencies
+from memory.store.failures import translated
+from memory.store.schema import APPLICATION_ID
+
+BUSY_TIMEOUT_MS = 10_000
+OLDEST_SQLITE = (3, 51, 3)
+"""Older ones can damage a file in WAL mode that two processes write at once."""
+
+_HEADER = b"SQLite format 3\0"
+_PRAGMAS = (
+    "PRAGMA foreign_keys = ON;"
+    "PRAGMA cache_size = -65536;"  # KiB: 64 MB
+    "PRAGMA synchronous = NORMAL;"
+    "PRAGMA temp_store = MEMORY;"
+    "PRAGMA mmap_size = 0;"  # docs/decisions/0003-no-mmap.md
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """Proof of holding the write lock; what changes the store takes one."""
+
+    connection: apsw.Connection
+
+
+class Database:
+    """One SQLite file in WAL mode (feature M1).
+
+    Every thread has a connection of its own. Reads never take the write lock; opening a current file writes nothing.
+    Writers queue up: those of this object on a lock, other processes on SQLite's.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
+        self.path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        self._local = threading.local()
+        self._guard = threading.Lock()
+        self._writing = threading.Lock()
+        self._connections: list[tuple[threading.Thread, apsw.Connection]] = []
+        self._closed = False
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
+        """The store in this file, with its schema brought up to date; `create` allows a new one and its folder.
+
+        Raises E010 (missing), E011 or E020 (not to be read or written), E014 (a folder), E022 (busy), E023 (a migration
+        failed), E024 (not a store, or damaged) and E025 (newer than this version).
+        """
+        require_sqlite(apsw.sqlite_lib_version())
+        _require_file(path, create)
+        database = cls(path, busy_timeout_ms=busy_timeout_ms)
+        try:
+            with translated(path):
+                _prepare(database.reader(), path)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def reader(self) -> apsw.Connection:
+        """This thread's connection. Each SELECT sees the latest committed state."""
+        if self._closed:
+            raise SpeckitError("E020", f"{self.path} has been closed", hint="The store is used after its end.")
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        return connection or self._connect()
+
+    @contextmanager
+    def snapshot_read(self) -> Iterator[apsw.Connection]:
+        """This thread's connection, with every SELECT inside seeing one state; joins a transaction that is open."""
+        connection = self.reader()
+        with translated(self.path):
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """One transaction: committed when the block ends, undone when it raises. It cannot be nested.
+
+        Raises E022 when the lock is not free within the busy timeout.
+        """
+        connection = self.reader()
+        if connection.in_transaction:
+            raise RuntimeError("a write cannot begin inside another transaction of the same thread")
+        if not self._writing.acquire(timeout=self._busy_timeout_ms / 1000):
+            raise SpeckitError("E022", f"{self.path} stayed locked by another thread")
+        try:
+            with translated(self.path):
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield Transaction(connection)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+        finally:
+            self._writing.release()
+
+    def check(self) -> list[str]:
+        """What is wrong with the file, one sentence each; empty when it is healthy."""
+        try:
+            with self.snapshot_read() as connection:
+                return inconsistencies(connection)
+        except SpeckitError as error:
+            return [str(error)]
+
+    def close(self) -> None:
+        """Closes the connections of all threads; running queries of other threads are interrupted.
+
+        Raises E022 when another thread is still inside a query; closing can then be repeated.
+        """
+        self._closed = True
+        with self._guard:
+            remaining = []
+            for thread, connection in self._connections:
+                connection.interrupt()
+                try:
+                    connection.close()
+                except apsw.ThreadingViolationError:
+                    remaining.append((thread, connection))
+            self._connections = remaining
+        if remaining:
+            names = ", ".join(thread.name for thread, _ in remaining)
+            raise SpeckitError("E022", f"{self.path} is still in use by {names}", actions=("close it again",))
+
+    def _connect(self) -> apsw.Connection:
+        with translated(self.path):
+            connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+            connection.set_busy_timeout(self._busy_timeout_ms)
+            connection.execute(_PRAGMAS)
+            connection.enable_load_extension(True)
+            connection.load_extension(_vector_extension())
+            connection.enable_load_extension(False)
+        with self._guard:
+            for thread, abandoned in self._connections:
+                if not thread.is_alive():
+                    abandoned.close()
+            self._connections = [entry for entry in self._connections if entry[0].is_alive()]
+            self._connections.append((threading.current_thread(), connection))
+        self._local.connection = connection
+        return connection
+
+
+def require_sqlite(version: str) -> None:
+    """Raises E020 when this version of SQLite must not be used."""
+    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise SpeckitError("E020", f"SQLite {version} is too old, {oldest} is needed", actions=("upgrade apsw",))
+
+
+def _require_file(path: Path, create: bool) -> None:
+    """Refuses what is not a store by looking at the file alone, so that no foreign file is ever touched."""
+    if path.is_dir():
+        raise SpeckitError("E014", f"{path} is a folder, not a file")
+    if not path.exists():
+        if not create:
+            raise SpeckitError("E010", f"there is no store at {path}", actions=("run `speckit-memory index PATH`",))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SpeckitError("E020", f"the folder {path.parent} could not be created: {error.strerror}") from error
+        return
+    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise SpeckitError("E011", f"{path} may not be read")
+    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise SpeckitError("E020", f"{path} may only be read", actions=("make the file and its folder writable",))
+    with path.open("rb") as file:
+        start = file.read(len(_HEADER))
+    if start != _HEADER and (start or not create):
+        raise SpeckitError("E024", f"{path} is not a SQLite file" if start else f"{path} is empty")
+
+
+def _prepare(connection: apsw.Connection, path: Path) -> None:
+    identity = connection.pragma("application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if identity != APPLICATION_ID and (identity or tables):
+        raise SpeckitError("E024", f"{path} is a SQLite file of another program")
+    todo = migrations.pending(connection)
+    if connection.pragma("journal_mode") != "wal":
+        connection.pragma("journal_mode", "wal")
+    if todo:
+        migrations.migrate(connection, path)
+
+
+def _vector_extension() -> str:
+    """The loadable library of sqlite-vec, found without importing its package, which would import numpy."""
+    package = importlib.util.find_spec("sqlite_vec")
+    if package is None or package.origin is None:
+        raise SpeckitError("E020", "the package sqlite-vec is not installed", actions=("install sqlite-vec",))
+    return str(Path(package.origin).with_name("vec0"))

@@ -1,0 +1,36 @@
+"""What the SQLite driver raises, told as failures of the product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from config.errors import SpeckitError
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turns every driver error raised inside into a `SpeckitError` that names the file."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise failure(error, path) from error
+
+
+def failure(error: apsw.Error, path: Path) -> SpeckitError:
+    """The product's error for a driver error: busy E022, damaged E024, not to be opened E020, anything else E021."""
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return SpeckitError("E022", f"{path} stayed locked by another writer")
+        case apsw.CorruptError() | apsw.NotADBError():
+            return SpeckitError("E024", f"{path} is damaged: {error}")
+        case apsw.CantOpenError() | apsw.PermissionsError() | apsw.AuthError():
+            return SpeckitError("E020", f"{path} could not be opened: {error}")
+        case apsw.ReadOnlyError():
+            return SpeckitError("E020", f"{path} may only be read: {error}")
+        case apsw.FullError():
+            return SpeckitError("E081", f"there is no space left to write {path}", actions=("free disk space",))
+    return SpeckitError("E021", f"{path}: {error}")

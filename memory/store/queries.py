@@ -1,0 +1,32 @@
+"""Running SQL: rows at once, and lists of values as one parameter, `IN (SELECT value FROM carray(?))`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+
+def rows(connection: apsw.Connection, sql: str, parameters: apsw.Bindings = ()) -> list[Any]:
+    """All rows of a query as tuples, whose types are those of the schema."""
+    return connection.execute(sql, parameters).fetchall()
+
+
+def value(connection: apsw.Connection, sql: str, parameters: apsw.Bindings = ()) -> Any:
+    """The single column of the first row; None when there is no row."""
+    return connection.execute(sql, parameters).get
+
+
+def integers(values: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding | None:
+    """Integers for `carray(?)`; NULL, which yields no rows, when there are none."""
+    array = np.ascontiguousarray(values, dtype=np.int64)
+    return apsw.carray(array) if len(array) else None
+
+
+def texts(values: Iterable[str]) -> apsw.CArrayBinding | None:
+    """Strings for `carray(?)`; NULL, which yields no rows, when there are none."""
+    array = tuple(values)
+    return apsw.carray(array) if array else None

@@ -1,0 +1,148 @@
+"""The tables of a store.
+
+A memory has one row in `memories` (its attributes), one in `texts` (what is long: kept apart so that reading attributes
+stays within few pages), one in the full-text table, and per passage one row in `chunks` and at most one vector.
+Analysed tokens are stored joined by blanks, so that an index can be built without analysing again.
+
+Links are kept as documents declare them, whether or not their target is stored; `causal_edges` holds what they resolve
+to, besides edges made by hand. The vector table is created with the first vector, because it fixes their length.
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x53504B4D
+"""`SPKM`, written into the header of the file: tells a store from any other SQLite database."""
+
+FIRST_SCHEMA = f"""
+PRAGMA application_id = {APPLICATION_ID};
+
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE id_sequence (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    next INTEGER NOT NULL CHECK (next >= 1)
+) STRICT;
+INSERT INTO id_sequence VALUES (1, 1);
+
+CREATE TABLE memories (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE CHECK (key <> ''),
+    title TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    tier TEXT NOT NULL
+        CHECK (tier IN ('constitutional', 'critical', 'important', 'normal', 'temporary', 'deprecated')),
+    context_type TEXT NOT NULL,
+    document_type TEXT NOT NULL,
+    memory_type TEXT NOT NULL,
+    spec_level INTEGER,
+    content_hash TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,
+    characters INTEGER NOT NULL CHECK (characters >= 0),
+    chunk_count INTEGER NOT NULL CHECK (chunk_count >= 0),
+    embedding_status TEXT NOT NULL CHECK (embedding_status IN ('done', 'pending')),
+    mtime_ns INTEGER,
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL,
+    expires_at REAL,
+    last_accessed REAL,
+    access_count INTEGER NOT NULL DEFAULT 0 CHECK (access_count >= 0),
+    last_review REAL,
+    stability REAL NOT NULL DEFAULT 1.0 CHECK (stability > 0),
+    difficulty REAL NOT NULL DEFAULT 5.0,
+    confidence REAL NOT NULL DEFAULT 0.5 CHECK (confidence BETWEEN 0 AND 1),
+    validation_count INTEGER NOT NULL DEFAULT 0 CHECK (validation_count >= 0),
+    importance_weight REAL NOT NULL DEFAULT 0.5 CHECK (importance_weight BETWEEN 0 AND 1),
+    interference REAL NOT NULL DEFAULT 0.0
+) STRICT;
+CREATE INDEX memories_by_folder ON memories (folder);
+CREATE INDEX memories_by_content ON memories (content_hash);
+CREATE INDEX memories_pending ON memories (id) WHERE embedding_status = 'pending';
+
+CREATE TABLE texts (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    title_tokens TEXT NOT NULL,
+    trigger_tokens TEXT NOT NULL,
+    path_tokens TEXT NOT NULL,
+    extra TEXT NOT NULL CHECK (json_type(extra) = 'object'),
+    body TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL CHECK (ordinal >= 0),
+    vector TEXT NOT NULL CHECK (vector IN ('pending', 'stored', 'zero')),
+    first_line INTEGER NOT NULL,
+    last_line INTEGER NOT NULL,
+    heading TEXT NOT NULL,
+    anchor TEXT NOT NULL,
+    tokens TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE (memory_id, ordinal)
+) STRICT;
+
+CREATE TABLE triggers (
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    source TEXT NOT NULL CHECK (source IN ('authored', 'learned')),
+    normalised TEXT NOT NULL CHECK (normalised <> ''),
+    phrase TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    weight REAL NOT NULL CHECK (weight BETWEEN 0 AND 1),
+    created_at REAL NOT NULL,
+    expires_at REAL,
+    PRIMARY KEY (memory_id, source, normalised)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX triggers_by_phrase ON triggers (normalised);
+
+CREATE TABLE declared_links (
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    relation TEXT NOT NULL
+        CHECK (relation IN ('caused', 'enabled', 'supersedes', 'contradicts', 'derived_from', 'supports')),
+    target TEXT NOT NULL,
+    strength REAL NOT NULL CHECK (strength BETWEEN 0 AND 1),
+    evidence TEXT NOT NULL,
+    reverse INTEGER NOT NULL CHECK (reverse IN (0, 1)),
+    PRIMARY KEY (memory_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE causal_edges (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    target_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    relation TEXT NOT NULL
+        CHECK (relation IN ('caused', 'enabled', 'supersedes', 'contradicts', 'derived_from', 'supports')),
+    strength REAL NOT NULL CHECK (strength BETWEEN 0 AND 1),
+    evidence TEXT NOT NULL,
+    created_by TEXT NOT NULL CHECK (created_by <> ''),
+    created_at REAL NOT NULL,
+    CHECK (source_id <> target_id),
+    UNIQUE (source_id, target_id, relation)
+) STRICT;
+CREATE INDEX causal_edges_by_target ON causal_edges (target_id);
+
+CREATE TABLE embedding_cache (
+    model_id TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    vector BLOB NOT NULL CHECK (length(vector) % 4 = 0),
+    created_at REAL NOT NULL,
+    last_used_at REAL NOT NULL,
+    PRIMARY KEY (model_id, content_hash)
+) STRICT;
+CREATE INDEX embedding_cache_by_use ON embedding_cache (last_used_at);
+
+CREATE TABLE changes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory_id INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('put', 'delete', 'edges', 'attributes'))
+) STRICT;
+
+CREATE VIRTUAL TABLE memory_fts USING fts5 (
+    title, triggers, path, body,
+    content = '', contentless_delete = 1,
+    tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'"
+);
+"""
