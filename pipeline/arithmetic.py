@@ -1,0 +1,43 @@
+"""Arithmetic on score columns that more than one component needs. NaN stands for "no score" and stays NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipeline.ports import Column
+
+
+def min_max(scores: Column) -> Column:
+    """Scores mapped linearly to [0, 1]; 1.0 for each when all are equal or there is only one (feature F4)."""
+    known = scores[~np.isnan(scores)]
+    if not len(known):
+        return scores.copy()
+    low, high = known.min(), known.max()
+    if low == high:
+        return np.where(np.isnan(scores), np.nan, 1.0)
+    return np.asarray((scores - low) / (high - low))
+
+
+def standardise(scores: Column) -> Column:
+    """Standard deviations from the mean, with the population's deviation; 0.0 for each when all are equal."""
+    known = scores[~np.isnan(scores)]
+    if not len(known):
+        return scores.copy()
+    # Rounding gives equal scores a tiny deviation, which must not be blown up.
+    if known.min() == known.max():
+        return np.where(np.isnan(scores), np.nan, 0.0)
+    centred = scores - known.mean()
+    return np.asarray(centred / np.sqrt(np.mean((known - known.mean()) ** 2)))
+
+
+def logistic(scores: Column) -> Column:
+    """1 / (1 + e^-score): any number into (0, 1), 0 to 0.5."""
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0))))
+
+
+def remainder(parts: Column, target: Column) -> Column:
+    """The addend that makes a row of `parts` sum up to `target`, float64[n]."""
+    total = np.zeros(len(parts))
+    for column in range(parts.shape[1]):
+        total = total + parts[:, column]
+    return target - total
