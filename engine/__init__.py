@@ -1,1 +1,21 @@
-"""The assembled product and its Python API."""
+"""The assembled product and its Python API.
+
+`Memory` is imported on first use: asking for this package loads neither numpy nor a model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.memory import Memory
+
+__all__ = ["Memory"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Memory":
+        from engine.memory import Memory
+
+        return Memory
+    raise AttributeError(f"module 'engine' has no attribute '{name}'")

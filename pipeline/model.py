@@ -51,7 +51,8 @@ class Query:
     """One question. Time, limit, deadline and session travel here: no component reads a clock or a random source.
 
     `now` is in epoch seconds; `deadline_ns` is a reading of the monotonic clock, None for no deadline. `terms` are the
-    analysed tokens of the text, in order.
+    analysed tokens of the text, in order; `concepts` are texts that must all match (feature C1), none for a plain
+    query; `usage` is the share of the caller's context window already in use, None when unknown (feature C17).
     """
 
     text: str
@@ -63,6 +64,8 @@ class Query:
     deadline_ns: int | None = None
     seed: int = 0
     terms: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    usage: float | None = None
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:

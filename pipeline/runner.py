@@ -44,13 +44,13 @@ class Runner:
 
     def __init__(self, pipeline: Pipeline, *, strict: bool = False, clock: Clock = time.perf_counter_ns) -> None:
         self.pipeline = pipeline
-        self._strict = strict
+        self.strict = strict
         self._clock = clock
 
     def run(self, query: Query, store: Store) -> Outcome:
         """One query, end to end. Raises SpeckitError when nothing could answer it."""
-        journal = Journal(self._clock, query.deadline_ns, strict=self._strict)
-        query = self._understand(query, store, journal)
+        journal = Journal(self._clock, query.deadline_ns, strict=self.strict)
+        query = self.understood(query, store, journal)
         candidates = self._candidates(query, store, journal)
         pool = self._fusion(query, candidates, store, journal)
         pool = self._rerank(query, pool, store, journal)
@@ -59,7 +59,8 @@ class Runner:
         journal.lost("limit", pool.ids[query.limit :])
         return Outcome(query, served, notes, journal.trace(self.pipeline.name, self.pipeline.hash))
 
-    def _understand(self, query: Query, store: Store, journal: Journal) -> Query:
+    def understood(self, query: Query, store: Store, journal: Journal) -> Query:
+        """The query with the plan that query understanding makes; also what a dry run shows."""
         query = query.planned(Plan(variants=(query.text,)))
         for step in self.pipeline.candidates.understand:
             work = partial(self._planned, step, query, store)

@@ -1,0 +1,47 @@
+"""Where things are, decided once: arguments before environment before the workspace's defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+DB_VARIABLE = "SPECKIT_DB"
+PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
+ROOT_VARIABLE = "SPECKIT_ROOT"
+DEFAULT_DB = Path(".speckit") / "memory.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The store, the pipeline and the workspace of one process.
+
+    `root` is the folder that keys of memories are relative to.
+    """
+
+    db: Path
+    pipeline: str
+    root: Path
+    environ: Mapping[str, str]
+
+
+def settings(
+    db: str | Path | None = None,
+    pipeline: str | None = None,
+    root: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings in force: argument, then environment, then default."""
+    environ = os.environ if environ is None else environ
+    base = Path(root or environ.get(ROOT_VARIABLE) or workspace_root(Path.cwd())).resolve()
+    file = Path(db or environ.get(DB_VARIABLE) or base / DEFAULT_DB).expanduser()
+    return Settings(file, pipeline or environ.get(PIPELINE_VARIABLE) or "default", base, environ)
+
+
+def workspace_root(start: Path) -> Path:
+    """The nearest folder at or above `start` that holds `.speckit` or `.git`; `start` when there is none."""
+    for folder in (start, *start.parents):
+        if (folder / ".speckit").is_dir() or (folder / ".git").exists():
+            return folder
+    return start

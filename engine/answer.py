@@ -1,0 +1,145 @@
+"""Turns the columns of an outcome into the rows of an answer. Row objects exist only here, at the edge."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
+from memory.lifecycle.states import state_labels
+from pipeline.explain import explain
+from pipeline.model import NO_RANK, Pool
+from pipeline.ports import Passage, Store
+from pipeline.runner import Outcome
+from pipeline.trace import STAGES
+
+
+def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int) -> SearchResult:
+    """The answer of an outcome.
+
+    `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out.
+    """
+    query, pool, trace = outcome.query, outcome.pool, outcome.trace
+    plan = query.plan
+    warnings = [warning for notes in outcome.notes.values() for warning in notes.warnings]
+    overall: dict[str, Any] = {"evidence_gap": False}
+    for notes in outcome.notes.values():
+        overall |= notes.overall
+    channels = declared if plan.channels is None else tuple(name for name in declared if name in plan.channels)
+    return SearchResult(
+        query=query.text,
+        plan={
+            "intent": plan.intent,
+            "intent_confidence": round(plan.intent_confidence, 4),
+            "complexity": plan.complexity,
+            "channels": list(channels),
+            "variants": list(plan.variants),
+            "reasons": list(plan.reasons),
+        },
+        results=tuple(_rows(outcome, store, snippet_characters)),
+        notes={**overall, "warnings": warnings, "degraded": [part.as_json() for part in trace.degraded]},
+        pipeline={"name": trace.pipeline, "hash": trace.config_hash},
+        timings_ms={"total": _ms(trace.total_ns), **{stage: _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES}},
+        outcome=outcome,
+    )
+
+
+def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:
+    """How a memory of this outcome got its score; None when it is not among the results."""
+    found = np.flatnonzero(outcome.pool.candidates.parents == memory)
+    if not len(found):
+        return None
+    row = int(found[0])
+    key = str(store.attributes.label("key", outcome.pool.candidates.parents[row : row + 1])[0])
+    return Explanation(memory, key, explain(outcome.pool, row), _evidence(outcome.pool, row))
+
+
+def _ms(ns: int) -> float:
+    return round(ns / 1e6, 3)
+
+
+def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[ResultRow]:
+    pool = outcome.pool
+    if not len(pool):
+        return []
+    memories, attributes = pool.candidates.parents, store.attributes
+    labels = {name: attributes.label(name, memories) for name in ("key", "title", "folder", "tier")}
+    states = state_labels(attributes, memories, outcome.query.now)
+    shown = np.where(pool.candidates.passages >= 0, pool.candidates.passages, memories)
+    passages = store.passages.passages(shown.tolist())
+    rows = []
+    for row, passage in enumerate(passages):
+        evidence = _evidence(pool, row)
+        notes: dict[str, Any] = {}
+        for step in outcome.notes.values():
+            notes |= step.by_id.get(int(pool.ids[row]), {})
+        rows.append(
+            ResultRow(
+                id=int(memories[row]),
+                key=str(labels["key"][row]),
+                title=str(labels["title"][row]),
+                folder=str(labels["folder"][row]),
+                tier=str(labels["tier"][row]),
+                state=str(states[row]),
+                score=float(pool.score[row]),
+                channels=evidence,
+                steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
+                snippet=snippet(passage, outcome.query.text, snippet_characters),
+                reason=_reason(pool, row, evidence),
+                heading=passage.heading,
+                first_line=passage.first_line,
+                last_line=passage.last_line,
+                chunk_hits=int(pool.chunk_hits[row]),
+                notes=notes,
+            )
+        )
+    return rows
+
+
+def _evidence(pool: Pool, row: int) -> dict[str, ChannelEvidence]:
+    """The best sighting of a row by each channel, over all query variants."""
+    candidates = pool.candidates
+    evidence: dict[str, ChannelEvidence] = {}
+    for column, channel in enumerate(candidates.channels):
+        rank = int(candidates.rank[row, column])
+        if rank != NO_RANK and (channel not in evidence or rank < evidence[channel].rank):
+            evidence[channel] = ChannelEvidence(rank, float(candidates.raw[row, column]))
+    return evidence
+
+
+def _reason(pool: Pool, row: int, evidence: dict[str, ChannelEvidence]) -> str:
+    """Why the row surfaced, in a sentence (feature P8)."""
+    seen = sorted(evidence.items(), key=lambda item: (item[1].rank, item[0]))
+    by = ", ".join(f"{name} (rank {found.rank})" for name, found in seen)
+    moved = []
+    for step in pool.steps[1:]:
+        part = float(step.parts[row, 0])
+        if step.kind == "add" and abs(part) >= 0.0005:
+            moved.append(f"{step.step} {part:+.3f}")
+        elif step.kind == "multiply" and abs(part - 1) >= 0.0005:
+            moved.append(f"{step.step} ×{part:.2f}")
+    return f"surfaced because it was found by {by}" + (f"; {', '.join(moved)}" if moved else "")
+
+
+def snippet(passage: Passage, query: str, characters: int) -> str:
+    """The part of a passage around the query's words, at most `characters` long, cut at word borders."""
+    text = re.sub(r"\s+", " ", passage.text).strip()
+    if len(text) <= characters:
+        return text
+    if characters <= 0:
+        return ""
+    words = [word for word in re.findall(r"\w{3,}", query.lower())][:32]
+    lowered = text.lower()
+    places = sorted(at for word in words for at in [lowered.find(word)] if at >= 0)
+    start = max(0, (places[len(places) // 2] if places else 0) - characters // 3)
+    start = min(start, len(text) - characters)
+    if start > 0:
+        border = text.find(" ", start)
+        start = border + 1 if 0 <= border < start + 40 else start
+    end = start + characters
+    if end < len(text):
+        border = text.rfind(" ", start, end)
+        end = border if border > start else end
+    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")

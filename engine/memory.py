@@ -1,0 +1,224 @@
+"""The product as a Python object: one store, one pipeline, every operation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from config.errors import SpeckitError
+from config.settings import Settings, settings
+from engine import assembly
+from engine.answer import answer, explanation
+from engine.plans import PlanReport, plan_report
+from engine.questions import check_question, normalised_folder
+from engine.results import Explanation, SearchResult
+from engine.why_not import why_not
+from memory.indexing.indexer import IndexReport, Progress, SaveReport, Source
+from memory.store import reader
+from memory.store.connection import Database
+from memory.store.edges import add_edge
+from memory.store.records import Memory as MemoryRecord
+from memory.store.records import Relation
+from pipeline.builder import build
+from pipeline.composition import Pipeline
+from pipeline.model import Mode, Query
+from pipeline.ports import Filter, Store
+from pipeline.runner import Runner
+
+DEADLINE_MS = 2_000.0
+"""After this long, optional steps are skipped and the answer says so. Far above every budget: a safety net."""
+
+
+class Memory:
+    """Everything remembered in one file, searchable through one pipeline.
+
+    Use it as a context manager. One object may be shared by threads.
+    """
+
+    def __init__(self, store: assembly.OpenStore, config: Settings, runner: Runner) -> None:
+        """`Memory.open` is the usual way."""
+        self.settings = config
+        self._open = store
+        self._runner = runner
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        pipeline: str | None = None,
+        *,
+        root: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        create: bool = True,
+        strict: bool = False,
+        overrides: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Opens a store, creating it unless `create` is false.
+
+        `path` and `pipeline` default to the environment and then to `.speckit/memory.db` and the shipped pipeline;
+        `root` is the folder that keys are relative to; `overrides` maps "step.parameter" to a YAML value; in `strict`
+        mode failures of steps are raised. Raises SpeckitError.
+        """
+        config = settings(path, pipeline, root, environ)
+        # the pipeline comes first: a wrong file is reported before a store is created
+        runner = Runner(build(config.pipeline, assembly.registry(), config.environ, overrides), strict=strict)
+        return cls(assembly.OpenStore(Database.open(config.db, create=create), config.root), config, runner)
+
+    def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
+        """The same open store through another pipeline. Close either of the two, not both."""
+        config = replace(self.settings, pipeline=pipeline)
+        built = build(pipeline, assembly.registry(), config.environ, overrides)
+        return Memory(self._open, config, Runner(built, strict=self._runner.strict))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store."""
+        self._open.database.close()
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline in use."""
+        return self._runner.pipeline
+
+    @property
+    def database(self) -> Database:
+        """The store's file."""
+        return self._open.database
+
+    def store(self) -> Store:
+        """The current state of the store, as the pipeline sees it."""
+        return self._open.read_model.current()
+
+    def index(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> IndexReport:
+        """Brings the store up to date with these files and folders (features I1–I8).
+
+        A file that cannot be read or parsed is reported with its reason; the rest is indexed.
+        """
+        absolute = [Path(path).expanduser().resolve() for path in paths]
+        return self._open.indexer.index(absolute, force=force, dry_run=dry_run, now=time.time(), progress=progress)
+
+    def index_documents(
+        self, documents: Iterable[Source], *, progress: Callable[[Progress], None] | None = None
+    ) -> IndexReport:
+        """Indexes documents that do not come from files, such as those of a dataset."""
+        return self._open.indexer.index_documents(documents, now=time.time(), progress=progress)
+
+    def save_file(
+        self, path: str | Path, *, force: bool = False, dry_run: bool = False, defer_embedding: bool = False
+    ) -> SaveReport:
+        """Saves one file after the pre-flight checks (feature I9)."""
+        return self._open.indexer.save_file(
+            Path(path), force=force, dry_run=dry_run, defer_embedding=defer_embedding, now=time.time()
+        )
+
+    def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "import") -> int:
+        """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
+        added = 0
+        with self._open.database.write() as transaction:
+            for source, relation, target, strength in edges:
+                ends = [reader.get_memory(transaction.connection, key).id for key in (source, target)]
+                add_edge(
+                    transaction, ends[0], ends[1], Relation(relation), strength,
+                    evidence="", created_by=created_by, now=time.time(),
+                )  # fmt: skip
+                added += 1
+        return added
+
+    def _query(
+        self, text: str, store: Store, *, limit: int, folder: str, tier: str, context_type: str, mode: Mode,
+        session: str, now: float | None, deadline_ms: float | None, concepts: Sequence[str] = (),
+    ) -> Query:  # fmt: skip
+        text = text.strip() or " ".join(concepts)
+        check_question(text, limit=limit, mode=mode, tier=tier, context_type=context_type, concepts=concepts)
+        return Query(
+            text=text,
+            now=time.time() if now is None else now,
+            limit=limit,
+            wanted=Filter(normalised_folder(folder), tier, context_type),
+            mode=mode,
+            session=session,
+            deadline_ns=None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6),
+            terms=store.lexicon.analyse(text),
+            concepts=tuple(concepts),
+        )
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int = 10,
+        folder: str = "",
+        tier: str = "",
+        context_type: str = "",
+        mode: Mode = "auto",
+        session: str = "",
+        now: float | None = None,
+        deadline_ms: float | None = DEADLINE_MS,
+        concepts: Sequence[str] = (),
+        snippet: int = 400,
+    ) -> SearchResult:
+        """One query through the pipeline.
+
+        `folder` restricts to a folder and its sub-folders; `now` (epoch seconds) and `deadline_ms=None` make a search
+        reproducible; `snippet` is the length of the texts shown, 0 for none. Raises SpeckitError on a bad question.
+        """
+        store = self.store()
+        query = self._query(
+            text, store, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode,
+            session=session, now=now, deadline_ms=deadline_ms, concepts=concepts,
+        )  # fmt: skip
+        declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
+        return answer(self._runner.run(query, store), store, declared, snippet)
+
+    def plan(self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto") -> PlanReport:
+        """What a search would do, without doing it."""
+        store = self.store()
+        query = self._query(
+            text, store, limit=limit, folder=folder, tier="", context_type="", mode=mode,
+            session="", now=None, deadline_ms=None,
+        )  # fmt: skip
+        return plan_report(self._runner, query, store)
+
+    def explain(self, result: SearchResult, name: int | str) -> Explanation:
+        """How a result got its score, step by step. Raises E080 when the memory is not among the results."""
+        row = next((row for row in result.results if name in (row.id, row.key)), None)
+        found = explanation(result.outcome, self.store(), row.id) if row else None
+        if found is None:
+            raise SpeckitError("E080", f"'{name}' is not among the results; ask why_not instead")
+        return found
+
+    def why_not(self, result: SearchResult, name: int | str) -> str:
+        """Why a memory is not among the results: the step that lost it, and what would have kept it."""
+        return why_not(self._runner, result, self.get(name), self.store())
+
+    def get(self, name: int | str) -> MemoryRecord:
+        """A memory by id or key. Raises E080."""
+        return reader.get_memory(self._open.database.reader(), name)
+
+    def list(
+        self, folder: str = "", sort: str = "created_at", limit: int = 20, offset: int = 0
+    ) -> tuple[list[MemoryRecord], int]:
+        """One page of the memories of a folder and its sub-folders, and how many there are altogether."""
+        return reader.list_memories(self._open.database.reader(), normalised_folder(folder), sort, limit, offset)
+
+    def stats(self) -> reader.StoreStatistics:
+        """How much the store holds."""
+        return reader.statistics(self._open.database.reader())

@@ -1,0 +1,129 @@
+"""Pipeline files seen from outside: check, show, compare, describe. Nothing here runs a query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from difflib import unified_diff
+from typing import Any
+
+from config.errors import Problem, SpeckitError
+from config.pipeline_file import SLOTS, Step
+from config.sources import presets
+from config.yaml_reader import plain
+from engine import assembly
+from pipeline.binding import Bound
+from pipeline.builder import Checked, examine
+from pipeline.contracts import SLOT_ROLES
+from pipeline.schema import file_schema
+
+
+def check(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> list[Problem]:
+    """Everything that is wrong with a pipeline file or preset, by position."""
+    problems = examine(source, assembly.registry(), environ, overrides).problems
+    return list(SpeckitError.of(problems).problems) if problems else []
+
+
+def show(
+    source: str,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str] | None = None,
+    *,
+    effective: bool = False,
+    origin: bool = False,
+) -> str:
+    """A pipeline as YAML: as it was written, or with every default filled in.
+
+    With `origin` each value says in a comment where it comes from. Raises SpeckitError when the file has problems.
+    """
+    checked = examine(source, assembly.registry(), environ, overrides)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    lines = [f"# hash: {checked.effective.hash}", f"pipeline: {checked.effective.name}"]
+    lines.append(f"budgets_ms: {_flow(checked.effective.budgets_ms)}")
+    by_slot = {slot: [entry for entry in checked.bound if entry.step.slot == slot] for slot in SLOTS}
+    lines.append("candidates:")
+    for slot in SLOTS[:2]:
+        lines += _section(slot, by_slot[slot], checked, 2, effective, origin)
+    for slot in SLOTS[2:]:
+        lines += _section(slot, by_slot[slot], checked, 0, effective, origin)
+    for step in checked.effective.inactive:
+        lines.append(f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})")
+    return "\n".join(lines) + "\n"
+
+
+def diff(a: str, b: str, environ: Mapping[str, str]) -> str:
+    """What differs between two effective pipelines, as a unified diff; empty when they would do the same."""
+    texts = [show(source, environ, effective=True).splitlines()[2:] for source in (a, b)]
+    return "\n".join(unified_diff(*texts, fromfile=a, tofile=b, lineterm="", n=1))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of pipeline files, for completion and checks in editors."""
+    return file_schema(assembly.registry(), presets())
+
+
+def components() -> list[dict[str, str]]:
+    """Every component with its role, its place in the file and what it is for."""
+    return [
+        {
+            "name": entry.name,
+            "role": str(entry.role),
+            "slot": next(slot for slot, roles in SLOT_ROLES.items() if entry.role in roles),
+            "features": ", ".join(entry.about.features),
+            "summary": entry.summary,
+        }
+        for entry in assembly.registry()
+    ]
+
+
+def _section(
+    slot: str, entries: list[Bound], checked: Checked, indent: int, effective: bool, origin: bool
+) -> list[str]:
+    pad = " " * indent
+    if not entries:
+        return [f"{pad}{slot}: []"]
+    return [f"{pad}{slot}:", *(line for entry in entries for line in _step(entry, checked, pad, effective, origin))]
+
+
+def _step(entry: Bound, checked: Checked, pad: str, effective: bool, origin: bool) -> list[str]:
+    step = entry.step
+    head: dict[str, Any] = {"use": step.use}
+    if step.id != step.use:
+        head["id"] = step.id
+    if step.optional:
+        head["optional"] = True
+    if step.flag:
+        head["flag"] = step.flag
+    written = {item.key: plain(item.value) for item in step.params.entries}
+    params = written
+    if effective and entry.params is not None:
+        params = entry.params.model_dump(mode="json", by_alias=True)
+    if not origin:
+        return [f"{pad}  - {_flow(head | params)}"]
+    lines = [f"{pad}  - use: {step.use}  # {step.where}"]
+    lines += [f"{pad}    {key}: {_flow(value)}" for key, value in head.items() if key != "use"]
+    for key, value in params.items():
+        lines.append(f"{pad}    {key}: {_flow(value)}  # {_origin(step, key, checked)}")
+    return lines
+
+
+def _origin(step: Step, key: str, checked: Checked) -> str:
+    if (step.id, key) in checked.effective.overridden:
+        return "this call"
+    item = step.params.get(key)
+    return str(item.where) if item else f"default of {step.use}"
+
+
+def _flow(value: Any) -> str:
+    """A value in YAML's flow style, which JSON is a part of; plain words stay unquoted where that is safe."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    if isinstance(value, str) and value.replace("_", "").isalnum() and value[0].isalpha() and value not in _RESERVED:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})

@@ -1,0 +1,112 @@
+"""What a search returns, in the shape of the outer contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.explain import StepExplanation
+from pipeline.runner import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelEvidence:
+    """Where one channel saw a result: its rank from 1, and its raw score on the channel's own scale."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown."""
+
+    id: int
+    key: str
+    title: str
+    folder: str
+    tier: str
+    state: str
+    score: float
+    channels: dict[str, ChannelEvidence]
+    steps: tuple[tuple[str, float], ...]
+    snippet: str
+    reason: str
+    heading: str
+    first_line: int
+    last_line: int
+    chunk_hits: int
+    notes: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `results`."""
+        return {
+            "id": self.id,
+            "key": self.key,
+            "title": self.title,
+            "folder": self.folder,
+            "tier": self.tier,
+            "state": self.state,
+            "score": self.score,
+            "channels": {name: {"rank": seen.rank, "score": seen.score} for name, seen in self.channels.items()},
+            "steps": [{"step": step, "score": score} for step, score in self.steps],
+            "snippet": self.snippet,
+            "reason": self.reason,
+            "heading": self.heading,
+            "lines": [self.first_line, self.last_line],
+            "chunk_hits": self.chunk_hits,
+            "notes": self.notes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The answer to one query. `outcome` holds the columns behind it, for explanations."""
+
+    query: str
+    plan: dict[str, Any]
+    results: tuple[ResultRow, ...]
+    notes: dict[str, Any]
+    pipeline: dict[str, str]
+    timings_ms: dict[str, float]
+    outcome: Outcome = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of `search --json`."""
+        return {
+            "query": self.query,
+            "plan": self.plan,
+            "results": [row.as_json() for row in self.results],
+            "notes": self.notes,
+            "pipeline": self.pipeline,
+            "timings_ms": self.timings_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How one result got its score."""
+
+    id: int
+    key: str
+    steps: tuple[StepExplanation, ...]
+    channels: dict[str, ChannelEvidence]
+
+    def as_json(self) -> dict[str, Any]:
+        """The explanation as plain data."""
+        return {
+            "id": self.id,
+            "key": self.key,
+            "channels": {name: {"rank": seen.rank, "score": seen.score} for name, seen in self.channels.items()},
+            "steps": [
+                {
+                    "step": step.step,
+                    "kind": step.kind,
+                    "scale": step.scale,
+                    "parts": step.parts,
+                    "before": step.before,
+                    "after": step.after,
+                }
+                for step in self.steps
+            ],
+        }

@@ -1,0 +1,64 @@
+""""Why not X?": the step that lost a memory, and the smallest change that would have kept it (feature P8)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.results import SearchResult
+from memory.store.records import Memory
+from pipeline.contracts import ChannelParams
+from pipeline.ports import Store, Unavailable
+from pipeline.runner import Runner
+
+DEEP_LIMIT = 1000
+"""How far down each channel is searched for the lost memory."""
+
+
+def why_not(runner: Runner, result: SearchResult, memory: Memory, store: Store) -> str:
+    """A sentence or two about one memory and one answer."""
+    place = next((at for at, row in enumerate(result.results, start=1) if row.id == memory.id), None)
+    if place is not None:
+        return f"'{memory.key}' is result {place} of {len(result.results)}."
+    query = result.outcome.query
+    if not store.attributes.scope(query.wanted, query.now).admits(np.array([memory.id]))[0]:
+        return f"'{memory.key}' is outside the scope of this query: {_restriction(result, memory)}."
+    for loss in result.outcome.trace.losses:
+        if memory.id in store.attributes.parents(loss.ids):
+            if loss.step == "limit":
+                return f"'{memory.key}' was ranked, but below the limit of {query.limit}; raise the limit."
+            return f"'{memory.key}' was found, but the step '{loss.step}' took it out."
+    return f"'{memory.key}' was found by no channel. {_how_far(runner, result, memory, store)}"
+
+
+def _restriction(result: SearchResult, memory: Memory) -> str:
+    wanted = result.outcome.query.wanted
+    inside = memory.folder == wanted.folder or memory.folder.startswith(wanted.folder + "/")
+    if wanted.folder and not inside:
+        return f"it lies in the folder '{memory.folder}', not in '{wanted.folder}'"
+    if wanted.tier and memory.tier != wanted.tier:
+        return f"its tier is {memory.tier}, not {wanted.tier}"
+    if wanted.context_type and memory.context_type != wanted.context_type:
+        return f"its context type is {memory.context_type}, not {wanted.context_type}"
+    return "deprecated" if memory.tier == "deprecated" else "it has expired"
+
+
+def _how_far(runner: Runner, result: SearchResult, memory: Memory, store: Store) -> str:
+    query = result.outcome.query
+    asked = query.plan.channels
+    remarks = []
+    for step in runner.pipeline.candidates.channels:
+        if asked is not None and step.id not in asked:
+            remarks.append(f"{step.id} was not asked for a {query.plan.complexity} query")
+            continue
+        assert isinstance(step.params, ChannelParams)  # the registry admits no other
+        limit = query.plan.limits.get(step.id, step.params.limit)
+        hits = step.component.search(query, DEEP_LIMIT, store)
+        if isinstance(hits, Unavailable):
+            remarks.append(f"{step.id} is unavailable ({hits.reason})")
+            continue
+        found = np.flatnonzero(store.attributes.parents(hits.ids) == memory.id)
+        if len(found):
+            remarks.append(f"{step.id} has it at rank {int(found[0]) + 1}, beyond its limit of {limit}")
+        else:
+            remarks.append(f"{step.id} does not match it")
+    return "; ".join(remarks).capitalize() + "."

@@ -1,0 +1,55 @@
+"""Explain: a pure function over the score columns of a pool (feature P8).
+
+Every score is recombined with the arithmetic that made it, so what explain says is what happened, to the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.apply import recombine
+from pipeline.model import Pool, StepScore
+from pipeline.ports import Column
+
+
+@dataclass(frozen=True, slots=True)
+class StepExplanation:
+    """What one step did to one row's score.
+
+    `kind` is "sum" (the parts add up to the score), "add", "multiply" or "replace"; `parts` are the named numbers.
+    """
+
+    step: str
+    kind: str
+    scale: str
+    parts: dict[str, float]
+    before: float | None
+    after: float
+
+
+def explain(pool: Pool, row: int) -> tuple[StepExplanation, ...]:
+    """How the score of one row came about, step by step; the last `after` is its score."""
+    explained: list[StepExplanation] = []
+    before: float | None = None
+    for step in pool.steps:
+        after = float(step.after[row])
+        parts = dict(zip(step.names, step.parts[row].tolist(), strict=True))
+        explained.append(StepExplanation(step.step, step.kind, str(step.scale), parts, before, after))
+        before = after
+    return tuple(explained)
+
+
+def replay(pool: Pool) -> Column:
+    """All final scores, computed again from the parts. Equal to `pool.score`, bit by bit."""
+    score: Column | None = None
+    for step in pool.steps:
+        score = recombine(step, score)
+    assert score is not None  # a pool has at least the fuser's step
+    return score
+
+
+def share(step: StepScore, row: int) -> dict[str, float]:
+    """The parts of a "sum" step as shares of their total of absolute values; empty when all are zero."""
+    parts = dict(zip(step.names, step.parts[row].tolist(), strict=True))
+    total = sum(abs(value) for value in parts.values())
+    return {name: value / total for name, value in parts.items()} if total else {}

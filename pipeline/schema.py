@@ -1,0 +1,78 @@
+"""The JSON Schema of pipeline files, made from the parameter models (DESIGN: configuration)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from config.pipeline_file import BUDGETS_MS
+from pipeline.contracts import SLOT_ROLES
+from pipeline.registry import Registered, Registry
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
+    """Completion and inline errors for editors; `presets` are the names that `extends` may take."""
+    definitions: dict[str, Any] = {}
+    for entry in registry:
+        definitions[entry.name] = _step_schema(entry, definitions)
+    steps = {
+        slot: {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    {"enum": registry.names(*roles)},
+                    *({"$ref": f"#/$defs/{name}"} for name in registry.names(*roles)),
+                ]
+            },
+        }
+        for slot, roles in SLOT_ROLES.items()
+    }
+    budget = {"type": "number", "exclusiveMinimum": 0}
+    return {
+        "$schema": DIALECT,
+        "title": "speckit-memory pipeline",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "pipeline": {"type": "string", "description": "The name shown in answers and reports."},
+            "description": {"type": "string"},
+            "extends": {
+                "type": "string",
+                "description": "Parts that this file leaves out are taken from there; 'default' unless set.",
+                "examples": presets,
+            },
+            "budgets_ms": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": dict.fromkeys(BUDGETS_MS, budget),
+            },
+            "candidates": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"understand": steps["understand"], "channels": steps["channels"]},
+            },
+            **{slot: steps[slot] for slot in ("fusion", "rerank", "annotate")},
+        },
+        "$defs": definitions,
+    }
+
+
+def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, Any]:
+    params = entry.params.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    definitions.update(params.pop("$defs", {}))
+    properties = {name: {k: v for k, v in field.items() if k != "title"} for name, field in params.get("properties", {}).items()}
+    return {
+        "type": "object",
+        "description": f"{entry.summary} ({entry.role}; {', '.join(entry.about.features)})",
+        "additionalProperties": False,
+        "required": ["use", *params.get("required", [])],
+        "properties": {
+            "use": {"const": entry.name},
+            "id": {"type": "string", "description": "The name of the step; the component's name unless set."},
+            "flag": {"type": "string", "description": "The step takes part when this flag of flags.yaml is enabled."},
+            "optional": {"type": "boolean", "description": "The step may be skipped; the answer says so."},
+            "replaces": {"type": "string", "description": "The id of the step whose place this one takes."},
+            **properties,
+        },
+    }
