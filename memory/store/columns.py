@@ -1,0 +1,199 @@
+"""The facts about all memories as numpy columns, and which memory each chunk belongs to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.exchange import Column, Filter, Ids
+from memory.store.loading import ATTRIBUTES
+from memory.store.records import Tier
+from memory.store.scope import Mask, MemoryScope
+
+LABELS = ("key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash")
+NUMBERS = tuple(name for name in ATTRIBUTES if name not in {"id", *LABELS})
+
+TEMPORARY_LIFE = 7 * 86_400.0
+"""Seconds that a temporary memory lives which has no date of expiry of its own (feature F7)."""
+
+UNKNOWN = -1
+"""The memory of an id that the store does not hold."""
+
+Labels = NDArray[np.object_]
+
+_ENDS = len(NUMBERS)
+"""Row behind the numbers: the time after which a memory is not admitted any more."""
+
+
+class Columns:
+    """Facts about memories. Implements `pipeline.ports.Attributes`. Immutable.
+
+    Every table is ordered by memory id and ends in one column more, which holds the answer for an unknown id: its place
+    is -1.
+    """
+
+    __slots__ = ("_chunks", "_coded", "_ids", "_labels", "_numbers", "_owners", "_parents", "_sorted")
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> None:
+        """Take rows of `loading.ATTRIBUTES` by ascending id, and chunk ids with the memory of each."""
+        ids, labels, numbers = _transposed(rows)
+        self._take_facts(
+            np.append(ids, UNKNOWN),
+            np.hstack([labels, np.full((len(LABELS), 1), "", np.object_)]),
+            np.hstack([numbers, np.full((_ENDS + 1, 1), np.nan)]),
+        )
+        self._take_chunks(chunks, parents)
+
+    def replaced(self, gone: Ids, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> Columns:
+        """The columns without the memories in `gone`, and with these rows and chunks in place of any older ones."""
+        ids, labels, numbers = _transposed(rows)
+        outdated = np.append(gone, ids)
+        if not len(gone) and np.isin(ids, self.ids).all():
+            twin = self.updated(rows)
+        else:
+            drop = np.flatnonzero(np.isin(self.ids, outdated))
+            kept = np.delete(self._ids, drop)
+            at = np.searchsorted(kept[:-1], ids)
+            twin = Columns.__new__(Columns)
+            twin._take_facts(
+                np.insert(kept, at, ids),
+                np.insert(np.delete(self._labels, drop, axis=1), at, labels, axis=1),
+                np.insert(np.delete(self._numbers, drop, axis=1), at, numbers, axis=1),
+            )
+        current = ~np.isin(self._parents, outdated)
+        twin._take_chunks(np.append(self._chunks[current], chunks), np.append(self._parents[current], parents))
+        return twin
+
+    def updated(self, rows: Sequence[tuple[Any, ...]]) -> Columns:
+        """The columns with these facts about memories that they hold already; chunks stay as they are."""
+        ids, labels, numbers = _transposed(rows)
+        at = np.searchsorted(self.ids, ids)
+        twin = Columns.__new__(Columns)
+        for name in Columns.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin._numbers = self._numbers.copy()
+        twin._numbers[:, at] = numbers
+        if not np.array_equal(self._labels[:, at], labels):
+            twin._labels = self._labels.copy()
+            twin._labels[:, at] = labels
+            twin._coded = {}
+        return twin
+
+    @property
+    def ids(self) -> Ids:
+        """All memories, ascending."""
+        return self._ids[:-1]
+
+    @property
+    def chunks(self) -> Ids:
+        """All chunks, ascending."""
+        return self._chunks
+
+    def chunks_of(self, memories: Ids) -> Ids:
+        """All chunks of these memories, ascending."""
+        return self._chunks[np.isin(self._parents, memories)]
+
+    @property
+    def count(self) -> int:
+        """How many memories the store holds."""
+        return len(self._ids) - 1
+
+    def places(self, ids: Ids) -> NDArray[np.int64]:
+        """Place of each id in `self.ids`, a chunk standing for its memory; -1 where the id is unknown."""
+        at = np.searchsorted(self._sorted[:-1], ids)
+        return np.where(self._sorted[at] == ids, self._owners[at], np.int64(-1))
+
+    def parents(self, ids: Ids) -> Ids:
+        """The memory of each id; a memory is its own parent; `UNKNOWN` for an unknown id."""
+        parents: Ids = self._ids[self.places(ids)]
+        return parents
+
+    def number(self, name: str, ids: Ids) -> Column:
+        """A numeric fact (one of `NUMBERS`) about each id, NaN where it or the id is unknown.
+
+        Times are epoch seconds, `stability` is in days. Raises ValueError for another name.
+        """
+        facts: Column = self._numbers[_place(name, NUMBERS)][self.places(ids)]
+        return facts
+
+    def label(self, name: str, ids: Ids) -> Labels:
+        """A textual fact (one of `LABELS`) about each id, "" for an unknown id. Raises ValueError for another name."""
+        facts: Labels = self._labels[_place(name, LABELS)][self.places(ids)]
+        return facts
+
+    def scope(self, wanted: Filter, now: float) -> MemoryScope:
+        """The memories that the filter admits at the time `now` (epoch seconds).
+
+        Never a deprecated one, nor one that expired before `now` (features C6, F7).
+        """
+        admitted: Mask = self._numbers[_ENDS, :-1] >= now
+        folder = wanted.folder.rstrip("/")
+        if folder:
+            admitted &= self._where("folder", lambda value: value == folder or value.startswith(f"{folder}/"))
+        if wanted.tier:
+            admitted &= self._where("tier", lambda value: value == wanted.tier)
+        if wanted.context_type:
+            admitted &= self._where("context_type", lambda value: value == wanted.context_type)
+        return MemoryScope(self, admitted)
+
+    def of_tier(self, tier: str) -> Ids:
+        """All memories of a tier, ascending."""
+        return self.ids[self._where("tier", lambda value: value == tier)]
+
+    def _where(self, name: str, holds: Callable[[str], bool]) -> Mask:
+        """Which memories have a label that passes the test. The test runs once per distinct label."""
+        coded = self._coded.get(name)
+        if coded is None:
+            numbering: defaultdict[str, int] = defaultdict(count().__next__)
+            column = self._labels[_place(name, LABELS), :-1].tolist()
+            codes = np.fromiter(map(numbering.__getitem__, column), np.int64, len(column))
+            coded = self._coded[name] = (tuple(numbering), codes)
+        values, codes = coded
+        return np.array([holds(value) for value in values], np.bool_)[codes]
+
+    def _take_facts(self, ids: Ids, labels: Labels, numbers: Column) -> None:
+        self._ids = ids
+        self._labels = labels
+        self._numbers = numbers
+        self._coded: dict[str, tuple[tuple[str, ...], NDArray[np.int64]]] = {}
+
+    def _take_chunks(self, chunks: Ids, parents: Ids) -> None:
+        order = np.argsort(chunks, kind="stable")
+        self._chunks, self._parents = chunks[order], parents[order]
+        # A memory that is its own chunk stands here twice, with the same owner.
+        known = np.concatenate([self.ids, self._chunks])
+        owners = np.concatenate([np.arange(self.count), np.searchsorted(self.ids, self._parents)])
+        order = np.argsort(known, kind="stable")
+        self._sorted = np.append(known[order], UNKNOWN)
+        self._owners = np.append(owners[order], -1)
+
+
+def _place(name: str, names: tuple[str, ...]) -> int:
+    if name not in names:
+        raise ValueError(f"no column is called {name!r}; there are {', '.join(names)}")
+    return names.index(name)
+
+
+def _transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, Labels, Column]:
+    """Ids, labels (one row each of `LABELS`) and numbers (one row each of `NUMBERS`, and the ends)."""
+    table = dict(zip(ATTRIBUTES, zip(*rows, strict=True) if rows else [()] * len(ATTRIBUTES), strict=True))
+    labels = np.empty((len(LABELS), len(rows)), np.object_)
+    for place, name in enumerate(LABELS):
+        labels[place] = table[name]
+    numbers = np.empty((_ENDS + 1, len(rows)))
+    for place, name in enumerate(NUMBERS):
+        numbers[place] = np.array(table[name], np.float64)  # None becomes NaN
+    tier = labels[LABELS.index("tier")]
+    ends = numbers[_place("expires_at", NUMBERS)].copy()
+    unlimited = np.isnan(ends)
+    ends[unlimited] = np.inf
+    temporary = unlimited & (tier == Tier.TEMPORARY)
+    ends[temporary] = numbers[_place("created_at", NUMBERS)][temporary] + TEMPORARY_LIFE
+    ends[tier == Tier.DEPRECATED] = -np.inf
+    numbers[_ENDS] = ends
+    return np.array(table["id"], np.int64), labels, numbers

@@ -1,0 +1,88 @@
+"""The inverted indexes of a snapshot, each built when it is first asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import apsw
+
+from config.exchange import FIELDS, Field, Ids, Level
+from memory.store import loading
+from memory.store.columns import Columns
+from memory.store.committed import committed_read
+from memory.store.connection import Database
+from memory.store.postings import TermIndex
+
+Analyse = Callable[[str], tuple[str, ...]]
+Part = tuple[Field, Level]
+
+
+class Lexicon:
+    """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`."""
+
+    def __init__(self, database: Database, columns: Columns, analyse: Analyse) -> None:
+        self.analyse = analyse
+        self._database = database
+        self._columns = columns
+        self._indexes: dict[Part, TermIndex] = {}
+        self._loading = threading.Lock()
+
+    def index(self, field: Field, level: Level = "memory") -> TermIndex:
+        """The inverted index of a field. Only "body" exists at level "chunk": ValueError for the others."""
+        part = (field, level)
+        if level == "chunk" and field != "body":
+            raise ValueError(f"there is no index of the field {field!r} at level 'chunk'")
+        found = self._indexes.get(part)
+        if found is not None:
+            return found
+        with self._loading:
+            if part not in self._indexes:
+                with committed_read(self._database) as connection:
+                    self._indexes[part] = TermIndex(_entries(connection, part, None, self._columns))
+            return self._indexes[part]
+
+    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> Lexicon:
+        """The lexicon of the state `columns`, without what outdated memories said, and with what `put` ones say.
+
+        Indexes that nobody has asked for yet stay unbuilt.
+        """
+        twin = Lexicon(self._database, columns, self.analyse)
+        for part, index in self._indexes.copy().items():
+            changed = index.copy()
+            for id_ in outdated.tolist() if part[1] == "memory" else self._columns.chunks_of(outdated).tolist():
+                changed.remove(id_)
+            for id_, tokens in _entries(connection, part, put, columns):
+                changed.add(id_, tokens)
+            twin._indexes[part] = changed
+        return twin
+
+
+def _entries(
+    connection: apsw.Connection, part: Part, memories: Ids | None, columns: Columns
+) -> Iterator[tuple[int, Sequence[str]]]:
+    """Tokens of memories (all for None) or of their chunks; only of those that the columns know."""
+    field, level = part
+    if field != "body":
+        known = set(columns.ids.tolist())
+        place = FIELDS.index(field)
+        for memory, *texts in loading.load_fields(connection, memories):
+            if memory in known:
+                yield memory, _tokens(texts[place])
+    elif level == "chunk":
+        known = set(columns.chunks.tolist())
+        for chunk, _, _, text in loading.load_chunks(connection, memories):
+            if chunk in known:
+                yield chunk, _tokens(text)
+    else:
+        bodies: dict[int, list[str]] = {memory: [] for memory in columns.ids.tolist()}
+        for _, memory, _, text in loading.load_chunks(connection, memories):
+            if text and memory in bodies:
+                bodies[memory].append(text)
+        for memory in bodies if memories is None else memories.tolist():
+            yield memory, _tokens(" ".join(bodies[memory]))
+
+
+def _tokens(text: str) -> list[str]:
+    # Tokens are joined by blanks; other white space may be part of one.
+    return text.split(" ") if text else []

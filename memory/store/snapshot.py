@@ -1,0 +1,89 @@
+"""One state of the store, held in memory, and the step from it to a later state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+import numpy as np
+
+from config.exchange import Ids
+from memory.store import changes, loading
+from memory.store.changes import Kind
+from memory.store.columns import Columns
+from memory.store.connection import Database
+from memory.store.lexicon import Analyse, Lexicon
+from memory.store.sql_answers import CausalGraph, FullText, Passages
+from memory.store.trigger_index import TriggerIndex
+from memory.store.vector_space import Embed, VectorSpace
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One state of the store, read-only. Implements `pipeline.ports.Store`.
+
+    It never changes: a later state is another object, which shares what stayed the same. Attributes and triggers are in
+    memory from the start; vectors and inverted indexes are read when they are first asked for. Should the store have
+    changed by then, a memory that changed answers there as it is now, and one that came is left out; the same holds for
+    the passages, the full-text search and the causal edges, which SQLite answers.
+    """
+
+    sequence: int
+    """The last change that this state includes."""
+    attributes: Columns
+    triggers: TriggerIndex
+    lexicon: Lexicon
+    vectors: VectorSpace
+    passages: Passages
+    fulltext: FullText
+    graph: CausalGraph
+
+    @classmethod
+    def load(cls, database: Database, connection: apsw.Connection, embed: Embed, analyse: Analyse) -> Snapshot:
+        """Read the state that the connection's open transaction sees."""
+        columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
+        return cls(
+            sequence=changes.latest(connection),
+            attributes=columns,
+            triggers=TriggerIndex((row[0], row[1]) for row in loading.load_triggers(connection)),
+            lexicon=Lexicon(database, columns, analyse),
+            vectors=VectorSpace(database, columns, embed),
+            passages=Passages(database),
+            fulltext=FullText(database, columns),
+            graph=CausalGraph(database, columns),
+        )
+
+    def advanced(
+        self, database: Database, connection: apsw.Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
+    ) -> Snapshot:
+        """The state after these changes, which the connection's open transaction sees."""
+        put, gone = _of_kind(changed, "put"), _of_kind(changed, "delete")
+        outdated = np.union1d(put, gone)
+        columns, triggers, lexicon, vectors = self.attributes, self.triggers, self.lexicon, self.vectors
+        if len(outdated):
+            columns = columns.replaced(
+                gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
+            )
+            phrases = ((row[0], row[1]) for row in loading.load_triggers(connection, put))
+            triggers = triggers.replaced(outdated.tolist(), phrases)
+            lexicon = lexicon.advanced(connection, columns, outdated, put)
+            vectors = vectors.advanced(connection, columns, outdated, put)
+        used = _of_kind(changed, "attributes")
+        if len(used):
+            columns = columns.updated(loading.load_attributes(connection, used))
+        same_edges = not any(kind in {"edges", "delete"} for _, kind in changed)
+        return Snapshot(
+            sequence=sequence,
+            attributes=columns,
+            triggers=triggers,
+            lexicon=lexicon,
+            vectors=vectors,
+            passages=self.passages,
+            fulltext=FullText(database, columns),
+            graph=self.graph.seen_from(columns) if same_edges else CausalGraph(database, columns),
+        )
+
+
+def _of_kind(changed: Sequence[tuple[int, Kind]], wanted: Kind) -> Ids:
+    return np.array([memory for memory, kind in changed if kind == wanted], np.int64)

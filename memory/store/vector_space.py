@@ -1,0 +1,67 @@
+"""The vectors of a snapshot, read when they are first asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import apsw
+
+from config.exchange import Column, Ids, Level, Unavailable, Vectors
+from memory.store import loading
+from memory.store.columns import UNKNOWN, Columns
+from memory.store.committed import committed_read
+from memory.store.connection import Database
+from memory.store.matrix import VectorMatrix
+from memory.store.meta import get_meta
+from memory.store.scope import Restriction
+from memory.store.vectors import MODEL
+
+Embed = Callable[[str], Vectors | Unavailable]
+
+
+class VectorSpace:
+    """The vectors of one state of the store, and the model that makes them. Implements `pipeline.ports.VectorSpace`."""
+
+    def __init__(self, database: Database, columns: Columns, embed: Embed) -> None:
+        self.embed = embed
+        self._database = database
+        self._columns = columns
+        self._held: tuple[str | None, VectorMatrix] | None = None
+        self._loading = threading.Lock()
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; 0 when the store holds none."""
+        return self._loaded().dimensions
+
+    def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
+        """Ids, cosine similarities in [-1, 1] and best chunks: see `VectorMatrix.nearest`."""
+        return self._loaded().nearest(query, limit, scope, level)
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The vectors of chunks, or the mean directions of memories: see `VectorMatrix.vectors`."""
+        return self._loaded().vectors(ids)
+
+    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> VectorSpace:
+        """The vectors of the state `columns`, without those of outdated memories, and with those of `put` ones."""
+        twin = VectorSpace(self._database, columns, self.embed)
+        if self._held is not None:
+            model, matrix = self._held
+            # The vectors of another model have nothing in common with these.
+            if get_meta(connection, MODEL) == model:
+                chunks, vectors = loading.load_vectors(connection, put)
+                twin._held = model, matrix.replaced(outdated, chunks, columns.parents(chunks), vectors)
+        return twin
+
+    def _loaded(self) -> VectorMatrix:
+        if self._held is None:
+            with self._loading:
+                if self._held is None:
+                    with committed_read(self._database) as connection:
+                        model = get_meta(connection, MODEL)
+                        chunks, vectors = loading.load_vectors(connection)
+                    parents = self._columns.parents(chunks)
+                    known = parents != UNKNOWN
+                    self._held = model, VectorMatrix(chunks[known], parents[known], vectors[known])
+        return self._held[1]
