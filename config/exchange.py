@@ -33,12 +33,23 @@ class Unavailable:
 class Filter:
     """Which memories a query may see. Empty means no restriction.
 
-    `folder` also admits its sub-folders. Deprecated and expired memories are never admitted (features C6, F7).
+    `folder` also admits its sub-folders; `folders`, when not empty, admits any of these and their sub-folders on top of
+    that condition (feature C13). Deprecated and expired memories are never admitted (features C6, F7).
     """
 
     folder: str = ""
     tier: str = ""
     context_type: str = ""
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FolderDescription:
+    """What a folder is about (feature C13): one sentence of at most 150 characters, and its analysed key words."""
+
+    folder: str
+    sentence: str
+    keywords: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

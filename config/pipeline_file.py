@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from config.errors import Problem, Where, nearest
 from config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain
 
-SLOTS = ("understand", "channels", "fusion", "rerank", "annotate")
-"""Where steps stand, in the order in which they run. The first two make up the stage `candidates`."""
+SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
+"""Where steps stand, in the order in which they run. The first three make up the stage `candidates`."""
+
+CANDIDATE_SLOTS = SLOTS[:3]
 
 BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0}
 """Latency budgets per complexity (feature P10)."""
@@ -67,11 +69,8 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
     _report_unknown(node.entries, _TOP_KEYS, "a pipeline file", problems)
     candidates = _candidates(node.get("candidates"), problems)
     sources = {
-        "understand": candidates.get("understand") if candidates else None,
-        "channels": candidates.get("channels") if candidates else None,
-        "fusion": node.get("fusion"),
-        "rerank": node.get("rerank"),
-        "annotate": node.get("annotate"),
+        slot: (candidates.get(slot) if candidates else None) if slot in CANDIDATE_SLOTS else node.get(slot)
+        for slot in SLOTS
     }
     slots = {slot: _steps(slot, entry, problems) for slot, entry in sources.items()}
     return (
@@ -134,10 +133,10 @@ def _candidates(entry: Entry | None, problems: list[Problem]) -> Mapping | None:
     if entry is None:
         return None
     if not isinstance(entry.value, Mapping):
-        expected = "a mapping with 'understand' and 'channels'"
+        expected = "a mapping with 'understand', 'channels' and 'recover'"
         problems.append(_form(entry.value.where, "'candidates'", expected, entry.value))
         return None
-    _report_unknown(entry.value.entries, SLOTS[:2], "'candidates'", problems)
+    _report_unknown(entry.value.entries, CANDIDATE_SLOTS, "'candidates'", problems)
     return entry.value
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from memory.indexing.indexer import IndexReport, Progress, SaveReport, Source
+
 from config.errors import SpeckitError
 from config.settings import Settings, settings
 from engine import assembly
@@ -17,7 +19,6 @@ from engine.plans import PlanReport, plan_report
 from engine.questions import check_question, normalised_folder
 from engine.results import Explanation, SearchResult
 from engine.why_not import why_not
-from memory.indexing.indexer import IndexReport, Progress, SaveReport, Source
 from memory.store import reader
 from memory.store.connection import Database
 from memory.store.edges import add_edge

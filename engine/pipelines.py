@@ -8,7 +8,7 @@ from difflib import unified_diff
 from typing import Any
 
 from config.errors import Problem, SpeckitError
-from config.pipeline_file import SLOTS, Step
+from config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
 from config.sources import presets
 from config.yaml_reader import plain
 from engine import assembly
@@ -43,12 +43,13 @@ def show(
     lines.append(f"budgets_ms: {_flow(checked.effective.budgets_ms)}")
     by_slot = {slot: [entry for entry in checked.bound if entry.step.slot == slot] for slot in SLOTS}
     lines.append("candidates:")
-    for slot in SLOTS[:2]:
-        lines += _section(slot, by_slot[slot], checked, 2, effective, origin)
-    for slot in SLOTS[2:]:
-        lines += _section(slot, by_slot[slot], checked, 0, effective, origin)
+    for slot in SLOTS:
+        indent = 2 if slot in CANDIDATE_SLOTS else 0
+        lines += _section(slot, by_slot[slot], checked, indent, effective, origin)
     for step in checked.effective.inactive:
-        lines.append(f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})")
+        lines.append(
+            f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})"
+        )
     return "\n".join(lines) + "\n"
 
 

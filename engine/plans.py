@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.boundary import Journal
-from pipeline.contracts import ChannelParams
+from pipeline.gathering import channel_limit, understand
 from pipeline.model import Query
 from pipeline.ports import Store
 from pipeline.runner import Runner
@@ -49,9 +49,7 @@ class PlanReport:
                 "complexity": self.complexity,
                 "variants": list(self.variants),
                 "reasons": list(self.reasons),
-                "channels": [
-                    {"id": c.id, "use": c.use, "asked": c.asked, "limit": c.limit} for c in self.channels
-                ],
+                "channels": [{"id": c.id, "use": c.use, "asked": c.asked, "limit": c.limit} for c in self.channels],
             },
             "steps": {stage: list(steps) for stage, steps in self.steps.items()},
             "terms": [{"term": term, "memories": count} for term, count in self.terms],
@@ -63,13 +61,13 @@ class PlanReport:
 def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
     """Runs query understanding alone, and counts what the rest would read."""
     journal = Journal(time.perf_counter_ns, None, strict=False)
-    query = runner.understood(query, store, journal)
-    plan, pipeline = query.plan, runner.pipeline
+    pipeline = runner.pipeline
+    query = understand(pipeline.candidates, query, store, journal)
+    plan = query.plan
     channels = []
     for step in pipeline.candidates.channels:
-        assert isinstance(step.params, ChannelParams)  # the registry admits no other
         asked = plan.channels is None or step.id in plan.channels
-        channels.append(PlannedChannel(step.id, step.use, asked, plan.limits.get(step.id, step.params.limit)))
+        channels.append(PlannedChannel(step.id, step.use, asked, channel_limit(step, query)))
     body = store.lexicon.index("body")
     terms = tuple((term, len(body.postings(term).rows)) for term in dict.fromkeys(query.terms))
     scope = store.attributes.scope(query.wanted, query.now)

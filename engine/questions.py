@@ -24,7 +24,9 @@ def check_question(
     if len(text) > MAX_QUERY_CHARACTERS:
         problems.append(Problem("E042", f"the query has {len(text):,} characters"))
     elif not concepts and not any(unicodedata.category(character)[0] in "LN" for character in text):
-        problems.append(Problem("E043", "the query holds no letter and no digit" if text.strip() else "the query is empty"))
+        problems.append(
+            Problem("E043", "the query holds no letter and no digit" if text.strip() else "the query is empty")
+        )
     if not 1 <= limit <= MAX_LIMIT:
         problems.append(Problem("E032", f"limit is {limit}; accepted: 1 to {MAX_LIMIT}"))
     if concepts and not CONCEPTS[0] <= len(concepts) <= CONCEPTS[1]:

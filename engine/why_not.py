@@ -1,4 +1,4 @@
-""""Why not X?": the step that lost a memory, and the smallest change that would have kept it (feature P8)."""
+""" "Why not X?": the step that lost a memory, and the smallest change that would have kept it (feature P8)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.results import SearchResult
 from memory.store.records import Memory
-from pipeline.contracts import ChannelParams
+from pipeline.gathering import channel_limit
 from pipeline.ports import Store, Unavailable
 from pipeline.runner import Runner
 
@@ -50,8 +50,7 @@ def _how_far(runner: Runner, result: SearchResult, memory: Memory, store: Store)
         if asked is not None and step.id not in asked:
             remarks.append(f"{step.id} was not asked for a {query.plan.complexity} query")
             continue
-        assert isinstance(step.params, ChannelParams)  # the registry admits no other
-        limit = query.plan.limits.get(step.id, step.params.limit)
+        limit = channel_limit(step, query)
         hits = step.component.search(query, DEEP_LIMIT, store)
         if isinstance(hits, Unavailable):
             remarks.append(f"{step.id} is unavailable ({hits.reason})")

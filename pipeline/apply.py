@@ -68,6 +68,7 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
         ids,
         parents,
         passages,
+        attributes.number("updated_at", ids),
         tuple(s.channel for s in searches),
         tuple(s.variant for s in searches),
         tuple(s.hits.scale for s in searches),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from config.errors import Problem, SpeckitError
+from config.pipeline_file import CANDIDATE_SLOTS
 from pipeline.binding import Bound, bind
 from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from pipeline.contracts import Role
@@ -66,8 +67,13 @@ def assemble(checked: Checked) -> Pipeline:
         name=effective.name,
         hash=effective.hash,
         budgets_ms=effective.budgets_ms,
-        candidates=CandidateStage(tuple(steps.get("understand", ())), tuple(steps.get("channels", ()))),
-        fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ()))),
+        candidates=CandidateStage(*(tuple(steps.get(slot, ())) for slot in CANDIDATE_SLOTS)),
+        fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ())), _completes(fusers[0])),
         rerank=tuple(steps.get("rerank", ())),
         annotate=tuple(steps.get("annotate", ())),
     )
+
+
+def _completes(fuser: BoundStep[Any]) -> bool:
+    completes = getattr(type(fuser.component), "completes", None)
+    return bool(completes and completes(fuser.params))

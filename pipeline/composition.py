@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pipeline.contracts import About, Annotator, Channel, Fuser, Params, Reranker, Signal, Understander
+from pipeline.contracts import About, Annotator, Channel, Fuser, Params, Recoverer, Reranker, Signal, Understander
 from pipeline.scales import Scale
 
 T_co = TypeVar("T_co", covariant=True)
@@ -30,18 +30,20 @@ class BoundStep(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class CandidateStage:
-    """Stage 1: query understanding, then the channels."""
+    """Stage 1: query understanding, then the channels, then what to do when they are silent."""
 
     understand: tuple[BoundStep[Understander], ...]
     channels: tuple[BoundStep[Channel], ...]
+    recover: tuple[BoundStep[Recoverer], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FusionStage:
-    """Stage 2: one fuser, then signals."""
+    """Stage 2: one fuser, then signals. `complete`: the fuser wants every channel's score for every candidate."""
 
     fuser: BoundStep[Fuser]
     signals: tuple[BoundStep[Signal], ...]
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
-from pipeline.ports import Column, Store, Unavailable
+from pipeline.ports import Column, Ids, Store, Unavailable
 from pipeline.ranking import Ranking
 from pipeline.scales import Scale
 
@@ -23,6 +23,7 @@ class Role(StrEnum):
 
     UNDERSTANDER = "understander"
     CHANNEL = "channel"
+    RECOVERER = "recoverer"
     FUSER = "fuser"
     SIGNAL = "signal"
     RERANKER = "reranker"
@@ -32,6 +33,7 @@ class Role(StrEnum):
 SLOT_ROLES: dict[str, tuple[Role, ...]] = {
     "understand": (Role.UNDERSTANDER,),
     "channels": (Role.CHANNEL,),
+    "recover": (Role.RECOVERER,),
     "fusion": (Role.FUSER, Role.SIGNAL),
     "rerank": (Role.RERANKER,),
     "annotate": (Role.ANNOTATOR,),
@@ -87,8 +89,9 @@ class Surroundings:
     """The ids of the channels and of all steps of a pipeline: what a component may check its parameters against.
 
     A component that wants to offers `check(params, surroundings) -> Iterable[tuple[path, message]]`, a class method
-    that yields a problem for the parameter at `path`. One whose scale depends on its parameters offers the class
-    method `scale(params) -> Scale`.
+    that yields a problem for the parameter at `path`. What depends on parameters is offered as class methods too:
+    `scale(params) -> Scale`, `weighs_intent(params) -> str | None` and, for a fuser, `completes(params) -> bool`: whether
+    it wants every channel's score for every candidate.
     """
 
     channels: tuple[str, ...]
@@ -107,6 +110,21 @@ class Channel(Protocol):
 
     def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
         """At most `limit` hits that the query's filter admits."""
+
+
+@runtime_checkable
+class Completing(Protocol):
+    """A channel that can also score candidates which only other channels found."""
+
+    def complete(self, query: Query, ids: Ids, store: Store) -> Column | Unavailable:
+        """The score of each id on the channel's scale, NaN where it has none."""
+
+
+class Recoverer(Protocol):
+    """Called only when no channel found anything (feature C14)."""
+
+    def recover(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
+        """A more generous plan to try, or the plan as it is to give up."""
 
 
 class Fuser(Protocol):

@@ -35,15 +35,29 @@ class Plan:
 
     `channels` limits the declared channels (None: all of them); `limits` overrides channel limits; `variants` holds
     the texts to search, the query itself first; `reasons` says, a line each, why the plan looks as it does.
+
+    `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
+    `folders` narrows the scope to these folders (C13). When no channel found anything, a recoverer may relax
+    `min_similarity` and raise `limit_factor`; `attempt` counts how often (C14).
     """
 
     intent: str = "understand"
     intent_confidence: float = 0.0
-    complexity: Complexity = "moderate"
+    complexity: Complexity = "complex"
     channels: tuple[str, ...] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    mode: Mode | None = None
+    importance_boost: float = 0.0
+    folders: tuple[str, ...] = ()
+    min_similarity: float | None = None
+    limit_factor: float = 1.0
+    attempt: int = 0
+
+    def because(self, reason: str) -> tuple[str, ...]:
+        """The reasons with one more."""
+        return (*self.reasons, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,7 @@ class Query:
 
     `now` is in epoch seconds; `deadline_ns` is a reading of the monotonic clock, None for no deadline. `terms` are the
     analysed tokens of the text, in order; `concepts` are texts that must all match (feature C1), none for a plain
-    query; `usage` is the share of the caller's context window already in use, None when unknown (feature C17).
+    query; `token_usage` is the share of the caller's context window already in use, [0, 1], None when unknown (feature C17).
     """
 
     text: str
@@ -65,12 +79,17 @@ class Query:
     seed: int = 0
     terms: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
-    usage: float | None = None
+    token_usage: float | None = None
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:
-        """The same question with another plan."""
-        return replace(self, plan=plan)
+        """The same question with another plan; the folders of the plan narrow its scope."""
+        return replace(self, plan=plan, wanted=replace(self.wanted, folders=plan.folders))
+
+    @property
+    def running_mode(self) -> Mode:
+        """The mode this question runs in: the plan's, else the one asked for."""
+        return self.plan.mode or self.mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +146,13 @@ class Candidates:
     `ids` ascending; `parents` the memory of each row; `passages` the matched chunk (-1 unknown). The columns are the
     searches that answered: `channels` names the channel of each, `variants` the query variant it searched (0 is the
     query itself). `raw` float64[n, columns], NaN where a search did not return the row; `rank` int32[n, columns] from
-    1, -1 likewise.
+    1, -1 likewise. `updated_at` is in epoch seconds, NaN where unknown.
     """
 
     ids: Ids
     parents: Ids
     passages: Ids
+    updated_at: Column
     channels: tuple[str, ...]
     variants: tuple[int, ...]
     scales: tuple[Scale, ...]
@@ -149,6 +169,7 @@ class Candidates:
             ids=self.ids[rows] if ids is None else ids,
             parents=self.parents[rows],
             passages=self.passages[rows],
+            updated_at=self.updated_at[rows],
             raw=self.raw[rows],
             rank=self.rank[rows],
         )

@@ -18,6 +18,7 @@ from config.exchange import (
     Column,
     Field,
     Filter,
+    FolderDescription,
     Ids,
     Level,
     Neighbours,
@@ -34,6 +35,8 @@ __all__ = [
     "Column",
     "Field",
     "Filter",
+    "FolderDescription",
+    "Folders",
     "FullText",
     "Ids",
     "Level",
@@ -193,6 +196,20 @@ class Triggers(Protocol):
 
     def exact(self, text: str) -> bool:
         """True when the text, case-folded and NFC-normalised, is a whole trigger phrase of some memory."""
+
+    def matches(self, text: str, now: float) -> tuple[Ids, Column]:
+        """Every trigger phrase that stands in the text as a whole phrase, one row each: the memory and the weight.
+
+        Weights are 1.0 for authored phrases and 0.7 for learned ones; expired ones are left out. Rows ascend by memory;
+        a memory appears once per matching phrase (feature C7).
+        """
+
+
+class Folders(Protocol):
+    """The folders that hold memories."""
+
+    def described(self) -> tuple[FolderDescription, ...]:
+        """One description per folder, by folder name (feature C13)."""
 
 
 class Store(Protocol):

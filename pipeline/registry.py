@@ -19,6 +19,7 @@ ENTRY_POINTS = "speckit_memory.components"
 _METHODS = {
     Role.UNDERSTANDER: "understand",
     Role.CHANNEL: "search",
+    Role.RECOVERER: "recover",
     Role.FUSER: "fuse",
     Role.SIGNAL: "evidence",
     Role.RERANKER: "rerank",

@@ -125,7 +125,10 @@ def intent_counts_once(bound: Sequence[Bound]) -> Iterator[Problem]:
     """Channel weights by intent act once, in fusion; attribute weights by intent act once, in scoring (feature P6)."""
     first: dict[str, Bound] = {}
     for entry in bound:
-        kind = entry.registered.about.weighs_intent if entry.registered else None
+        if entry.registered is None or entry.params is None:
+            continue
+        by_params = getattr(entry.registered.component, "weighs_intent", None)
+        kind = by_params(entry.params) if by_params else entry.registered.about.weighs_intent
         if kind is None:
             continue
         if kind in first:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from config.errors import SpeckitError
-from pipeline.apply import Search, fused, reranked, signalled, union
+from pipeline.apply import fused, reranked, signalled
 from pipeline.boundary import Clock, Journal
-from pipeline.checks import check_hits, check_notes, check_plan
+from pipeline.checks import check_notes
 from pipeline.composition import BoundStep, Pipeline
-from pipeline.contracts import Annotator, Channel, ChannelParams, SignalParams, Understander
+from pipeline.contracts import Annotator, SignalParams
 from pipeline.errors import StageInvariantError
-from pipeline.model import Candidates, Hits, Notes, Plan, Pool, Query
+from pipeline.gathering import gather, understand
+from pipeline.model import Candidates, Notes, Pool, Query
 from pipeline.ports import Column, Store, Unavailable
 from pipeline.scales import Scale
 from pipeline.sealing import Seal, narrow, seal
@@ -50,48 +50,16 @@ class Runner:
     def run(self, query: Query, store: Store) -> Outcome:
         """One query, end to end. Raises SpeckitError when nothing could answer it."""
         journal = Journal(self._clock, query.deadline_ns, strict=self.strict)
-        query = self.understood(query, store, journal)
-        candidates = self._candidates(query, store, journal)
+        query = understand(self.pipeline.candidates, query, store, journal)
+        query, candidates = gather(
+            self.pipeline.candidates, query, store, journal, complete=self.pipeline.fusion.complete
+        )
         pool = self._fusion(query, candidates, store, journal)
         pool = self._rerank(query, pool, store, journal)
         pool, notes = self._annotate(query, pool, store, journal)
         served = pool.take(np.arange(min(query.limit, len(pool))))
         journal.lost("limit", pool.ids[query.limit :])
         return Outcome(query, served, notes, journal.trace(self.pipeline.name, self.pipeline.hash))
-
-    def understood(self, query: Query, store: Store, journal: Journal) -> Query:
-        """The query with the plan that query understanding makes; also what a dry run shows."""
-        query = query.planned(Plan(variants=(query.text,)))
-        for step in self.pipeline.candidates.understand:
-            work = partial(self._planned, step, query, store)
-            plan = journal.call("candidates", step, 0, work, "the plan without this step")
-            query = query if plan is None else query.planned(plan)
-        return query
-
-    def _planned(self, step: BoundStep[Understander], query: Query, store: Store) -> Plan | Unavailable:
-        return check_plan(step.component.understand(query, query.plan, store), query, step.id)
-
-    def _candidates(self, query: Query, store: Store, journal: Journal) -> Candidates:
-        plan = query.plan
-        channels = [c for c in self.pipeline.candidates.channels if plan.channels is None or c.id in plan.channels]
-        searches: list[Search] = []
-        for variant, text in enumerate(plan.variants):
-            asked = query if variant == 0 else replace(query, text=text, terms=store.lexicon.analyse(text))
-            for step in channels:
-                work = partial(self._found, step, asked, store)
-                # the first answer is due even when the deadline has passed: an empty answer helps nobody
-                hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
-                if hits is not None:
-                    searches.append(Search(step.id, variant, hits))
-        if channels and not searches:
-            reasons = "; ".join(f"{d.part}: {d.reason}" for d in journal.degraded)
-            raise SpeckitError("E040", f"no channel could answer ({reasons})")
-        return union(searches, store.attributes)
-
-    def _found(self, step: BoundStep[Channel], query: Query, store: Store) -> Hits | Unavailable:
-        assert isinstance(step.params, ChannelParams)  # the registry admits no other
-        limit = query.plan.limits.get(step.id, step.params.limit)
-        return check_hits(step.component.search(query, limit, store), limit, step.id)
 
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
         step = self.pipeline.fusion.fuser

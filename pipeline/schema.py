@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.pipeline_file import BUDGETS_MS
+from config.pipeline_file import BUDGETS_MS, CANDIDATE_SLOTS, SLOTS
 from pipeline.contracts import SLOT_ROLES
 from pipeline.registry import Registered, Registry
 
@@ -50,9 +50,9 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
             "candidates": {
                 "type": "object",
                 "additionalProperties": False,
-                "properties": {"understand": steps["understand"], "channels": steps["channels"]},
+                "properties": {slot: steps[slot] for slot in CANDIDATE_SLOTS},
             },
-            **{slot: steps[slot] for slot in ("fusion", "rerank", "annotate")},
+            **{slot: steps[slot] for slot in SLOTS if slot not in CANDIDATE_SLOTS},
         },
         "$defs": definitions,
     }
@@ -61,7 +61,9 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
 def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, Any]:
     params = entry.params.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
     definitions.update(params.pop("$defs", {}))
-    properties = {name: {k: v for k, v in field.items() if k != "title"} for name, field in params.get("properties", {}).items()}
+    properties = {
+        name: {k: v for k, v in field.items() if k != "title"} for name, field in params.get("properties", {}).items()
+    }
     return {
         "type": "object",
         "description": f"{entry.summary} ({entry.role}; {', '.join(entry.about.features)})",

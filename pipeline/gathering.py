@@ -1,0 +1,109 @@
+"""Stage 1: understand the query, ask the channels, try again when they are silent, complete the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from config.errors import SpeckitError
+from pipeline.apply import Search, union
+from pipeline.boundary import Journal
+from pipeline.checks import check_hits, check_plan
+from pipeline.composition import BoundStep, CandidateStage
+from pipeline.contracts import Channel, ChannelParams, Completing, Understander
+from pipeline.model import Candidates, Hits, Plan, Query
+from pipeline.ports import Store, Unavailable
+
+MAX_ATTEMPTS = 3
+"""How often silent channels are asked again with a more generous plan (feature C14)."""
+
+MAX_LIMIT = 1000
+
+
+def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
+    """The query with the plan that the understanding steps make."""
+    query = query.planned(Plan(variants=(query.text,)))
+    for step in stage.understand:
+        work = partial(_planned, step, query, store)
+        plan = journal.call("candidates", step, 0, work, "the plan without this step")
+        query = query if plan is None else query.planned(plan)
+    return query
+
+
+def _planned(step: BoundStep[Understander], query: Query, store: Store) -> Plan | Unavailable:
+    return check_plan(step.component.understand(query, query.plan, store), query, step.id)
+
+
+def gather(
+    stage: CandidateStage, query: Query, store: Store, journal: Journal, *, complete: bool
+) -> tuple[Query, Candidates]:
+    """The candidates of all channels, and the query with the plan that found them.
+
+    With `complete` every channel that can scores every candidate, also those that only others found. Raises E040 when
+    no channel answered at all.
+    """
+    searches = _ask(stage, query, store, journal)
+    for step in stage.recover:
+        while not any(len(search.hits) for search in searches) and query.plan.attempt < MAX_ATTEMPTS:
+            work = partial(step.component.recover, query, query.plan, store)
+            plan = journal.call("candidates", step, 0, work, "the empty answer")
+            if plan is None or plan == query.plan:
+                break
+            query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
+            searches = _ask(stage, query, store, journal)
+    candidates = union(searches, store.attributes)
+    return query, _completed(stage, query, candidates, store, journal) if complete else candidates
+
+
+def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> list[Search]:
+    plan, searches = query.plan, []
+    channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
+    for variant, text in enumerate(plan.variants):
+        asked = query if variant == 0 else _variant(query, text, store)
+        for step in channels:
+            work = partial(_found, step, asked, store)
+            # the first answer is due even when the deadline has passed: an empty answer helps nobody
+            hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
+            if hits is not None:
+                searches.append(Search(step.id, variant, hits))
+    if not searches:
+        reasons = "; ".join(f"{part.part}: {part.reason}" for part in journal.degraded)
+        raise SpeckitError("E040", f"no channel could answer ({reasons})")
+    return searches
+
+
+def _variant(query: Query, text: str, store: Store) -> Query:
+    return replace(query, text=text, terms=store.lexicon.analyse(text))
+
+
+def _found(step: BoundStep[Channel], query: Query, store: Store) -> Hits | Unavailable:
+    limit = channel_limit(step, query)
+    return check_hits(step.component.search(query, limit, store), limit, step.id)
+
+
+def channel_limit(step: BoundStep[Channel], query: Query) -> int:
+    """How many hits a channel may return for this query."""
+    assert isinstance(step.params, ChannelParams)  # the registry admits no other
+    limit = query.plan.limits.get(step.id, step.params.limit)
+    return min(int(limit * query.plan.limit_factor), MAX_LIMIT)
+
+
+def _completed(
+    stage: CandidateStage, query: Query, candidates: Candidates, store: Store, journal: Journal
+) -> Candidates:
+    """Fills what a channel did not return but can score; ranks stay as they were."""
+    by_id = {step.id: step for step in stage.channels}
+    raw = candidates.raw.copy()
+    for column, (channel, variant) in enumerate(zip(candidates.channels, candidates.variants, strict=True)):
+        step = by_id[channel]
+        missing = np.flatnonzero(np.isnan(raw[:, column]))
+        if not len(missing) or not isinstance(step.component, Completing):
+            continue
+        asked = query if variant == 0 else _variant(query, query.plan.variants[variant], store)
+        work = partial(step.component.complete, asked, candidates.ids[missing], store)
+        scores = journal.call("candidates", step, len(missing), work, "the scores it had returned")
+        if scores is not None:
+            raw[missing, column] = scores
+    return replace(candidates, raw=raw)
