@@ -292,6 +292,13 @@ CODES: dict[str, Code] = {
         ("correct the file at the position shown",),
         True,
     ),
+    "E124": Code(
+        "flag rule broken",
+        "configuration",
+        "medium",
+        "Feature flags are few, dated and owned: at most 6 active at once, 90 days of life.",
+        ("make the flag permanent or take it out", "correct its entry in flags.yaml"),
+    ),
     "E130": Code(
         "stage 4 changed the ranking",
         "internal",
