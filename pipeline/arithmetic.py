@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.ports import Column
 
@@ -41,3 +42,11 @@ def remainder(parts: Column, target: Column) -> Column:
     for column in range(parts.shape[1]):
         total = total + parts[:, column]
     return target - total
+
+
+def leading(scores: Column, limit: int) -> NDArray[np.intp]:
+    """Rows of the `limit` highest scores and of all that tie with the last of them, in no order. NaN is not allowed."""
+    if len(scores) <= limit:
+        return np.arange(len(scores))
+    cut = len(scores) - limit
+    return np.flatnonzero(scores >= np.partition(scores, cut)[cut])
