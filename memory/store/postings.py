@@ -195,7 +195,7 @@ class TermIndex:
 
     def _row(self, id_: int) -> int | None:
         found = np.flatnonzero(self._ids == id_)
-        return int(found[0]) if len(found) else None
+        return int(found[0]) if len(found) and id_ != HOLE else None
 
     def _merged(self, term: str, change: Postings | _Change | None) -> Postings:
         rows: list[int] = []

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.exchange import Postings
+from memory.store.postings import ADDITIONS, HOLE, TermIndex
+
+WORDS = ("a", "b", "c", "日本", "c++", "")
+tokens = st.lists(st.sampled_from(WORDS), max_size=6)
+entries = st.dictionaries(st.integers(1, 30), tokens, max_size=10)
+Steps = Sequence[tuple[str, int, list[str]]]
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(1, 30), tokens),
+        st.tuples(st.just("remove"), st.integers(1, 30), st.just([])),
+        st.tuples(st.just("ask"), st.just(0), st.lists(st.sampled_from(WORDS), max_size=3)),
+    ),
+    max_size=40,
+)
+
+
+def contents(index: TermIndex) -> dict[str, dict[int, float]]:
+    """Ids and frequencies of every word."""
+    found = {word: index.postings(word) for word in WORDS}
+    return {
+        word: dict(zip(index.ids[postings.rows].tolist(), postings.frequency.tolist(), strict=True))
+        for word, postings in found.items()
+    }
+
+
+def expected(documents: dict[int, list[str]]) -> dict[str, dict[int, float]]:
+    return {
+        word: {id_: float(Counter(words)[word]) for id_, words in documents.items() if word in words} for word in WORDS
+    }
+
+
+def plain(postings: Postings) -> tuple[list[int], list[float]]:
+    return postings.rows.tolist(), postings.frequency.tolist()
+
+
+def test_a_built_index_knows_rows_and_frequencies_of_each_term() -> None:
+    index = TermIndex([(7, ["x", "y", "x"]), (3, ["y"]), (5, [])])
+    assert (index.ids.tolist(), index.lengths.tolist(), index.count) == ([7, 3, 5], [3.0, 1.0, 0.0], 3)
+    assert index.mean_length == 4 / 3
+    assert plain(index.postings("x")) == ([0], [2.0])
+    assert plain(index.postings("y")) == ([0, 1], [1.0, 1.0])
+    assert plain(index.postings("z")) == ([], [])
+
+
+def test_an_empty_index_answers_everything_with_nothing() -> None:
+    index = TermIndex()
+    assert (index.ids.tolist(), index.lengths.tolist(), index.count, index.mean_length) == ([], [], 0, 0.0)
+    assert plain(index.postings("x")) == ([], [])
+
+
+@pytest.mark.requirement("C3")
+@given(entries, steps)
+def test_an_index_holds_what_was_added_and_not_removed(start: dict[int, list[str]], changes: Steps) -> None:
+    documents = dict(start)
+    index = TermIndex(start.items())
+    for kind, id_, words in changes:
+        if kind == "ask":
+            for word in words:
+                index.postings(word)
+        else:
+            index.remove(id_)
+            documents.pop(id_, None)
+            if kind == "add":
+                index.add(id_, words)
+                documents[id_] = words
+    assert contents(index) == expected(documents)
+    live = index.ids != HOLE
+    assert dict(zip(index.ids[live].tolist(), index.lengths[live].tolist(), strict=True)) == {
+        id_: float(len(words)) for id_, words in documents.items()
+    }
+    assert not index.lengths[~live].any()
+    assert index.count == len(documents)
+    assert index.mean_length == (sum(map(len, documents.values())) / len(documents) if documents else 0.0)
+    assert 3 * np.count_nonzero(~live) <= len(live)
+    for word in WORDS:
+        rows = index.postings(word).rows
+        assert np.all(np.diff(rows) > 0)
+        assert not len(rows) or np.shares_memory(index.postings(word).rows, rows)
+
+
+@given(entries, steps, steps)
+def test_a_copy_changes_without_the_original(start: dict[int, list[str]], before: Steps, after: Steps) -> None:
+    def apply(index: TermIndex, changes: Steps) -> None:
+        for kind, id_, words in changes:
+            if kind == "ask":
+                for word in words:
+                    index.postings(word)
+            else:
+                index.remove(id_)
+                if kind == "add":
+                    index.add(id_, words)
+
+    original = TermIndex(start.items())
+    apply(original, before)
+    twin = TermIndex(start.items())
+    apply(twin, before)
+    first, second = original.copy(), original.copy()
+    apply(first, after)
+    second.add(99, ["a", "b", "a"])
+    assert contents(original) == contents(twin)
+    assert (original.ids.tolist(), original.lengths.tolist(), original.count, original.mean_length) == (
+        twin.ids.tolist(), twin.lengths.tolist(), twin.count, twin.mean_length,
+    )
+
+
+def test_many_additions_are_folded_into_the_base_and_still_found() -> None:
+    index = TermIndex([(1, ["x"])])
+    for id_ in range(2, 2 * ADDITIONS + 10):
+        index.add(id_, ["x", f"only{id_}"])
+    index.remove(2)
+    found = index.postings("x")
+    assert index.ids[found.rows].tolist() == [1, *range(3, 2 * ADDITIONS + 10)]
+    assert index.ids[index.postings("only2000").rows].tolist() == [2000]
+    assert plain(index.postings("only2")) == ([], [])
+
+
+def test_postings_are_read_only_whether_or_not_they_changed() -> None:
+    index = TermIndex([(1, ["x", "y"])])
+    index.add(2, ["x"])
+    for column in (*_columns(index.postings("x")), *_columns(index.postings("y"))):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 9
+
+
+def _columns(postings: Postings) -> tuple[np.ndarray, np.ndarray]:
+    return postings.rows, postings.frequency
+
+
+def test_an_entry_cannot_be_added_twice() -> None:
+    index = TermIndex([(1, ["x"])])
+    with pytest.raises(ValueError, match="entry 1 is in the index already"):
+        index.add(1, ["y"])
+    assert plain(index.postings("y")) == ([], [])
+
+
+def test_removing_an_unknown_entry_changes_nothing() -> None:
+    index = TermIndex([(1, ["x"]), (2, ["x"]), (3, ["y"]), (4, ["y"])])
+    index.remove(2)
+    index.remove(2)
+    index.remove(HOLE)
+    assert (index.count, plain(index.postings("x"))) == (3, ([0], [1.0]))
