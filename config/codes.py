@@ -185,6 +185,14 @@ CODES: dict[str, Code] = {
         ("close the tag with <!-- /ANCHOR:id -->",),
         True,
     ),
+    "E092": Code(
+        "duplicate document",
+        "validation",
+        "low",
+        "Another memory holds the same content under another key.",
+        ("save under the key of that memory", "save with force to keep both"),
+        True,
+    ),
     "E110": Code(
         "configuration file not readable",
         "configuration",
