@@ -40,6 +40,18 @@ class Transaction:
 
     connection: apsw.Connection
 
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """A part that is undone as a whole when it raises; the rest of the transaction may still be committed."""
+        self.connection.execute("SAVEPOINT part")
+        try:
+            yield
+            self.connection.execute("RELEASE part")
+        except BaseException:
+            if self.connection.in_transaction:  # a full disk has SQLite undo the whole transaction by itself
+                self.connection.execute("ROLLBACK TO part; RELEASE part")
+            raise
+
 
 class Database:
     """One SQLite file in WAL mode (feature M1).
@@ -137,18 +149,18 @@ class Database:
             return [str(error)]
 
     def close(self) -> None:
-        """Closes the connections of all threads; running queries of other threads are interrupted.
+        """Closes the connections of all threads.
 
-        Raises E022 when another thread is still inside a query; closing can then be repeated.
+        Raises E022 when another thread is inside a query, which is told to stop; closing can then be repeated.
         """
         self._closed = True
         with self._guard:
             remaining = []
             for thread, connection in self._connections:
-                connection.interrupt()
                 try:
                     connection.close()
                 except apsw.ThreadingViolationError:
+                    connection.interrupt()  # not before: an interrupted connection ends without its checkpoint
                     remaining.append((thread, connection))
             self._connections = remaining
         if remaining:

@@ -55,7 +55,7 @@ def add_edge(
                     f"memory {memory_id} already has {EDGES_PER_NODE} edges",
                     actions=("delete one of its edges",),
                 )
-    with connection:
+    with txn.part():
         stored = rows(
             connection,
             "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at) "
@@ -81,7 +81,7 @@ def delete_edge(txn: Transaction, edge_id: int) -> bool:
         raise SpeckitError("E030", f"edge {edge_id} is declared by a document",
                            hint="It lives as long as the link in the document.",
                            actions=("remove the link from the document and index it again",))
-    with txn.connection:
+    with txn.part():
         txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge_id,))
         changes.record(txn, (edge.source_id, edge.target_id), "edges")
     return True

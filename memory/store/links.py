@@ -50,7 +50,7 @@ def resolve_links(txn: Transaction, now: float) -> int:
     gone = [t for t, (_, _, created_by) in existing.items() if created_by == "document" and t not in wanted]
     new = [triple for triple in wanted if triple not in existing]
     changed = [t for t, said in wanted.items() if t in existing and existing[t][1:] != (said, "document")]
-    with connection:
+    with txn.part():
         connection.executemany("DELETE FROM causal_edges WHERE id = ?", [(existing[triple][0],) for triple in gone])
         connection.executemany(
             "UPDATE causal_edges SET strength = ?, evidence = ?, created_by = 'document' WHERE id = ?",

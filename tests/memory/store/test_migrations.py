@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from config.errors import SpeckitError
+from memory.store.connection import Database
+from memory.store.meta import get_meta, set_meta
+from memory.store.migrations import MIGRATIONS, Migration, applied, migrate, pending
+
+SECOND = Migration("0002_second", "CREATE TABLE second (a TEXT) STRICT; INSERT INTO meta VALUES ('second', 'yes')")
+BROKEN = Migration("0003_broken", "CREATE TABLE third (a TEXT) STRICT; SELECT * FROM nothing")
+
+
+def test_migrations_run_once_in_order_and_are_recorded(database: Database, tmp_path: Path) -> None:
+    connection = database.reader()
+    steps = (*MIGRATIONS, SECOND)
+    assert applied(connection) == tuple(step.name for step in MIGRATIONS)
+    assert pending(connection, steps) == (SECOND,)
+    assert migrate(connection, tmp_path / "store.db", steps) == ("0002_second",)
+    assert migrate(connection, tmp_path / "store.db", steps) == ()
+    assert applied(connection) == tuple(step.name for step in steps)
+
+
+def test_an_old_store_is_copied_before_it_is_changed(database: Database, tmp_path: Path) -> None:
+    with database.write() as txn:
+        set_meta(txn, "fact", "old")
+    migrate(database.reader(), tmp_path / "store.db", (*MIGRATIONS, SECOND))
+    with Database.open(tmp_path / "store.db.before-0002_second") as copy:
+        assert get_meta(copy.reader(), "fact") == "old"
+        assert get_meta(copy.reader(), "second") is None
+        assert copy.check() == []
+    assert get_meta(database.reader(), "second") == "yes"
+
+
+def test_a_new_store_is_not_copied(database: Database) -> None:
+    assert [file.name for file in database.path.parent.glob("*before*")] == []
+
+
+def test_a_failing_migration_changes_nothing_and_keeps_the_earlier_ones(database: Database, tmp_path: Path) -> None:
+    connection = database.reader()
+    with pytest.raises(SpeckitError, match="0003_broken") as caught:
+        migrate(connection, tmp_path / "store.db", (*MIGRATIONS, SECOND, BROKEN))
+    assert caught.value.code == "E023"
+    assert not connection.in_transaction
+    assert applied(connection)[-1] == "0002_second"
+    assert not connection.table_exists("main", "third")
+
+
+def test_looking_for_migrations_writes_nothing(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / "new.db"))
+    assert applied(connection) == ()
+    assert pending(connection) == MIGRATIONS
+    connection.close()
+    assert (tmp_path / "new.db").stat().st_size == 0
+
+
+def test_two_processes_that_open_an_old_store_migrate_it_once(database: Database, tmp_path: Path) -> None:
+    other = apsw.Connection(str(database.path))
+    steps = (*MIGRATIONS, SECOND)
+
+    def be_faster(_: apsw.Cursor, statement: str, __: object) -> bool:
+        """Lets the other one finish between this one's look at the records and its transaction."""
+        if statement == "BEGIN IMMEDIATE":
+            database.reader().exec_trace = None
+            assert migrate(other, tmp_path / "store.db", steps) == ("0002_second",)
+        return True
+
+    try:
+        database.reader().exec_trace = be_faster
+        assert migrate(database.reader(), tmp_path / "store.db", steps) == ()
+    finally:
+        other.close()
+    assert applied(database.reader()) == tuple(step.name for step in steps)
