@@ -21,7 +21,7 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
 
     `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out.
     """
-    query, pool, trace = outcome.query, outcome.pool, outcome.trace
+    query, trace = outcome.query, outcome.trace
     plan = query.plan
     warnings = [warning for notes in outcome.notes.values() for warning in notes.warnings]
     overall: dict[str, Any] = {"evidence_gap": False}
@@ -130,7 +130,7 @@ def snippet(passage: Passage, query: str, characters: int) -> str:
         return text
     if characters <= 0:
         return ""
-    words = [word for word in re.findall(r"\w{3,}", query.lower())][:32]
+    words = re.findall(r"\w{3,}", query.lower())[:32]
     lowered = text.lower()
     places = sorted(at for word in words for at in [lowered.find(word)] if at >= 0)
     start = max(0, (places[len(places) // 2] if places else 0) - characters // 3)

@@ -126,8 +126,7 @@ def signalled(
             column = np.minimum(column, np.maximum(params.cap - used, 0.0))
         if params.ceiling is not None:
             column = np.minimum(column, np.maximum(params.ceiling - pool.score, 0.0))
-    scale = Scale.BOOST if pool.scale is Scale.UNIT else pool.scale
-    score = StepScore(step, combine, scale, (step,), column[:, None], np.empty(0))
+    score = StepScore(step, combine, pool.scale.widened, (step,), column[:, None], np.empty(0))
     score = replace(score, after=recombine(score, pool.score))
     return replace(pool, steps=(*pool.steps, score)), column
 

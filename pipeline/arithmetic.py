@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ports import Column
+from pipeline.ports import Column, Ids
 
 
 def min_max(scores: Column) -> Column:
@@ -50,3 +50,12 @@ def leading(scores: Column, limit: int) -> NDArray[np.intp]:
         return np.arange(len(scores))
     cut = len(scores) - limit
     return np.flatnonzero(scores >= np.partition(scores, cut)[cut])
+
+
+def positions(wanted: Ids, ids: Ids) -> NDArray[np.intp]:
+    """Where each wanted id stands among distinct `ids`, -1 where it does not."""
+    if not len(ids):
+        return np.full(len(wanted), -1, np.intp)
+    order = np.argsort(ids)
+    at = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+    return np.where(ids[at] == wanted, at, -1)

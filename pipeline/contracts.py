@@ -72,7 +72,8 @@ class About:
     any; `gives` is the scale of what it returns, None when it keeps the one it found. `before` names components that
     must not stand earlier in the same pipeline. `weighs_intent` says which of the two intent weightings it applies
     (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
-    true for a reranker that collapses the passages of a memory into one row (feature R4).
+    true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one that keeps the
+    scale but may leave the unit interval.
     """
 
     features: tuple[str, ...]
@@ -82,6 +83,7 @@ class About:
     weighs_intent: Literal["channels", "attributes"] | None = None
     conflicts: tuple[str, ...] = ()
     groups: bool = False
+    widens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class Surroundings:
 
     A component that wants to offers `check(params, surroundings) -> Iterable[tuple[path, message]]`, a class method
     that yields a problem for the parameter at `path`. What depends on parameters is offered as class methods too:
-    `scale(params) -> Scale`, `weighs_intent(params) -> str | None` and, for a fuser, `completes(params) -> bool`: whether
-    it wants every channel's score for every candidate.
+    `scale(params) -> Scale`, `weighs_intent(params) -> str | None` and, for a fuser, `completes(params) -> bool`:
+    whether it wants every channel's score for every candidate.
     """
 
     channels: tuple[str, ...]

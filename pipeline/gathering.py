@@ -58,7 +58,8 @@ def gather(
 
 
 def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> list[Search]:
-    plan, searches = query.plan, []
+    plan = query.plan
+    searches: list[Search] = []
     channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
     for variant, text in enumerate(plan.variants):
         asked = query if variant == 0 else _variant(query, text, store)

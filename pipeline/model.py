@@ -66,7 +66,8 @@ class Query:
 
     `now` is in epoch seconds; `deadline_ns` is a reading of the monotonic clock, None for no deadline. `terms` are the
     analysed tokens of the text, in order; `concepts` are texts that must all match (feature C1), none for a plain
-    query; `token_usage` is the share of the caller's context window already in use, [0, 1], None when unknown (feature C17).
+    query; `anchors` are the only sections wanted of each memory, none for all (feature A7); `token_usage` is the share
+    of the caller's context window already in use, [0, 1], None when unknown (feature C17).
     """
 
     text: str
@@ -79,6 +80,7 @@ class Query:
     seed: int = 0
     terms: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
     token_usage: float | None = None
     plan: Plan = field(default_factory=Plan)
 

@@ -45,9 +45,12 @@ __all__ = [
     "Passage",
     "Passages",
     "Postings",
+    "RelevanceModel",
     "Scope",
+    "Sessions",
     "Store",
     "TermIndex",
+    "TokenSpace",
     "Triggers",
     "Unavailable",
     "VectorSpace",
@@ -89,6 +92,9 @@ class Attributes(Protocol):
 
     def of_tier(self, tier: str) -> Ids:
         """All memories of a tier, ascending."""
+
+    def in_folder(self, folder: str) -> Ids:
+        """All memories whose folder is exactly this one, ascending."""
 
     @property
     def count(self) -> int:
@@ -185,7 +191,16 @@ class CausalGraph(Protocol):
         """Number of edges."""
 
     def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
-        """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8)."""
+        """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8).
+
+        A relation that `relation_weights` leaves out counts 1.
+        """
+
+    def edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
+        """Sources and targets (memories) of every edge of this relation with both ends among `ids`, in that order."""
+
+    def regions(self, ids: Ids) -> Ids:
+        """The connected component of the graph that each id lies in, named by its smallest memory id; -1 for none."""
 
     def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
         """Every connected memory (ascending) and its Σ weight × strength over all its edges."""
@@ -210,6 +225,39 @@ class Folders(Protocol):
 
     def described(self) -> tuple[FolderDescription, ...]:
         """One description per folder, by folder name (feature C13)."""
+
+
+class Sessions(Protocol):
+    """What is known of a conversation. The empty session knows nothing: zeros and False."""
+
+    def attention(self, session: str, ids: Ids, now: float) -> Column:
+        """Working-memory attention [0, 1] of each memory; 0 where it has none or the session is over (feature M4)."""
+
+    def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
+        """Which of these were already sent in this session within its life, by content (feature A2)."""
+
+
+class TokenSpace(Protocol):
+    """Static vectors of single tokens, for late interaction (feature R1)."""
+
+    def of_text(self, text: str) -> Ids | Unavailable:
+        """Distinct token numbers of a query, ascending; Unavailable when the embedder has no token vectors."""
+
+    def of_passages(self, ids: Ids) -> list[Ids]:
+        """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id."""
+
+    def vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions)."""
+
+    def weights(self, tokens: Ids) -> Column:
+        """Inverse document frequency of each token over the passages of the store, ≥ 0; 0 for stop tokens."""
+
+
+class RelevanceModel(Protocol):
+    """A cross-encoder, when the user has configured one (feature R1)."""
+
+    def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
+        """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
 
 
 class Store(Protocol):
@@ -242,3 +290,19 @@ class Store(Protocol):
     @property
     def triggers(self) -> Triggers:
         """The trigger phrases."""
+
+    @property
+    def folders(self) -> Folders:
+        """The folders and what they are about."""
+
+    @property
+    def sessions(self) -> Sessions:
+        """What is known of conversations."""
+
+    @property
+    def tokens(self) -> TokenSpace:
+        """Static token vectors."""
+
+    @property
+    def relevance(self) -> RelevanceModel:
+        """The cross-encoder."""

@@ -98,10 +98,9 @@ def scales_agree(bound: Sequence[Bound]) -> Iterator[Problem]:
                 message = f"'{entry.step.id}' adds a boost of the unit scale to scores on the scale {scale}. "
                 message += "Set 'normalise' on the fuser"
                 yield Problem("E119", message, where=entry.step.where)
-        if entry.registered.role is Role.SIGNAL:
-            scale = Scale.BOOST if scale is Scale.UNIT else scale
-        else:
-            scale = scale_of(entry) or scale
+        scale = scale_of(entry) or scale
+        if scale is not None and (entry.registered.role is Role.SIGNAL or entry.registered.about.widens):
+            scale = scale.widened
 
 
 def order_of_steps(bound: Sequence[Bound]) -> Iterator[Problem]:

@@ -89,7 +89,8 @@ class Runner:
                 required=not step.optional, deferrable=step.optional,
             )  # fmt: skip
             if answer is not None:
-                before, pool = pool, reranked(step.id, step.gives or pool.scale, pool, answer)
+                scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
+                before, pool = pool, reranked(step.id, scale, pool, answer)
                 journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
         return pool
 

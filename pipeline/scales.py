@@ -27,3 +27,8 @@ class Scale(StrEnum):
     def additive(self) -> bool:
         """True when an additive boost on the unit scale may be added without a normaliser."""
         return self in (Scale.UNIT, Scale.BOOST)
+
+    @property
+    def widened(self) -> Scale:
+        """The scale after boosts: the unit interval may be left, every other scale keeps its name."""
+        return Scale.BOOST if self is Scale.UNIT else self
