@@ -1,0 +1,232 @@
+"""Memories by BM25 over the in-memory inverted indexes: weighted fields, single fields and best passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from pipeline.arithmetic import leading, positions
+from pipeline.contracts import About, ChannelParams, Params, Surroundings
+from pipeline.model import Hits, Query
+from pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
+from pipeline.scales import Scale
+
+Rows = NDArray[np.intp]
+
+
+class CombinedFields(Params):
+    """How often a word of each field counts in the memory's one bag of words; 0 leaves the field out."""
+
+    title: float = Field(default=10.0, ge=0, le=100, description="Weight of the title.")
+    triggers: float = Field(default=5.0, ge=0, le=100, description="Weight of the trigger phrases.")
+    path: float = Field(default=2.0, ge=0, le=100, description="Weight of the file path.")
+    body: float = Field(default=1.0, ge=0, le=100, description="Weight of the text.")
+
+
+class SingleFields(Params):
+    """Factors of fields that are scored once more, each on its own; 0 leaves the field out."""
+
+    title: float = Field(default=0.0, ge=0, le=10, description="Factor of the title's own BM25.")
+    triggers: float = Field(default=0.0, ge=0, le=10, description="Factor of the trigger phrases' own BM25.")
+    path: float = Field(default=0.0, ge=0, le=10, description="Factor of the path's own BM25.")
+    body: float = Field(default=0.0, ge=0, le=10, description="Factor of the text's own BM25.")
+
+
+class Bm25Params(ChannelParams):
+    """Parameters of the BM25 channel; the defaults are the catalogue's."""
+
+    level: Level = Field("memory", description="What is found: whole memories or passages.")
+    k1: float = Field(
+        1.2, ge=0, le=10, description="How fast repeated words stop counting.",
+        json_schema_extra={"tunable": [0.6, 2.4]},
+    )  # fmt: skip
+    b: float = Field(
+        0.75, ge=0, le=1, description="How much long texts are discounted.", json_schema_extra={"tunable": [0.2, 0.9]}
+    )
+    fields: CombinedFields = Field(
+        CombinedFields(), description="Fields combined into one bag of words per memory (BM25F)."
+    )
+    single: SingleFields = Field(SingleFields(), description="Fields scored on their own and added to the sum.")
+    passage: float = Field(
+        0.0, ge=0, le=10, description="Factor of the passages' BM25; of a memory its best passage counts.",
+        json_schema_extra={"tunable": [0.0, 2.0]},
+    )  # fmt: skip
+    passage_title: float = Field(
+        1.0, ge=0, le=100, description="Weight of the memory's title in the bag of words of each of its passages."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A weighted field of a bag. `places` is the index row of each row of the bag, -1 for none; None: the same rows."""
+
+    index: TermIndex
+    weight: float
+    places: Rows | None
+
+    def spread(self, values: NDArray[np.floating]) -> Column:
+        """Values of the index's rows as values of the bag's rows."""
+        return values.astype(np.float64) if self.places is None else np.append(values, 0.0)[self.places]
+
+
+class _Bags:
+    """Bags of words, one per row: frequencies and lengths are weighted sums over the parts."""
+
+    def __init__(self, parts: Sequence[_Part], rows: int, count: int, k1: float, b: float) -> None:
+        lengths = np.zeros(rows)
+        for part in parts:
+            lengths += part.weight * part.spread(part.index.lengths)
+        mean = lengths.sum() / count if count else 0.0
+        self._parts = parts
+        self._count = count
+        self._k1 = k1
+        # The part of the denominator that does not depend on the word.
+        self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(rows, k1)
+
+    def scores(self, terms: Iterable[str]) -> Column:
+        """BM25 of every row: Σ idf · tf·(k1+1) / (tf + norm)."""
+        scores = np.zeros(len(self._norm))
+        for term in terms:
+            rows, frequency = self._occurrences(term)
+            if len(rows):
+                idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
+                scores[rows] += frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
+        return scores
+
+    def _occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
+        """The rows that hold a term, ascending, and its weighted frequency in each."""
+        found = [(part, postings) for part in self._parts if len((postings := part.index.postings(term)).rows)]
+        if len(found) == 1 and found[0][0].places is None:
+            part, postings = found[0]
+            return postings.rows, part.weight * postings.frequency.astype(np.float64)
+        total = np.zeros(len(self._norm))
+        for part, postings in found:
+            if part.places is None:
+                total[postings.rows] += part.weight * postings.frequency
+            else:
+                frequency = np.zeros(len(part.index.ids))
+                frequency[postings.rows] = postings.frequency
+                total += part.weight * part.spread(frequency)
+        rows = np.flatnonzero(total)
+        return rows, total[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The bags of one state of the store: `wholes` with the factor of each, over the rows `memories`, and those of the
+    passages. `parents` is the row of each passage's memory; -1, the last, for a hole."""
+
+    indexes: tuple[TermIndex, ...]
+    memories: Ids
+    wholes: tuple[tuple[float, _Bags], ...]
+    passages: Ids
+    parents: Rows
+    of_passages: _Bags
+
+
+class Bm25:
+    """BM25 in three parts that add up: combined fields, single fields, best passage.
+
+    The combined fields form one bag of words per memory (BM25F: a word of the title counts as often as its weight says,
+    and saturates once). A single field has its own lengths and word statistics. A passage is scored together with the
+    title of its memory, so that it need not repeat it; `passages` of the hits name the best one. Each part uses
+    idf = log((N − df + 0.5)/(df + 0.5) + 1). Repeated query words count once. Scores are unbounded sums. Feature C3.
+    """
+
+    about = About(features=("C3",), gives=Scale.BM25)
+    Params = Bm25Params
+
+    def __init__(self, params: Bm25Params) -> None:
+        self._params = params
+        self._layout: _Layout | None = None
+
+    @classmethod
+    def check(cls, params: Bm25Params, _: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """Something must count, and passages can only be told apart by their own score."""
+        if params.level == "chunk" and not params.passage:
+            yield ("level",), "level chunk needs 'passage' above 0, or all passages of a memory score the same"
+        if not any((*params.fields.model_dump().values(), *params.single.model_dump().values(), params.passage)):
+            yield ("fields",), "every weight is 0, so that nothing could be found"
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The `limit` best admitted memories or passages that hold any word of the query."""
+        terms = tuple(dict.fromkeys(query.terms))
+        scope = store.attributes.scope(query.wanted, query.now)
+        layout = self._laid_out(store)
+        whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
+        for factor, bags in layout.wholes:
+            whole[:-1] += factor * bags.scores(terms)
+        if not self._params.passage:
+            return _best(layout.memories, whole[:-1], limit, scope)
+        parts = self._params.passage * layout.of_passages.scores(terms)
+        matched = np.flatnonzero(parts)
+        parts, parents = parts[matched], layout.parents[matched]
+        if self._params.level == "chunk":
+            hits = _best(layout.passages[matched], parts + whole[parents], limit, scope)
+            return Hits(hits.ids, hits.scores, Scale.BM25, "chunk", hits.ids)
+        best = np.zeros(len(whole))
+        np.maximum.at(best, parents, parts)
+        hits = _best(layout.memories, (whole + best)[:-1], limit, scope)
+        passages = _best_passages(positions(hits.ids, layout.memories), layout.passages[matched], parts, parents)
+        return Hits(hits.ids, hits.scores, Scale.BM25, "memory", passages)
+
+    def _laid_out(self, store: Store) -> _Layout:
+        """The bags of the store's present state, kept and used again while the indexes are the same objects."""
+        lexicon = store.lexicon
+        indexes = (*(lexicon.index(field) for field in FIELDS), lexicon.index("body", "chunk"))
+        layout = self._layout
+        if layout is None or any(a is not b for a, b in zip(indexes, layout.indexes, strict=True)):
+            layout = self._layout = self._lay_out(indexes, store)
+        return layout
+
+    def _lay_out(self, indexes: tuple[TermIndex, ...], store: Store) -> _Layout:
+        params = self._params
+        by_field, chunks = dict(zip(FIELDS, indexes[:-1], strict=True)), indexes[-1]
+        memories, count = by_field["body"].ids, by_field["body"].count
+
+        def bags(weights: dict[str, float]) -> _Bags:
+            parts = [
+                _Part(
+                    index,
+                    weights[name],
+                    None if np.array_equal(index.ids, memories) else positions(memories, index.ids),
+                )
+                for name, index in by_field.items()
+                if weights.get(name)
+            ]
+            return _Bags(parts, len(memories), count, params.k1, params.b)
+
+        combined = params.fields.model_dump()
+        wholes = [(1.0, bags(combined))] if any(combined.values()) else []
+        wholes += [(factor, bags({name: 1.0})) for name, factor in params.single.model_dump().items() if factor]
+        live = chunks.ids >= 0
+        parents, titles = np.full((2, len(chunks.ids)), -1)
+        owners = store.attributes.parents(chunks.ids[live])
+        parents[live], titles[live] = positions(owners, memories), positions(owners, by_field["title"].ids)
+        parts = [_Part(chunks, 1.0, None), _Part(by_field["title"], params.passage_title, titles)]
+        of_passages = _Bags(parts, len(chunks.ids), chunks.count, params.k1, params.b)
+        return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages)
+
+
+def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Hits:
+    """The admitted rows with the highest positive scores."""
+    rows = np.flatnonzero(scores)
+    if not scope.complete:
+        rows = rows[scope.admits(ids[rows])]
+    rows = rows[leading(scores[rows], limit)]
+    return Hits.ordered(ids[rows], scores[rows], Scale.BM25, limit=limit)
+
+
+def _best_passages(memories: Rows, passages: Ids, scores: Column, parents: Rows) -> Ids:
+    """The best of these passages for each memory, the lowest id among equals, -1 where none belongs to it."""
+    wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 1, np.bool_)
+    wanted[memories] = True
+    rows = np.flatnonzero(wanted[parents])
+    rows = rows[np.lexsort((passages[rows], -scores[rows]))]
+    owners, first = np.unique(parents[rows], return_index=True)
+    found = positions(memories.astype(np.int64), owners.astype(np.int64))
+    return np.where(found >= 0, np.append(passages[rows][first], -1)[found], -1)

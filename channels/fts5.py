@@ -1,0 +1,45 @@
+"""Memories that SQLite's full-text index finds."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pipeline.contracts import About, ChannelParams, Params
+from pipeline.model import Hits, Query
+from pipeline.ports import Store
+from pipeline.scales import Scale
+
+
+class FieldWeights(Params):
+    """How much a word counts in each part of a memory."""
+
+    title: float = Field(default=10.0, ge=0, le=100, description="Weight of the title.")
+    triggers: float = Field(default=5.0, ge=0, le=100, description="Weight of the trigger phrases.")
+    path: float = Field(default=2.0, ge=0, le=100, description="Weight of the file path.")
+    body: float = Field(default=1.0, ge=0, le=100, description="Weight of the text.")
+
+
+class Fts5Params(ChannelParams):
+    """Parameters of the FTS5 channel."""
+
+    weights: FieldWeights = Field(FieldWeights(), description="Weight of each column.")
+
+
+class Fts5:
+    """FTS5's BM25 over whole memories, the words of the query joined by OR.
+
+    SQLite reports better matches as more negative; scores here are positive, on the BM25 scale. Feature C2.
+    """
+
+    about = About(features=("C2",), gives=Scale.BM25)
+    Params = Fts5Params
+
+    def __init__(self, params: Fts5Params) -> None:
+        weights = params.weights
+        self._weights = (weights.title, weights.triggers, weights.path, weights.body)
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The `limit` best admitted memories that hold any word of the query."""
+        scope = store.attributes.scope(query.wanted, query.now)
+        ids, scores = store.fulltext.match(query.terms, self._weights, limit, scope)
+        return Hits(ids, scores, Scale.BM25)
