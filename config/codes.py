@@ -193,6 +193,14 @@ CODES: dict[str, Code] = {
         ("save under the key of that memory", "save with force to keep both"),
         True,
     ),
+    "E093": Code(
+        "memory analysed by an older version",
+        "validation",
+        "medium",
+        "Its words were cut by other rules than today's and may not be found.",
+        ("index all folders of the workspace again, in one run",),
+        True,
+    ),
     "E110": Code(
         "configuration file not readable",
         "configuration",
