@@ -1,0 +1,1 @@
+"""How memories age: retrievability, states, interference. Pure functions over columns."""

@@ -1,0 +1,55 @@
+"""The five states of a memory, from hot to archived (feature M3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.exchange import Column
+from memory.lifecycle.tables import any_of
+from memory.store.records import Tier
+
+
+class State(StrEnum):
+    """Hottest first."""
+
+    HOT = "HOT"
+    WARM = "WARM"
+    COLD = "COLD"
+    DORMANT = "DORMANT"
+    ARCHIVED = "ARCHIVED"
+
+
+STATES = tuple(State)
+UNKNOWN = -1
+"""The state of a memory of which no event is known."""
+ALWAYS_HOT = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Retrievability from which on a memory is in a state, and the days without use that archive it."""
+
+    hot: float = 0.80
+    warm: float = 0.25
+    cold: float = 0.05
+    dormant: float = 0.02
+    idle_days: float = 90.0
+
+
+def states(
+    retrievability: Column, idle_days: Column, tiers: NDArray[np.object_], thresholds: Thresholds
+) -> NDArray[np.int64]:
+    """The state of each memory as a place in `STATES`, `UNKNOWN` where retrievability is NaN.
+
+    A memory is archived when it is below every threshold, or was not used for more than `thresholds.idle_days`.
+    Constitutional and critical memories are always hot.
+    """
+    borders = (thresholds.hot, thresholds.warm, thresholds.cold, thresholds.dormant)
+    places = sum((retrievability < border).astype(np.int64) for border in borders)
+    places = np.where(idle_days > thresholds.idle_days, STATES.index(State.ARCHIVED), places)
+    places = np.where(np.isnan(retrievability), UNKNOWN, places)
+    return np.where(any_of(tiers, ALWAYS_HOT), STATES.index(State.HOT), places)

@@ -1,0 +1,54 @@
+"""Retrievability as evidence: what was used lately is wanted again."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from memory.lifecycle.fsrs import days_since, elapsed_multipliers, retrievability, stability_multipliers
+from pipeline.contracts import About, SignalParams
+from pipeline.model import Pool, Query
+from pipeline.ports import Column, Store, Unavailable
+
+
+class TemporalParams(SignalParams):
+    """How much retrievability counts, and what slows forgetting."""
+
+    weight: float = Field(
+        0.25, ge=0, le=1, description="Score added at full retrievability.", json_schema_extra={"tunable": [0.0, 0.5]}
+    )
+    classification: Literal["none", "stability", "elapsed"] = Field(
+        "none",
+        description="What tier and context type change: nothing; stability, by context × tier; or the time that "
+        "passed, by tier. The last two are two answers to one question and cannot be combined.",
+    )
+
+
+class Temporal:
+    """Adds weight × R, the FSRS retrievability of each memory.
+
+    R = (1 + 19/81 · t/S)^-0.5 with t the days since the last review, access or creation, whichever came last,
+    and S the memory's stability in days. Unit scale, in [0, weight]; a memory without any known event gets
+    nothing. Features F6 and F10 (`classification: stability`).
+    """
+
+    about = About(features=("F6", "F10"), conflicts=("composite",))
+    Params = TemporalParams
+    combine: ClassVar[Literal["add", "multiply"]] = "add"
+
+    def __init__(self, params: TemporalParams) -> None:
+        self._weight = params.weight
+        self._classification = params.classification
+
+    def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
+        """weight × R of each row."""
+        facts, ids = store.attributes, pool.ids
+        events = (facts.number(name, ids) for name in ("last_review", "last_accessed", "created_at"))
+        days, stability = days_since(query.now, *events), facts.number("stability", ids)
+        if self._classification == "stability":
+            stability = stability * stability_multipliers(facts.label("context_type", ids), facts.label("tier", ids))
+        elif self._classification == "elapsed":
+            days = days * elapsed_multipliers(facts.label("tier", ids))
+        return self._weight * np.nan_to_num(retrievability(days, stability))

@@ -1,0 +1,41 @@
+"""Which channels found what."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipeline.contracts import About, NoParams
+from pipeline.model import NO_RANK, Notes, Query
+from pipeline.ports import Store, Unavailable
+from pipeline.ranking import Ranking
+
+
+class Attribution:
+    """Names the channels that found each row, and counts for each channel what it found and what only it found.
+
+    A channel that searched several variants of the query counts once. Feature A5.
+    """
+
+    about = About(features=("A5",))
+    Params = NoParams
+
+    def __init__(self, params: NoParams) -> None:
+        pass
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
+        """`found_by` for each row; found and exclusive counts per channel."""
+        channels = tuple(dict.fromkeys(ranking.channels))
+        hit = ranking.rank != NO_RANK
+        found = np.zeros((len(ranking), len(channels)), np.bool_)
+        for column, channel in enumerate(ranking.channels):
+            found[:, channels.index(channel)] |= hit[:, column]
+        alone = found & (found.sum(axis=1, keepdims=True) == 1)
+        counts = {
+            channel: {"found": int(found[:, place].sum()), "alone": int(alone[:, place].sum())}
+            for place, channel in enumerate(channels)
+        }
+        by_id = {
+            memory: {"found_by": [channel for channel, yes in zip(channels, row, strict=True) if yes]}
+            for memory, row in zip(ranking.ids.tolist(), found.tolist(), strict=True)
+        }
+        return Notes(by_id=by_id, overall={"attribution": counts})

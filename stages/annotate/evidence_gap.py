@@ -1,0 +1,101 @@
+"""Says when the store probably does not hold the answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from memory.lifecycle.tables import any_of
+from pipeline.contracts import About, Params
+from pipeline.model import Notes, Query
+from pipeline.ports import Ids, Store, Unavailable
+from pipeline.ranking import Ranking
+
+
+class EvidenceGapParams(Params):
+    """What is taken as missing evidence."""
+
+    form: Literal["z", "coverage"] = Field(
+        "z",
+        description="z: the best score stands out too little; coverage: the best rows hold too little of the query.",
+    )
+    least_z: float = Field(
+        1.5, ge=0, le=10, description="Form z: standard deviations by which the best score must stand out."
+    )
+    least_score: float = Field(0.015, ge=0, description="Form z: the best score must be at least this.")
+    least_coverage: float = Field(
+        0.5, ge=0, le=1, description="Form coverage: share of the query's information that one row must hold.",
+        json_schema_extra={"tunable": [0.2, 0.9]},
+    )  # fmt: skip
+    top: int = Field(5, ge=1, le=50, description="Form coverage: how many rows are looked at.")
+    spare: list[str] = Field(
+        ["constitutional"], description="Tiers that surface whatever is asked, and so are no evidence."
+    )
+
+
+class EvidenceGap:
+    """Warns when the evidence for an answer is weak, in words that an agent can act on.
+
+    Form `z` is that of the catalogue: a gap when (best - mean) / deviation < 1.5 or best < 0.015. Two limits
+    come with it: the largest z that n values can have is √(n-1), so that it always warns for 3 rows or fewer
+    (for a single row only the absolute test is made); and on normalised scores the absolute test says nothing.
+
+    Form `coverage` measures on an absolute scale, the same for every store and pipeline: the share of the
+    query's information, Σ idf of its distinct words, that title, triggers or text of one of the best rows hold.
+    Feature A4.
+    """
+
+    about = About(features=("A4",))
+    Params = EvidenceGapParams
+
+    def __init__(self, params: EvidenceGapParams) -> None:
+        self._params = params
+        self._spare = tuple(params.spare)
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
+        """`evidence_gap`, the measure behind it, and a warning when there is one."""
+        p = self._params
+        counted = ~any_of(store.attributes.label("tier", ranking.ids), self._spare)
+        if not counted.any():
+            return _gap("nothing was found", {})
+        if p.form == "coverage":
+            share = coverage(query.terms, ranking.parents[counted][: p.top], store)
+            weak = share < p.least_coverage
+            reason = f"the best results hold {share:.0%} of the query; {p.least_coverage:.0%} are expected"
+            found = {"coverage": round(share, 4)}
+        else:
+            scores = ranking.scores[counted]
+            best, deviation = float(scores.max()), float(scores.std())
+            z = (best - float(scores.mean())) / deviation if deviation > 0 else 0.0
+            faint = best < p.least_score
+            weak = faint or (len(scores) > 1 and z < p.least_z)
+            reason = "the best result is hardly better than nothing" if faint else "no result stands out"
+            found = {"z": round(z, 4)}
+        return _gap(reason, found) if weak else Notes(overall={"evidence_gap": False, **found})
+
+
+def _gap(reason: str, found: dict[str, float]) -> Notes:
+    warning = f"Evidence gap: {reason}. The store may not hold the answer; check the results, or ask in other words."
+    return Notes(overall={"evidence_gap": True, **found}, warnings=(warning,))
+
+
+def coverage(terms: tuple[str, ...], memories: Ids, store: Store) -> float:
+    """The largest share of Σ idf of the distinct terms that one of these memories holds in any field; in [0, 1].
+
+    A term that no memory holds has the largest idf: asking for it is asking for what is not there. 1 without terms.
+    """
+    wanted = tuple(dict.fromkeys(terms))
+    if not wanted:
+        return 1.0
+    count = store.attributes.count
+    indexes = [store.lexicon.index(field) for field in ("title", "triggers", "path", "body")]
+    total, held = 0.0, np.zeros(len(memories))
+    for term in wanted:
+        holders = [index.ids[index.postings(term).rows] for index in indexes]
+        frequency = max(len(ids) for ids in holders)
+        idf = float(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))
+        total += idf
+        held += idf * np.logical_or.reduce([np.isin(memories, ids) for ids in holders])
+    return float(held.max() / total) if total > 0 else 1.0

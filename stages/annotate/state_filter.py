@@ -1,0 +1,76 @@
+"""Says how fresh each memory is in mind, and hides what is too far gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+from pydantic import Field
+
+from memory.lifecycle.fsrs import days_since, retrievability
+from memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import Notes, Query
+from pipeline.ports import Store, Unavailable
+from pipeline.ranking import Ranking
+
+LIMITS = {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1}
+
+
+class StateFilterParams(Params):
+    """Which states are shown, and how many rows of each."""
+
+    minimum: State = Field(State.ARCHIVED, strict=False, description="The coldest state that is shown.")
+    limits: dict[State, int] = Field(
+        {}, strict=False, description="Rows shown of each state at most; a state without an entry has no limit."
+    )
+    hot: float = Field(0.80, gt=0, le=1, description="Retrievability from which on a memory is HOT.")
+    warm: float = Field(0.25, gt=0, le=1, description="Retrievability from which on a memory is WARM.")
+    cold: float = Field(0.05, gt=0, le=1, description="Retrievability from which on a memory is COLD.")
+    dormant: float = Field(0.02, gt=0, le=1, description="Retrievability from which on a memory is DORMANT.")
+    idle_days: float = Field(90.0, gt=0, description="Days without use after which a memory is ARCHIVED.")
+
+
+class StateFilter:
+    """Notes the state of every row and hides those that are colder than `minimum` or above the limit of their
+    state.
+
+    The state comes from FSRS retrievability (HOT >= 0.80, WARM >= 0.25, COLD >= 0.05, DORMANT >= 0.02, else
+    ARCHIVED, as is what was not used for 90 days); constitutional and critical memories are HOT. Nothing is
+    hidden unless asked for, and a memory whose state is unknown passes. The limits of the catalogue are HOT 5,
+    WARM 10, COLD 3, DORMANT 2, ARCHIVED 1; they count from the top. Features A1 and M3.
+    """
+
+    about = About(features=("A1", "M3"))
+    Params = StateFilterParams
+
+    def __init__(self, params: StateFilterParams) -> None:
+        self._coldest = STATES.index(params.minimum)
+        self._limits = {STATES.index(state): limit for state, limit in params.limits.items()}
+        self._thresholds = Thresholds(params.hot, params.warm, params.cold, params.dormant, params.idle_days)
+
+    @classmethod
+    def check(cls, params: StateFilterParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:  # noqa: ARG003
+        """The thresholds must fall from HOT to DORMANT."""
+        names = ("hot", "warm", "cold", "dormant")
+        for higher, lower in pairwise(names):
+            if getattr(params, lower) >= getattr(params, higher):
+                yield (lower,), f"'{lower}' must be below '{higher}' ({getattr(params, higher)})"
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
+        """The state by id, and which rows stay."""
+        facts, ids = store.attributes, ranking.ids
+        idle = days_since(query.now, *(facts.number(n, ids) for n in ("last_review", "last_accessed", "created_at")))
+        recalled = retrievability(idle, facts.number("stability", ids))
+        places = states(recalled, idle, facts.label("tier", ids), self._thresholds)
+        keep = places <= self._coldest
+        for state, limit in self._limits.items():
+            of_state = keep & (places == state)
+            keep &= ~of_state | (np.cumsum(of_state) <= limit)
+        notes = {
+            memory: {"state": STATES[place].value}
+            for memory, place in zip(ids.tolist(), places.tolist(), strict=True)
+            if place != UNKNOWN
+        }
+        return Notes(by_id=notes, overall={"hidden_by_state": int(np.sum(~keep))}, keep=keep)

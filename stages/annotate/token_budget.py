@@ -1,0 +1,67 @@
+"""Keeps the answer within a number of tokens."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params
+from pipeline.model import Notes, Query
+from pipeline.ports import Column, Ids, Store, Unavailable
+from pipeline.ranking import Ranking
+
+CHARACTERS_PER_TOKEN = 4
+
+
+class TokenBudgetParams(Params):
+    """The budget, and what is sent of each row."""
+
+    budget: int | Literal["by_complexity"] = Field(
+        2000, description="Tokens that all rows together may take, or 'by_complexity'."
+    )
+    simple: int = Field(1500, ge=100, description="Budget of simple queries, for 'by_complexity'.")
+    moderate: int = Field(2500, ge=100, description="Budget of moderate queries, for 'by_complexity'.")
+    complex: int = Field(4000, ge=100, description="Budget of complex queries, for 'by_complexity'.")
+    sent: Literal["snippet", "content"] = Field(
+        "snippet", description="What an answer holds of each row: the matched passage, or the whole memory."
+    )
+    snippet: int = Field(400, ge=20, description="Characters of a passage that are sent at most.")
+
+
+class TokenBudget:
+    """Keeps rows from the top as long as they fit; 4 characters count as one token, rounded up per row.
+
+    Stops at the first row that does not fit, so that nothing stands below a row that is missing. The first row
+    always stays. Only what is sent is counted, and only the rows that the query's limit lets through. What was
+    left out stands in the notes. Feature A6.
+    """
+
+    about = About(features=("A6",))
+    Params = TokenBudgetParams
+
+    def __init__(self, params: TokenBudgetParams) -> None:
+        self._params = params
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
+        """Which rows fit, and what the others would have taken."""
+        p = self._params
+        budget = getattr(p, query.plan.complexity) if p.budget == "by_complexity" else p.budget
+        shown = min(query.limit, len(ranking))
+        tokens = np.ceil(self._characters(ranking.ids[:shown], ranking.passages[:shown], store) / CHARACTERS_PER_TOKEN)
+        fits = np.cumsum(tokens) <= budget
+        fits[:1] = True
+        kept = int(np.argmin(fits)) if not fits.all() else shown
+        overall = {"token_budget": budget, "tokens": int(tokens[:kept].sum())}
+        if kept == shown:
+            return Notes(overall=overall)
+        keep = np.arange(len(ranking)) < kept
+        overflow = {"rows": shown, "kept": kept, "tokens_wanted": int(tokens.sum())}
+        return Notes(overall={**overall, "overflow": overflow}, keep=keep)
+
+    def _characters(self, ids: Ids, passages: Ids, store: Store) -> Column:
+        if self._params.sent == "content":
+            return np.nan_to_num(store.attributes.number("characters", ids))
+        texts = store.passages.passages(np.where(passages >= 0, passages, ids).tolist())
+        return np.array([min(len(passage.text), self._params.snippet) for passage in texts], np.float64)

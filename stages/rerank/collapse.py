@@ -1,0 +1,66 @@
+"""One result per memory."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params
+from pipeline.model import Grouped, Pool, Query, Reranking
+from pipeline.ports import Store, Unavailable
+
+_BEST = 3
+
+
+class CollapseParams(Params):
+    """How the passages of a memory make its score."""
+
+    aggregate: Literal["mpab", "max", "mean_top3"] = Field(
+        "mpab",
+        description="mpab: the best passage plus a bonus for the others; max: the best one; mean_top3: the best three.",
+    )
+    factor: float = Field(
+        0.3, ge=0, le=2, description="Weight of the other passages in mpab.", json_schema_extra={"tunable": [0.0, 0.6]}
+    )
+
+
+class Collapse:
+    """Makes one row of all passages of a memory.
+
+    `mpab` is max + factor · Σ rest / √n over the n other passages: exactly one instance of the maximum is left
+    out of the rest, so that two equal passages count as two; one passage alone keeps its score. Passages with
+    negative scores (as on the z scale) add nothing, so that a further passage never lowers a memory. The row
+    keeps the text and the provenance of its best passage, and `chunk_hits` counts the passages. Features R3 and
+    R4. Novelty has to be added before (feature P7), because it belongs to the passages' own scores.
+    """
+
+    about = About(features=("R3", "R4"), groups=True, widens=True)
+    Params = CollapseParams
+
+    def __init__(self, params: CollapseParams) -> None:
+        self._params = params
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
+        """The memory of each row and its score."""
+        parents = pool.candidates.parents
+        # The pool is in total order: within a memory the best passage comes first.
+        by_memory = np.argsort(parents, kind="stable")
+        start = np.flatnonzero(np.diff(parents[by_memory], prepend=-2))
+        sizes = np.diff(start, append=len(pool))
+        scores = pool.score[by_memory]
+        if self._params.aggregate == "max" or not len(pool):
+            aggregate = scores[start]
+        elif self._params.aggregate == "mean_top3":
+            place = np.arange(len(pool)) - np.repeat(start, sizes)
+            counted = np.minimum(sizes, _BEST)
+            aggregate = np.add.reduceat(np.where(place < _BEST, scores, 0.0), start) / counted
+        else:
+            rest = np.maximum(scores, 0.0)
+            rest[start] = 0.0
+            others = np.maximum(sizes - 1, 1)
+            aggregate = scores[start] + self._params.factor * np.add.reduceat(rest, start) / np.sqrt(others)
+        collapsed = np.empty(len(pool))
+        collapsed[by_memory] = np.repeat(aggregate, sizes)
+        return Grouped(parents, collapsed)

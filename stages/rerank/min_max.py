@@ -1,0 +1,26 @@
+"""Min-max normalisation as a step."""
+
+from __future__ import annotations
+
+from pipeline.arithmetic import min_max
+from pipeline.contracts import About, NoParams
+from pipeline.model import Pool, Query, Reranking, Rescored
+from pipeline.ports import Store, Unavailable
+from pipeline.scales import Scale
+
+
+class MinMax:
+    """Maps the scores of the pool linearly to [0, 1], so that steps which need that scale may follow.
+
+    (score - min) / (max - min); a pool of equal scores, or of one row, becomes 1.0. The order stays. Feature F4.
+    """
+
+    about = About(features=("F4",), gives=Scale.UNIT)
+    Params = NoParams
+
+    def __init__(self, params: NoParams) -> None:
+        pass
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
+        """The normalised scores."""
+        return Rescored(min_max(pool.score))

@@ -1,0 +1,103 @@
+"""Maximal marginal relevance: a list whose rows do not repeat each other."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params
+from pipeline.model import Pool, Query, Reranking, Rescored
+from pipeline.ports import Column, Ids, Store, Unavailable
+from pipeline.scales import Scale
+
+BY_INTENT = {
+    "add_feature": 0.70,
+    "fix_bug": 0.85,
+    "refactor": 0.60,
+    "security_audit": 0.75,
+    "understand": 0.50,
+    "find_spec": 0.50,
+    "find_decision": 0.50,
+}
+_DIGITS = 7
+"""Similarities are rounded, so that the order does not hang on the last bits of a matrix product."""
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class MmrParams(Params):
+    """How relevance and diversity are weighed."""
+
+    lambda_: Share | Literal["by_intent"] = Field(
+        0.7,
+        alias="lambda",
+        description="Weight of relevance against diversity, in [0, 1], or 'by_intent'.",
+        json_schema_extra={"tunable": [0.5, 1.0]},
+    )
+    by_intent: dict[str, Share] = Field(BY_INTENT, description="λ per intent, for 'by_intent'.")
+    otherwise: float = Field(0.7, ge=0, le=1, description="λ for intents without an entry, or below `confidence`.")
+    confidence: float = Field(0.3, ge=0, le=1, description="How sure of the intent one must be to go by it.")
+    pool: int = Field(20, ge=2, le=200, description="How many rows are diversified.")
+    at_least: int = Field(2, ge=2, le=200, description="Pools with fewer rows are left as they are.")
+
+
+class Mmr:
+    """Orders the best rows by λ · relevance - (1 - λ) · similarity to what stands above.
+
+    Greedy selection (Carbonell and Goldstein 1998). Relevance is the score in [0, 1]; similarity is the cosine
+    of the vectors of the matched passages, cut off at 0. A row without a vector has similarity 0 to all and is
+    never dropped.
+
+    The score of a row is its marginal value when it was selected. These values do not increase: a candidate's
+    similarity to the selected set can only grow with the set, so its value can only fall, and each selection
+    takes the largest value of fewer candidates. A tie goes to the smaller id, both in the selection and in the
+    order. A row below the pool gets λ · relevance - (1 - λ), the least value that its relevance allows, and so
+    cannot pass a selected one. Feature R2.
+    """
+
+    about = About(features=("R2",), needs=(Scale.UNIT,), gives=Scale.MARGINAL)
+    Params = MmrParams
+
+    def __init__(self, params: MmrParams) -> None:
+        self._params = params
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
+        """The marginal value of every row."""
+        p, relevance = self._params, pool.score
+        weight = self._lambda(query)
+        values = weight * relevance - (1.0 - weight)
+        top = min(p.pool, len(pool))
+        if top < p.at_least:
+            values = weight * relevance
+        elif store.vectors.dimensions == 0:
+            return Unavailable("the store holds no vectors")
+        else:
+            passages, ids = pool.candidates.passages[:top], pool.ids[:top]
+            vectors = store.vectors.vectors(np.where(passages >= 0, passages, ids)).astype(np.float64)
+            similarity = np.round(np.clip(vectors @ vectors.T, 0.0, 1.0), _DIGITS)
+            values[:top] = _select(np.asarray(weight * relevance[:top]), np.asarray((1.0 - weight) * similarity), ids)
+        return Rescored(values)
+
+    def _lambda(self, query: Query) -> float:
+        p, plan = self._params, query.plan
+        if p.lambda_ != "by_intent":
+            return float(p.lambda_)
+        if plan.intent_confidence < p.confidence:
+            return p.otherwise
+        return p.by_intent.get(plan.intent, p.otherwise)
+
+
+def _select(gain: Column, penalty: Column, ids: Ids) -> Column:
+    """The value of each row when it is taken: gain minus the largest penalty against those taken before."""
+    values, worst = np.empty(len(gain)), np.zeros(len(gain))
+    by_id = np.argsort(ids)
+    left = np.ones(len(gain), np.bool_)
+    for _ in range(len(gain)):
+        marginal = np.where(left, gain - worst, -np.inf)
+        taken = by_id[np.argmax(marginal[by_id])]
+        values[taken], left[taken] = marginal[taken], False
+        worst = np.maximum(worst, penalty[:, taken])
+    return values
