@@ -1,0 +1,140 @@
+"""Text to words: the one analyser behind BM25, FTS5 and queries (features C2, C3).
+
+An index and a query understand each other only when the same code cut both, so there is no second tokeniser. The rules:
+
+* NFC and case folding; diacritics stay.
+* Words lose English stop words and are stemmed (Snowball English; words of other languages pass nearly unchanged).
+* Identifiers are kept whole and split: `computeMPAB` gives computempab, compute, mpab; `user_id` gives user_id, user,
+  id; `REQ-006` gives req-006, req, 006; version numbers such as `v1.2.3` stay whole only.
+* Chinese, Japanese and Korean runs become overlapping pairs of characters, a lone character stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from itertools import chain
+from unicodedata import category, normalize
+
+import Stemmer
+
+VERSION = "1"
+"""Part of `Analyser.version`: raise it whenever the rules below change, so that stores are analysed again."""
+
+STOP_WORDS = frozenset(
+    """
+    a an the this that these those such same own other each any all some both few more most
+    i me my mine you your yours he him his she her hers it its we us our ours they them their theirs who whom whose
+    what which when where why how
+    be am is are was were been being do does did doing done have has had having
+    can could may might must shall should will would
+    and or nor but if then than so as because while until though
+    of in on at by for from to into onto with without within about against between among through during before after
+    above below under over up down out off again further once upon per via
+    here there now just only also too very not no yes ever
+    dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt hasnt havent hadnt
+    """.split()  # noqa: SIM905 - a list of 150 quoted words is harder to read
+)
+"""Question words are in it: they stand in queries, and hardly ever tell documents apart."""
+
+LONGEST_WORD = 64
+"""Longer runs (encoded data, long URLs) are not kept whole; only their parts are words."""
+
+_CACHED_WORDS = 200_000
+
+_CJK = (
+    r"\u1100-\u11ff\u3005-\u3007\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
+)
+# Vowel signs and accents belong to their word, but Python's \w leaves them out: without them Hindi, Tamil or Thai words
+# fall to pieces. The two ranges hold the combining marks of all living scripts.
+_MARK = "".join(chr(c) for c in (*range(0x300, 0x1D00), *range(0xA660, 0xAC00)) if category(chr(c)) in ("Mn", "Mc"))
+_LETTER = rf"[^\W{_CJK}]"
+_RUN = rf"{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*"
+_WORD = re.compile(rf"[{_CJK}]+|[A-Za-z](?:\+\+|#)(?!\w)|{_RUN}(?:[-./'’]{_RUN})*")
+_CJK_START = re.compile(rf"[{_CJK}]")
+_VERSION_NUMBER = re.compile(r"v?\d+(?:\.\d+)+")
+_ENDING = re.compile(r"'(?:s|d|ll|re|ve|m)$")
+_SEPARATOR = re.compile(r"[-./_]+")
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
+_NAME_AND_NUMBER = re.compile(r"([a-z]{2,})(\d{1,4})", re.IGNORECASE)
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+class Analyser:
+    """Cuts text into tokens. Safe to share between threads."""
+
+    version = f"{VERSION}:{Stemmer.version()}"
+    """Stored with the index: tokens of another version do not match."""
+
+    def __init__(self, stop_words: frozenset[str] = STOP_WORDS) -> None:
+        self._words = _Words(stop_words)
+
+    def tokens(self, text: str) -> tuple[str, ...]:
+        """The tokens in text order, repeats included, none with a blank in it.
+
+        Never empty when the text holds a letter or digit: a text of stop words alone keeps them.
+        """
+        words = _WORD.findall(text if text.isascii() else normalize("NFC", text))
+        tokens = tuple(chain.from_iterable(map(self._words.__getitem__, words)))
+        return tokens or tuple(chain.from_iterable(self._words.cut(word, frozenset()) for word in words))
+
+
+class _Words(dict[str, tuple[str, ...]]):
+    """Raw word to its tokens, filled on demand, so that every distinct word is split and stemmed once."""
+
+    def __init__(self, stop_words: frozenset[str]) -> None:
+        super().__init__()
+        self._stop_words = stop_words
+        self._stemmer = Stemmer.Stemmer("english")
+        self._lock = threading.Lock()  # the stemmer keeps a cache of its own, which is not thread safe
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        tokens = self.cut(word, self._stop_words)
+        if len(word) <= LONGEST_WORD:
+            if len(self) >= _CACHED_WORDS:
+                self.clear()
+            self[word] = tokens
+        return tokens
+
+    def cut(self, word: str, stop_words: frozenset[str]) -> tuple[str, ...]:
+        """The tokens of one raw word."""
+        if _CJK_START.match(word):
+            return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
+        word = _ENDING.sub("", word.replace("’", "'").strip("_")).replace("'", "")
+        whole = normalize("NFC", word.casefold())
+        if not word:
+            return ()
+        if _VERSION_NUMBER.fullmatch(whole):
+            return (whole,) if len(whole) <= LONGEST_WORD else ()
+        pieces = [piece for piece in _SEPARATOR.split(word) if piece]
+        parts = [part for piece in pieces for part in _humps(piece)]
+        if len(parts) == 1:
+            return () if whole in stop_words else (self._stem(whole),)
+        tokens = [self._stem(whole)] if _is_identifier(word) and len(whole) <= LONGEST_WORD else []
+        for part in parts:
+            folded = normalize("NFC", part.casefold())
+            if folded not in stop_words:
+                tokens.append(self._stem(folded))
+        return tuple(tokens)
+
+    def _stem(self, word: str) -> str:
+        if not word.isalpha():
+            return word
+        with self._lock:
+            return str(self._stemmer.stemWord(word))
+
+
+def _humps(piece: str) -> list[str]:
+    """The parts of a name without separators: at changes of case, and before a trailing number."""
+    if match := _NAME_AND_NUMBER.fullmatch(piece):
+        return [*_humps(match[1]), match[2]]
+    if not piece.isascii() or not piece.isalpha() or piece[1:].islower() or piece.isupper():
+        return [piece]
+    humps = [piece] if _PLURAL_ACRONYM.fullmatch(piece) else _HUMP.findall(piece)
+    return humps if all(len(hump) > 1 for hump in humps) else [piece]  # "IPv", "iPhone" are one word
+
+
+def _is_identifier(word: str) -> bool:
+    """Names are kept whole beside their parts; plain hyphenated words ("state-of-the-art") are their parts only."""
+    return not word.replace("-", "").isalpha() or not (word[1:].islower() or word.isupper())

@@ -1,0 +1,124 @@
+"""Named sections: `<!-- ANCHOR:id -->` … `<!-- /ANCHOR:id -->` (feature I2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from config.errors import Problem, Where
+
+_TAG = re.compile(r"(?<!`)<!--\s*(/?)\s*ANCHOR\s*:\s*(.{0,200}?)\s*-->", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]*")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A named section of a text. `start` and `end` are character offsets that include the tags, `inner_start` and
+    `inner_end` those of the content; lines count from 1 in the text given."""
+
+    id: str
+    start: int
+    end: int
+    inner_start: int
+    inner_end: int
+    first_line: int
+    last_line: int
+
+    def content(self, text: str) -> str:
+        """What stands between the tags, without blank borders."""
+        return text[self.inner_start : self.inner_end].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    id: str
+    start: int
+    end: int
+    line: int
+    column: int
+
+
+def find(text: str, file: str, first_line: int = 1) -> tuple[tuple[Section, ...], list[Problem]]:
+    """All well-formed sections by start, and every broken tag (E091).
+
+    Sections may be nested; they cannot cross. Tags inside fenced code or right behind a back-tick are examples.
+    `first_line` is the number of the text's first line in its file and only serves the problems.
+    """
+    sections: list[Section] = []
+    problems: list[Problem] = []
+    stack: list[_Open] = []
+    open_ids: set[str] = set()
+    taken: dict[str, int] = {}
+
+    def report(message: str, line: int, column: int, hint: str = "") -> None:
+        problems.append(Problem("E091", message, hint, where=Where(file, line + first_line - 1, column)))
+
+    for line, match, column in _tags(text):
+        closing, name = bool(match[1]), match[2]
+        if not _IDENTIFIER.fullmatch(name):
+            hint = "An id begins with a letter or digit; letters, digits, '-', '_' and '/' may follow."
+            report(f"'{name}' is not an anchor id", line, column, hint)
+        elif not closing and name in taken:
+            first = taken[name] + first_line - 1
+            report(f"the anchor '{name}' stands twice; the first is at line {first}", line, column,
+                   "An anchor id names one section of a document.")
+        elif not closing:
+            taken[name] = line
+            open_ids.add(name)
+            stack.append(_Open(name, match.start(), match.end(), line, column))
+        elif name not in open_ids:
+            report(f"the anchor '{name}' is closed but not open here", line, column,
+                   f"Open the section with <!-- ANCHOR:{name} -->, or remove this tag.")
+        else:
+            while (tag := stack.pop()).id != name:
+                open_ids.remove(tag.id)
+                report(f"the anchor '{tag.id}' is not closed before the end of '{name}'", tag.line, tag.column)
+            open_ids.remove(name)
+            sections.append(Section(name, tag.start, match.end(), tag.end, match.start(), tag.line, line))
+    for tag in stack:
+        report(f"the anchor '{tag.id}' is not closed", tag.line, tag.column)
+    return tuple(sorted(sections, key=lambda section: section.start)), problems
+
+
+def borders(sections: Sequence[Section]) -> list[tuple[int, str]]:
+    """The stretches of a text by innermost section: (offset where a stretch begins, id or ""), ascending from 0."""
+    stretches = [(0, "")]
+    stack: list[Section] = []
+
+    def close_until(offset: int) -> None:
+        while stack and stack[-1].end <= offset:
+            end = stack.pop().end
+            stretches.append((end, stack[-1].id if stack else ""))
+
+    for section in sections:
+        close_until(section.start)
+        stretches.append((section.start, section.id))
+        stack.append(section)
+    close_until(max((section.end for section in sections), default=0))
+    return stretches
+
+
+def without_tags(text: str) -> str:
+    """The text as it is analysed: tags are marks, not words."""
+    return _TAG.sub(" ", text) if "<!--" in text else text
+
+
+def _tags(text: str) -> list[tuple[int, re.Match[str], int]]:
+    """(line, match, column) of each tag outside fenced code, lines and columns from 1."""
+    if "<!--" not in text:
+        return []
+    tags: list[tuple[int, re.Match[str], int]] = []
+    fence, offset = "", 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        elif "<!--" in line:
+            tags += [(number, m, m.start() - offset + 1) for m in _TAG.finditer(text, offset, offset + len(line))]
+        offset += len(line) + 1
+    return tags

@@ -1,0 +1,129 @@
+"""Documents written in batches: vectors from the cache or the model, then one transaction per batch.
+
+A memory is written with all its rows or not at all, so a run that is killed loses at most its last batch, and the next
+run finishes the work. A model that fails leaves memories pending; every later run tries those again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from config.errors import SpeckitError
+from memory.indexing.embedders.protocol import Embedder
+from memory.indexing.embedding import Embedded, embed, embedding_text
+from memory.indexing.sources import IndexReport
+from memory.store import embedding_cache, reader, vectors, writer
+from memory.store.connection import Database
+from memory.store.links import resolve_links
+from memory.store.meta import get_meta
+from memory.store.records import Document
+
+BATCH_DOCUMENTS = 64
+BATCH_CHARACTERS = 2_000_000
+"""A transaction holds at most this much, so that a kill loses little and other writers wait shortly."""
+PENDING_PASSAGES = 512
+"""Passages whose vectors are completed in one transaction."""
+CACHE_SECONDS = 90 * 86_400.0
+"""Vectors that no run asked for in this time leave the cache."""
+
+
+class BatchWriter:
+    """Writes the documents of one run and keeps its report. `now` is in epoch seconds."""
+
+    def __init__(self, database: Database, embedder: Embedder | None, now: float, report: IndexReport) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._now = now
+        self._report = report
+        self._model_id = ""
+        self._documents: list[Document] = []
+        self._characters = 0
+
+    def begin(self) -> None:
+        """Makes the embedder's model the store's own. Vectors of another model are dropped, their passages pending."""
+        if self._embedder is None:
+            return
+        try:
+            self._model_id = self._embedder.model_id
+        except SpeckitError as error:
+            self._give_up(error)
+            return
+        if get_meta(self._database.reader(), vectors.MODEL) not in (None, self._model_id):
+            with self._database.write() as txn:
+                vectors.forget_all(txn)
+
+    def add(self, document: Document) -> bool:
+        """Takes a document; True when that filled a batch, which has been written."""
+        self._documents.append(document)
+        self._characters += len(document.body)
+        if len(self._documents) < BATCH_DOCUMENTS and self._characters < BATCH_CHARACTERS:
+            return False
+        self.flush()
+        return True
+
+    def flush(self) -> None:
+        """Writes what was taken since the last batch. A document that cannot be written is reported."""
+        documents, self._documents, self._characters = self._documents, [], 0
+        if not documents:
+            return
+        embedded = self._embed([
+            embedding_text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
+            for document in documents
+            for chunk in document.chunks
+        ])
+        report = self._report
+        outcomes = {"created": report.created, "updated": report.updated, "unchanged": report.unchanged}
+        with self._database.write() as txn:
+            if embedded:
+                embedded.note(txn, self._model_id, self._now)
+            start = 0
+            for document in documents:
+                end = start + len(document.chunks)
+                rows = embedded.rows[start:end] if embedded else None
+                start = end
+                try:
+                    put = writer.put_document(txn, document, rows, self._now, self._model_id)
+                except SpeckitError as error:
+                    report.failures += error.problems
+                else:
+                    outcomes[put.outcome].append(document.key)
+
+    def finish(self) -> None:
+        """Writes the last batch, completes pending embeddings, makes the declared links, and tidies the cache."""
+        self.flush()
+        self._complete_pending()
+        with self._database.write() as txn:
+            self._report.links = resolve_links(txn, self._now)
+            embedding_cache.evict(txn, self._now - CACHE_SECONDS)
+        self._report.pending = reader.statistics(self._database.reader()).pending_embeddings
+
+    def _complete_pending(self) -> None:
+        connection = self._database.reader()
+        while self._embedder and (waiting := reader.pending_chunks(connection, PENDING_PASSAGES)):
+            memories = {memory: reader.get_memory(connection, memory) for _, memory in waiting}
+            passages = reader.passages(connection, [chunk for chunk, _ in waiting])
+            titles = {memory.id: "" if memory.title == memory.key else memory.title for memory in memories.values()}
+            embedded = self._embed([embedding_text(titles[p.memory], p.heading, p.text) for p in passages])
+            if embedded is None:
+                return
+            with self._database.write() as txn:
+                embedded.note(txn, self._model_id, self._now)
+                chunks = [passage.id for passage in passages]
+                writer.set_vectors(txn, dict(zip(chunks, embedded.rows, strict=True)), self._model_id)
+
+    def _embed(self, texts: Sequence[str]) -> Embedded | None:
+        """The vectors of these texts; None without a model, and from the model's first failure on."""
+        if self._embedder is None:
+            return None
+        try:
+            embedded = embed(self._database.reader(), self._embedder, texts)
+        except SpeckitError as error:
+            self._give_up(error)
+            return None
+        self._report.embedded += len(embedded.computed)
+        self._report.cache_hits += len(embedded.used)
+        return embedded
+
+    def _give_up(self, error: SpeckitError) -> None:
+        self._report.problems += error.problems
+        self._embedder = None

@@ -1,0 +1,111 @@
+"""Links that a document declares to others (feature I3), in its front matter or in a `causalLinks:` block of its text.
+
+docs/decisions/0006-link-vocabulary.md explains what each word becomes.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Set
+from pathlib import PurePosixPath
+from posixpath import normpath
+from typing import NamedTuple
+
+from config.errors import Problem, nearest
+from config.yaml_reader import Mapping, Node, Scalar, Sequence, read
+from memory.store.records import Link, Relation
+
+WEAK = 0.5
+"""Strength of links that state a connection without a cause."""
+
+
+class Meaning(NamedTuple):
+    """The edge that a word declares; `reverse` when the declared memory is its source."""
+
+    relation: Relation
+    strength: float = 1.0
+    reverse: bool = False
+
+
+VOCABULARY: dict[str, Meaning] = {
+    "caused_by": Meaning(Relation.CAUSED, reverse=True),
+    "blocks": Meaning(Relation.ENABLED, WEAK),
+    "related_to": Meaning(Relation.SUPPORTS, WEAK),
+    **{relation.value: Meaning(relation) for relation in Relation},
+}
+
+_BLOCK = re.compile(r"^([ \t]*)causal_?[lL]inks:[ \t]*$", re.MULTILINE)
+_LONGEST_BLOCK = 20_000
+
+
+def declared_links(node: Node) -> tuple[tuple[Link, ...], list[Problem]]:
+    """The links of a `causalLinks` value, a mapping from words of `VOCABULARY` to one target or a list of them."""
+    links: dict[tuple[str, str], Link] = {}
+    problems: list[Problem] = []
+    match node:
+        case Scalar(value=None):
+            return (), []
+        case Mapping(entries=entries):
+            pass
+        case _:
+            return (), [Problem("E090", "causalLinks must map relations to lists of memories", where=node.where)]
+    for entry in entries:
+        meaning = VOCABULARY.get(entry.key)
+        if meaning is None:
+            hint = nearest(entry.key, VOCABULARY)
+            problems.append(Problem("E090", f"'{entry.key}' is not a causal relation", hint, where=entry.where))
+            continue
+        values = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
+        for value in values:
+            match value:
+                case Scalar(value=str() as text) if text.strip():
+                    target = text.strip()
+                    link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
+                    links.setdefault((entry.key, target), link)
+                case Scalar(value=None | ""):
+                    pass
+                case _:
+                    message = f"'{entry.key}' must name memories by key, path or file name"
+                    problems.append(Problem("E090", message, where=value.where))
+    return tuple(links.values()), problems
+
+
+def body_links(text: str, file: str, first_line: int = 1) -> tuple[tuple[Link, ...], list[Problem]]:
+    """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence.
+
+    `first_line` is the number of the text's first line in the file.
+   """
+    links: dict[Link, None] = {}
+    problems: list[Problem] = []
+    line, counted = first_line, 0
+    for match in _BLOCK.finditer(text) if "inks:" in text else ():
+        previous = text[text.rfind("\n", 0, max(match.start() - 1, 0)) + 1 : match.start()].strip()
+        if previous and not previous.startswith(("```", "~~~")) and not previous.endswith("-->"):
+            continue  # in the middle of other keys: an example of front matter
+        block = [match[0]]
+        for following in text[match.end() + 1 : match.end() + _LONGEST_BLOCK].split("\n"):
+            content = following.lstrip()
+            if not content or not (len(following) - len(content) > len(match[1]) or content.startswith("- ")):
+                break
+            block.append(following)
+        line, counted = line + text.count("\n", counted, match.start()), match.start()
+        node, found = read(textwrap.dedent("\n".join(block)), file, line)
+        problems += found
+        if isinstance(node, Mapping):
+            declared, found = declared_links(node.entries[0].value)
+            links |= dict.fromkeys(declared)
+            problems += found
+    return tuple(links), problems
+
+
+def resolve(target: str, document: str, keys: Set[str]) -> str:
+    """What a declared target means in the document with the key `document`, `keys` being all that are known.
+
+    A key stands for itself; else a path is taken relative to the document when that leads to a known key, or when it
+    begins with a dot. What is left is looked up by its ending when the store makes the edges.
+    """
+    if target in keys:
+        return target
+    relative = normpath(f"{PurePosixPath(document).parent}/{target}")
+    return relative if relative in keys or target.startswith(".") else target

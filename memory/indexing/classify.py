@@ -1,0 +1,123 @@
+"""What kind of document a text is, from its path and its words (feature I4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Set
+from pathlib import PurePosixPath
+
+from memory.store.records import Tier
+
+CONTEXT_WORDS = {
+    "research": ("explored", "researched", "investigated", "compared"),
+    "implementation": ("implemented", "refactored", "deployed"),
+    "decision": ("decided", "decision", "chose", "chosen"),
+    "discovery": ("found", "discovered"),
+}
+MEMORY_TYPES = (
+    "working", "episodic", "prospective", "implicit", "declarative", "procedural", "semantic", "autobiographical",
+    "meta-cognitive",
+)
+SPEC_DOCUMENTS = {
+    "spec.md": "spec", "plan.md": "plan", "tasks.md": "tasks", "checklist.md": "checklist",
+    "decision-record.md": "decision_record", "implementation-summary.md": "implementation_summary",
+    "research.md": "research", "handover.md": "handover",
+}
+
+_TYPE_OF_TIER = {
+    Tier.CONSTITUTIONAL: "meta-cognitive", Tier.CRITICAL: "semantic", Tier.IMPORTANT: "declarative",
+    Tier.TEMPORARY: "working", Tier.DEPRECATED: "episodic",
+}
+_TYPE_OF_PATH = tuple(
+    (re.compile(rf"(?:^|[/_.-])(?:{words})(?:[/_.-]|$)"), kind)
+    for words, kind in (
+        ("scratch|tmp|temp|draft|drafts|wip|sessions?", "working"),
+        ("handover|journal|log|logs|meetings?|minutes|incidents?|post-?mortems?", "episodic"),
+        ("tasks?|todos?|roadmap|backlog|plans?|next-steps", "prospective"),
+        ("patterns?|conventions?|style|habits?", "implicit"),
+        ("how-?to|guides?|runbooks?|playbooks?|tutorials?|checklists?|procedures?|workflows?|install", "procedural"),
+        ("spec|specification|architecture|glossary|concepts?|reference|api|schema|design", "semantic"),
+        ("changelog|history|implementation-summary|about|releases?", "autobiographical"),
+        ("constitutional|rules|principles|retro(?:spectives?)?|lessons(?:-learned)?|reflections?", "meta-cognitive"),
+        ("decisions?|decision-record|adr|research|facts|notes", "declarative"),
+    )
+)
+_TYPE_OF_WORDS = tuple(
+    (re.compile(rf"\b(?:{words})\b"), kind)
+    for words, kind in (
+        ("how to|steps|guide|procedure|install|set up|configure|workflow", "procedural"),
+        ("todo|next steps|upcoming|planned|remind|deadline", "prospective"),
+        ("session|yesterday|today|incident|meeting|happened", "episodic"),
+        ("lesson|learned|retrospective|mistake|principle", "meta-cognitive"),
+        ("concept|definition|architecture|overview|what is", "semantic"),
+        ("pattern|convention|style|always|never", "implicit"),
+        ("milestone|project history|we built", "autobiographical"),
+        ("in progress|current state|scratch|draft", "working"),
+    )
+)
+_CONTEXT_RULES = {context: re.compile(rf"\b(?:{'|'.join(words)})\b") for context, words in CONTEXT_WORDS.items()}
+_LEVEL = re.compile(r"<!--\s*SPECKIT_LEVEL:\s*([1-9])\+?\s*-->")
+_LEVEL_MARK_WITHIN = 2048
+
+
+def context_type(declared: str, title: str, body: str) -> str:
+    """The declared context type, else the one whose words lead, else "general".
+
+    Occurrences in the title count double. One passing "found" proves nothing: the leader needs two counts and must be
+    ahead of the others.
+    """
+    if declared:
+        return declared
+    title, body = title.casefold(), body.casefold()
+    counts = {name: 2 * len(rule.findall(title)) + len(rule.findall(body)) for name, rule in _CONTEXT_RULES.items()}
+    best = max(counts.values())
+    leaders = [name for name, count in counts.items() if count == best]
+    return leaders[0] if best >= 2 and len(leaders) == 1 else "general"
+
+
+def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...]) -> str:
+    """One of `MEMORY_TYPES`, by the first of five steps that knows: declared, tier, path, words of title and triggers,
+    "declarative".
+
+    `tier` is the declared one; the normal tier says nothing. Steps three and four take the first rule that fits best:
+    the deepest part of the path, the most words.
+    """
+    if declared in MEMORY_TYPES:
+        return declared
+    if tier in _TYPE_OF_TIER:
+        return _TYPE_OF_TIER[tier]
+    path = PurePosixPath(key).with_suffix("").as_posix().casefold()
+    positions = {kind: max((m.start() for m in rule.finditer(path)), default=-1) for rule, kind in _TYPE_OF_PATH}
+    deepest = max(positions, key=positions.__getitem__)
+    if positions[deepest] >= 0:
+        return deepest
+    words = "\n".join((title, *triggers)).casefold()
+    counts = {kind: len(rule.findall(words)) for rule, kind in _TYPE_OF_WORDS}
+    most = max(counts, key=counts.__getitem__)
+    return most if counts[most] else "declarative"
+
+
+def document_type(key: str) -> str:
+    """ "constitutional", "scratch", one of the eight spec documents (below specs/, outside memory/), else "memory"."""
+    path = PurePosixPath(key)
+    folders = path.parts[:-1]
+    if "constitutional" in folders:
+        return "constitutional"
+    if "scratch" in folders:
+        return "scratch"
+    if "specs" in folders and "memory" not in folders:
+        return SPEC_DOCUMENTS.get(path.name, "memory")
+    return "memory"
+
+
+def spec_level(kind: str, text: str, siblings: Callable[[], Set[str]]) -> int | None:
+    """The level of a spec document: its SPECKIT_LEVEL mark, else judged by the files beside it; None for other kinds.
+
+    `siblings` gives the names of all files in the document's folder and is asked only when there is no mark.
+    """
+    if kind not in SPEC_DOCUMENTS.values():
+        return None
+    if match := _LEVEL.search(text, 0, _LEVEL_MARK_WITHIN):
+        return int(match[1])
+    names = siblings()
+    return 3 if "decision-record.md" in names else 2 if "checklist.md" in names else 1

@@ -1,0 +1,84 @@
+"""A source becomes a document: parsed, classified, cut into passages and analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import PurePosixPath
+
+from config.errors import Problem, Where
+from memory.indexing import anchors, causal_links, chunks, classify, front_matter, title
+from memory.indexing.analysis import Analyser
+from memory.indexing.sources import Source
+from memory.store.records import Chunk, Document, Tier
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of a decoded text, in hexadecimal."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def build(
+    source: Source, analyser: Analyser, sizes: chunks.ChunkSizes = chunks.DEFAULT_SIZES, keys: Set[str] = frozenset()
+) -> tuple[Document, list[Problem]]:
+    """The document of a source, ready to be written, and what is wrong with it.
+
+    `keys` are all known keys, among which links find their targets.
+    """
+    front, problems = front_matter.parse(source.text, source.key)
+    body = source.text[front.body_start :]
+    sections, broken_anchors = anchors.find(body, source.key, front.body_line)
+    body_links, broken_links = causal_links.body_links(body, source.key, front.body_line)
+    problems += broken_anchors + broken_links
+    if not body.strip():
+        problems.append(Problem("E090", "the document holds no text", where=Where(source.key, front.body_line, 1)))
+
+    name = title.choose(front.title, body, source.key) if source.title is None else title.normalise(source.title)
+    declared_tier = source.tier or front.tier
+    kind = classify.document_type(source.key)
+    tier = declared_tier or (Tier.CONSTITUTIONAL if kind == "constitutional" else Tier.NORMAL)
+    triggers = tuple(dict.fromkeys((*source.triggers, *front.triggers)))
+    time = source.mtime_ns / 1e9 if source.mtime_ns is not None else 0.0
+    created = front.created_at if source.created_at is None else source.created_at
+    links = dict.fromkeys(
+        replace(link, target=causal_links.resolve(link.target, source.key, keys))
+        for link in (*front.links, *body_links)
+    )
+    document = Document(
+        key=source.key,
+        title=name or source.key,
+        body=body,
+        content_hash=content_hash(source.text),
+        folder=_folder(source.key) if source.folder is None else source.folder,
+        tier=tier,
+        context_type=classify.context_type(front.context_type, name, body),
+        document_type=kind,
+        memory_type=classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers),
+        spec_level=classify.spec_level(kind, source.text, _siblings(source)),
+        triggers=triggers,
+        links=tuple(links),
+        chunks=tuple(_analysed(chunk, analyser) for chunk in chunks.split(body, sections, sizes, front.body_line)),
+        title_tokens=analyser.tokens(name),
+        trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),
+        path_tokens=analyser.tokens(str(PurePosixPath(source.key).with_suffix("")) if source.file else source.key),
+        created_at=time if created is None else created,
+        updated_at=time,
+        mtime_ns=source.mtime_ns,
+        extra=front.extra | ({"description": front.description} if front.description else {}),
+    )
+    return document, problems
+
+
+def _analysed(chunk: Chunk, analyser: Analyser) -> Chunk:
+    return replace(chunk, tokens=analyser.tokens(anchors.without_tags(chunk.text)))
+
+
+def _folder(key: str) -> str:
+    folder = str(PurePosixPath(key).parent)
+    return "" if folder == "." else folder
+
+
+def _siblings(source: Source) -> Callable[[], Set[str]]:
+    folder = source.file.parent if source.file else None
+    return lambda: frozenset(path.name for path in folder.iterdir()) if folder else frozenset()

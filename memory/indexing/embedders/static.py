@@ -1,0 +1,167 @@
+"""The bundled model: one fixed vector per token, no network, no inference (feature I6).
+
+The vectors (32,000 tokens × 256, half precision) and the tokeniser are data files of the installed wordllama package,
+whose code is never imported. A text is the weighted mean of its tokens, brought to length one. Frequent tokens weigh
+less: a / (a + p), with the token's probability p estimated from its rank in the vocabulary (Zipf), after Arora, Liang
+and Ma, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings" (2017). The weights do not depend on the stored
+documents, so a vector never goes stale.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.errors import SpeckitError
+from config.exchange import Vectors
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+DIMENSIONS = 256
+FREQUENT_TOKEN = 1e-3
+"""The constant a: tokens more probable than this lose most of their weight."""
+BATCH = 256
+"""Texts tokenised at a time."""
+BULK = 32
+"""From this many texts on, the whole table is widened to single precision once (32 MB): pooling is then four times as
+fast. A server that only embeds queries never pays for it."""
+
+_SCHEME = "sif1"
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_FIRST_RANKED_TOKEN = 258  # special tokens and single bytes come first; then ids follow the frequency rank
+_RANK_OFFSET = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    tokenizer: Tokenizer
+    vectors: NDArray[np.float16]
+    weights: NDArray[np.float32]
+
+    def weighted(self, ids: NDArray[np.intp] | slice) -> Vectors:
+        """The vectors of these tokens times their weights, in single precision."""
+        return self.vectors[ids].astype(np.float32) * self.weights[ids, None]
+
+
+class StaticEmbedder:
+    """The bundled token vectors. `folder` holds the data files; None finds the installed package.
+
+    Loading takes place at first use and once, whatever the number of threads. Raises E001 when the files are missing
+    or damaged.
+    """
+
+    dimensions = DIMENSIONS
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._model: _Model | None = None
+        self._wide: Vectors | None = None
+        self._id = ""
+
+    @property
+    def model_id(self) -> str:
+        """Names the scheme above and both data files by their digest."""
+        with self._lock:
+            if not self._id:
+                self._id = f"static-{DIMENSIONS}-{_SCHEME}-{_fingerprint(self._data())}"
+            return self._id
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows, shape (len(texts), dimensions); zeros for an empty text. Single bytes are tokens, so that no other
+        text is unknown."""
+        model = self._loaded()
+        if self._wide is None and len(texts) >= BULK:
+            self._wide = model.weighted(slice(None))
+        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for start in range(0, len(texts), BATCH):
+            encodings = model.tokenizer.encode_batch_fast(list(texts[start : start + BATCH]), add_special_tokens=False)
+            for row, encoding in enumerate(encodings, start):
+                self._pool(model, encoding.ids, rows[row])
+        return rows
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector that the text would have as a document, shape (dimensions,)."""
+        model = self._loaded()
+        row = np.zeros(DIMENSIONS, np.float32)
+        self._pool(model, model.tokenizer.encode(text, add_special_tokens=False).ids, row)
+        return row
+
+    def token_vectors(self, text: str) -> tuple[NDArray[np.int64], Vectors]:
+        """The ids of a text's tokens, shape (n,), and their unit vectors, shape (n, dimensions), in text order."""
+        model = self._loaded()
+        ids = np.array(model.tokenizer.encode(text, add_special_tokens=False).ids, np.int64)
+        vectors = model.vectors[ids].astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        return ids, vectors / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None]
+
+    def _pool(self, model: _Model, tokens: Sequence[int], row: Vectors) -> None:
+        """Writes the unit weighted mean of the tokens into `row`, which holds zeros; no token leaves it as it is."""
+        ids = np.array(tokens, np.intp)
+        vectors = model.weighted(ids) if self._wide is None else self._wide[ids]
+        # The order of these additions is fixed; that of a matrix product would depend on the BLAS in use.
+        total = vectors.sum(axis=0)
+        length = np.sqrt(np.square(total).sum())
+        if length > 0:
+            np.divide(total, length, out=row)
+
+    def _loaded(self) -> _Model:
+        model = self._model
+        if model is None:
+            with self._lock:
+                model = self._model = self._model or _load(self._data())
+        return model
+
+    def _data(self) -> Path:
+        if self._folder is None:
+            package = importlib.util.find_spec("wordllama")
+            if package is None or package.origin is None:
+                raise SpeckitError("E001", "the package wordllama, which holds the token vectors, is not installed")
+            self._folder = Path(package.origin).parent
+        return self._folder
+
+
+def _load(folder: Path) -> _Model:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        path = folder / _WEIGHTS
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(size))
+        (tensor,) = (entry for name, entry in header.items() if name != "__metadata__")
+        vectors = np.memmap(path, np.float16, "r", 8 + size + tensor["data_offsets"][0], tuple(tensor["shape"]))
+        if tensor["dtype"] != "F16" or vectors.shape != (tokenizer.get_vocab_size(), DIMENSIONS):
+            raise ValueError(f"unexpected tensor: {tensor}")
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    ranks = np.maximum(np.arange(len(vectors)) - _FIRST_RANKED_TOKEN, 1)
+    probability = 1.0 / (ranks + _RANK_OFFSET)
+    probability /= probability.sum()
+    weights = (FREQUENT_TOKEN / (FREQUENT_TOKEN + probability)).astype(np.float32)
+    return _Model(tokenizer, vectors, weights)
+
+
+def _fingerprint(folder: Path) -> str:
+    """A short digest of both data files."""
+    digest = sha256()
+    for name in (_WEIGHTS, _TOKENIZER):
+        try:
+            digest.update((folder / name).read_bytes())
+        except OSError as error:
+            raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error.strerror}") from error
+    return digest.hexdigest()[:12]

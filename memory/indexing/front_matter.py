@@ -1,0 +1,145 @@
+"""The YAML block at the head of a document (feature I1): what it declares, and what in it is wrong, with its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from config.errors import Problem, Where, nearest
+from config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain, read
+from memory.indexing.causal_links import declared_links
+from memory.store.records import Link, Tier
+
+LONGEST_TRIGGER = 100
+"""Characters; a longer phrase never occurs in a question."""
+
+_BLOCK = re.compile(r"---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_NAMES = {
+    "title": "title", "description": "description", "trigger_phrases": "triggers", "triggers": "triggers",
+    "importance_tier": "tier", "tier": "tier", "context_type": "context_type", "contextType": "context_type",
+    "memory_type": "memory_type", "created": "created_at", "created_at": "created_at", "date": "created_at",
+    "causalLinks": "links", "causal_links": "links",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What a document says about itself; empty values were not declared. `created_at` is in epoch seconds.
+
+    The document's own text begins at offset `body_start`, in line `body_line`.
+    """
+
+    title: str = ""
+    description: str = ""
+    triggers: tuple[str, ...] = ()
+    tier: Tier | None = None
+    context_type: str = ""
+    memory_type: str = ""
+    created_at: float | None = None
+    links: tuple[Link, ...] = ()
+    extra: dict[str, str] = field(default_factory=dict)
+    body_start: int = 0
+    body_line: int = 1
+
+
+def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
+    """The front matter of a text; one without front matter declares nothing.
+
+    A value that cannot be used is reported and left out, the rest counts. A block that is not YAML, or not a mapping,
+    is reported and stays part of the body, so that its words can still be found.
+    """
+    match = _BLOCK.match(text)
+    if match is None:
+        return FrontMatter(), []
+    node, problems = read(match[1] or "", file, first_line=2)
+    body_start, body_line = match.end(), text.count("\n", 0, match.end()) + 1
+    if node is None and not problems:
+        return FrontMatter(body_start=body_start, body_line=body_line), []
+    if not isinstance(node, Mapping):
+        where = node.where if node else Where(file, 1, 1)
+        return FrontMatter(), problems or [Problem("E090", "front matter must map keys to values", where=where)]
+    declared: dict[str, Any] = {}
+    extra: dict[str, str] = {}
+    for entry in node.entries:
+        name = _NAMES.get(entry.key)
+        if name is None:
+            value = plain(entry.value)
+            extra[entry.key] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        elif name in declared:
+            problems.append(Problem("E090", f"'{entry.key}' says again what another key has said", where=entry.where))
+        else:
+            declared[name] = _READERS[name](entry, problems)
+    given = {name: value for name, value in declared.items() if value is not None}
+    return FrontMatter(**given, extra=extra, body_start=body_start, body_line=body_line), problems
+
+
+def epoch_seconds(text: str) -> float | None:
+    """The time of an ISO 8601 date or date-time, UTC unless it names its offset; None for anything else."""
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _text(entry: Entry, problems: list[Problem]) -> str | None:
+    match entry.value:
+        case Scalar(value=None):
+            return None
+        case Scalar(value=str() as text):
+            return " ".join(text.split())
+        case Scalar(value=int() | float() as number) if not isinstance(number, bool):
+            return str(number)
+    _refuse(entry.value, f"'{entry.key}' must be a text", problems)
+    return None
+
+
+def _triggers(entry: Entry, problems: list[Problem]) -> tuple[str, ...]:
+    values: tuple[Node, ...] = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
+    phrases: list[str] = []
+    for value in values:
+        phrase = _text(Entry(entry.key, entry.where, value), problems)
+        if phrase and len(phrase) > LONGEST_TRIGGER:
+            _refuse(value, f"a trigger phrase of {len(phrase)} characters; at most {LONGEST_TRIGGER} fit", problems)
+        elif phrase:
+            phrases.append(phrase)
+    return tuple(dict.fromkeys(phrases))
+
+
+def _tier(entry: Entry, problems: list[Problem]) -> Tier | None:
+    text = _text(entry, problems)
+    if not text:
+        return None
+    try:
+        return Tier(text.lower())
+    except ValueError:
+        _refuse(entry.value, f"'{text}' is not an importance tier", problems, nearest(text.lower(), Tier))
+        return None
+
+
+def _created(entry: Entry, problems: list[Problem]) -> float | None:
+    text = _text(entry, problems)
+    time = epoch_seconds(text) if text else None
+    if text and time is None:
+        _refuse(entry.value, f"'{text}' is not a date", problems, "Accepted: ISO 8601, such as 2026-01-31.")
+    return time
+
+
+def _links(entry: Entry, problems: list[Problem]) -> tuple[Link, ...]:
+    links, found = declared_links(entry.value)
+    problems += found
+    return links
+
+
+def _refuse(node: Node, message: str, problems: list[Problem], hint: str = "") -> None:
+    problems.append(Problem("E090", message, hint, where=node.where))
+
+
+_READERS: dict[str, Callable[[Entry, list[Problem]], object]] = {
+    "title": _text, "description": _text, "triggers": _triggers, "tier": _tier, "context_type": _text,
+    "memory_type": _text, "created_at": _created, "links": _links,
+}

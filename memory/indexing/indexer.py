@@ -1,0 +1,221 @@
+"""From files and datasets to memories (features I1 to I9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import Literal
+
+from config.errors import Problem, SpeckitError
+from memory.indexing import preflight
+from memory.indexing.analysis import Analyser
+from memory.indexing.batches import BatchWriter
+from memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
+from memory.indexing.documents import build, content_hash
+from memory.indexing.embedders.protocol import Embedder
+from memory.indexing.encoding import newlines
+from memory.indexing.scanner import FoundFile, decide, scan
+from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
+from memory.store import reader, writer
+from memory.store.connection import Database
+from memory.store.meta import get_meta, set_meta
+from memory.store.reader import KnownFile
+
+ANALYSER = "analyser_version"
+"""The store's fact that says which analyser cut its words."""
+
+
+class Indexer:
+    """Writes documents into a store. Without an embedder, memories are stored with their embedding pending.
+
+    Keys of files are relative to `root`. One indexer serves one thread at a time; several processes may index the same
+    store.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder | None,
+        analyser: Analyser,
+        root: Path,
+        sizes: ChunkSizes = DEFAULT_SIZES,
+    ) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._analyser = analyser
+        self._root = root
+        self._sizes = sizes
+
+    def index(
+        self,
+        paths: Sequence[Path],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        now: float,
+        progress: OnProgress | None = None,
+    ) -> IndexReport:
+        """Brings the store up to date with these files and folders: new, changed and vanished files.
+
+        `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
+        reported, and the rest is indexed. `now` is in epoch seconds.
+        """
+        report = IndexReport(dry_run=dry_run)
+        connection = self._database.reader()
+        known = reader.known_files(connection)
+        found = scan(paths, self._root)
+        force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
+        decision = decide(found, known, force)
+        report.failures += found.problems
+        report.failures += [
+            Problem("E010", f"{key}: there is no such file or folder")
+            for key in found.missing
+            if not any(gone == key or gone.startswith(f"{key}/") for gone in decision.gone)
+        ]
+        report.unchanged += decision.skip
+        touched: dict[int, int] = {}
+        hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
+        sources = self._changed(decision.read, {} if force else known, touched, report)
+        keys = hashes.keys() | found.files.keys()
+        self._run(sources, keys, hashes, known, report, now, progress, len(decision.read))
+        report.deleted += decision.gone
+        if not dry_run:
+            with self._database.write() as txn:
+                writer.touch_mtime(txn, touched)
+                writer.delete_memories(txn, [known[key].id for key in decision.gone])
+            self._note_analyser(known, report)
+        report.aliases += found.links
+        return report
+
+    def index_documents(
+        self, sources: Iterable[Source], *, now: float, progress: OnProgress | None = None
+    ) -> IndexReport:
+        """Writes the documents of a dataset; those stored alike already are left alone. Nothing is deleted."""
+        report = IndexReport()
+        known = reader.known_files(self._database.reader())
+        hashes = {key: stored.content_hash for key, stored in known.items()}
+        self._run(sources, known.keys(), hashes, known, report, now, progress, None)
+        self._note_analyser(known, report)
+        return report
+
+    def save_file(self, path: Path, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
+        """Stores one file below the root, as `save_text`. Raises E010 to E014 for a file that cannot be read."""
+        found = scan([path], self._root)
+        if found.problems or found.missing:
+            raise SpeckitError.of(found.problems or [Problem("E010", f"{path}: there is no such file")])
+        if found.covered != list(found.files):
+            raise SpeckitError("E014", f"{path} is a folder; one file is saved at a time")
+        (file,) = found.files.values()
+        source = Source(file.key, file.read(), file=file.path, mtime_ns=file.mtime_ns)
+        return self._save(source, now, force, dry_run)
+
+    def save_text(self, key: str, text: str, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
+        """Stores a text under a key if nothing is wrong with it: front matter, anchors, links, a duplicate elsewhere.
+
+        Raises all problems at once, and writes nothing then. `force` stores it all the same; a dry run writes nothing
+        and returns the problems.
+        """
+        if not key.strip():
+            raise SpeckitError("E031", "a memory needs a key")
+        return self._save(Source(key, newlines(text)), now, force, dry_run)
+
+    def _save(self, source: Source, now: float, force: bool, dry_run: bool) -> Saved:
+        connection = self._database.reader()
+        known = reader.known_files(connection)
+        document, problems = build(source, self._analyser, self._sizes, known.keys())
+        duplicates = tuple(
+            key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
+        )
+        problems += preflight.duplicate(document, duplicates)
+        tokens = preflight.estimated_tokens(document.body)
+        if dry_run:
+            stored = known.get(document.key)
+            number = stored.id if stored else None
+            chunks = len(document.chunks)
+            return Saved(document.key, number, "dry_run", tuple(problems), duplicates, tokens, chunks, False)
+        if problems and not force:
+            raise SpeckitError.of(problems)
+        report = IndexReport()
+        batches = BatchWriter(self._database, self._embedder, now, report)
+        batches.begin()
+        batches.add(document)
+        batches.finish()
+        if report.failures:
+            raise SpeckitError.of(report.failures)
+        self._note_analyser(known, report)
+        outcome: Literal["created", "updated", "unchanged"] = (
+            "created" if report.created else "updated" if report.updated else "unchanged"
+        )
+        memory = reader.get_memory(connection, document.key)
+        pending = memory.embedding_status == "pending"
+        found = (*problems, *report.problems)
+        return Saved(document.key, memory.id, outcome, found, duplicates, tokens, len(document.chunks), pending)
+
+    def _changed(
+        self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], touched: dict[int, int], report: IndexReport
+    ) -> Iterator[Source]:
+        """The files whose content is not the known one; the others are noted in `touched` and the report."""
+        for file in files:
+            try:
+                text = file.read()
+            except SpeckitError as error:
+                report.failures += error.problems
+                continue
+            stored = known.get(file.key)
+            if stored and stored.mtime_ns is not None and stored.content_hash == content_hash(text):
+                touched[stored.id] = file.mtime_ns
+                report.unchanged.append(file.key)
+            else:
+                yield Source(file.key, text, file=file.path, mtime_ns=file.mtime_ns)
+
+    def _run(
+        self,
+        sources: Iterable[Source],
+        keys: Set[str],
+        hashes: dict[str, str],
+        known: Mapping[str, KnownFile],
+        report: IndexReport,
+        now: float,
+        progress: OnProgress | None,
+        total: int | None,
+    ) -> None:
+        """Builds the documents of the sources and writes them. `keys` are all keys that links may mean, `hashes` the
+        contents that stay in the store by key."""
+        batches = BatchWriter(self._database, self._embedder, now, report)
+        if not report.dry_run:
+            batches.begin()
+        done, key, written = 0, "", set()
+        for source in sources:
+            document, problems = build(source, self._analyser, self._sizes, keys)
+            report.problems += problems
+            report.chunks += len(document.chunks)
+            report.characters += len(document.body)
+            hashes[document.key] = document.content_hash
+            written.add(document.content_hash)
+            done, key = done + 1, document.key
+            if report.dry_run:
+                (report.updated if key in known else report.created).append(key)
+            elif batches.add(document) and progress:
+                progress(Progress(done, total, key))
+        if not report.dry_run:
+            batches.finish()
+        if progress:
+            progress(Progress(done, total, key))
+        groups: dict[str, list[str]] = {}
+        for name, digest in hashes.items():
+            if digest in written:
+                groups.setdefault(digest, []).append(name)
+        report.aliases += [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
+
+    def _note_analyser(self, known: Mapping[str, KnownFile], report: IndexReport) -> None:
+        """Notes in the store which analyser cut its words, once no memory has words of another."""
+        current = get_meta(self._database.reader(), ANALYSER)
+        if current == self._analyser.version:
+            return
+        left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
+        if left and current is not None:
+            message = f"{len(left)} memories hold words of an older analysis, such as {min(left)}"
+            report.problems.append(Problem("E093", message))
+            return
+        with self._database.write() as txn:
+            set_meta(txn, ANALYSER, self._analyser.version)

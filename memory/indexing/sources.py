@@ -1,0 +1,82 @@
+"""What is put in and what comes out: the values of an index run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from config.errors import Problem
+from memory.store.records import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text to be remembered under a key. What is given here goes before what the text's front matter says.
+
+    `title` None means "find one"; an empty title means that the document has none. `folder` None means the folder part
+    of the key. `created_at` is in epoch seconds. `file` and `mtime_ns` are those of the file it was read from.
+    """
+
+    key: str
+    text: str
+    title: str | None = None
+    folder: str | None = None
+    tier: Tier | None = None
+    triggers: tuple[str, ...] = ()
+    created_at: float | None = None
+    file: Path | None = None
+    mtime_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come. `total` is None while it is unknown, `key` is the document finished last."""
+
+    done: int
+    total: int | None
+    key: str
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class IndexReport:
+    """The report of an index run: keys by what became of them, and counts.
+
+    `failures` explain why a document could not be indexed, `problems` what is wrong with documents that were indexed
+    all the same. `aliases` are groups of keys with equal content, one of which was written in this run. `embedded`
+    counts vectors that were computed, `cache_hits` those taken from the cache, `pending` memories left without.
+    """
+
+    created: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    failures: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    aliases: list[tuple[str, ...]] = field(default_factory=list)
+    chunks: int = 0
+    embedded: int = 0
+    cache_hits: int = 0
+    characters: int = 0
+    pending: int = 0
+    links: int = 0
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What became of one document. `id` is None in a dry run of a new one; `tokens` is an estimate of its length for a
+    language model; `duplicates` are keys of memories with the same content."""
+
+    key: str
+    id: int | None
+    outcome: Literal["created", "updated", "unchanged", "dry_run"]
+    problems: tuple[Problem, ...]
+    duplicates: tuple[str, ...]
+    tokens: int
+    chunks: int
+    pending: bool

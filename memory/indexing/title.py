@@ -1,0 +1,67 @@
+"""The title of a document: declared, else its first heading, else its file name (feature I1)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+LONGEST_TITLE = 120
+"""Characters, the ellipsis included."""
+
+GENERIC_TITLES = frozenset({
+    "context", "context summary", "document", "memory", "note", "notes", "session", "session summary", "summary",
+    "untitled",
+})
+"""Titles that say nothing about their document: the next source is asked instead."""
+
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FIRST_LEVEL = re.compile(r" {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}=+[ \t]*$")
+
+
+def choose(declared: str, body: str, key: str) -> str:
+    """The first title that is not generic, of: the declared one, the first H1, the name of the file.
+
+    A generic file name gets its folder in front ("auth/memory.md" is "auth memory"). Never empty.
+    """
+    for candidate in (declared, first_heading(body)):
+        title = normalise(candidate)
+        if title and title.casefold() not in GENERIC_TITLES:
+            return title
+    path = PurePosixPath(key)
+    name = _words(path.stem)
+    if name.casefold() in GENERIC_TITLES and path.parent.name:
+        name = f"{_words(path.parent.name)} {name}"
+    return normalise(name) or key
+
+
+def normalise(title: str) -> str:
+    """One line without back-ticks and bold marks, cut at a word border with an ellipsis when too long."""
+    title = _BOLD.sub(r"\2", " ".join(title.replace("`", "").split()))
+    if len(title) <= LONGEST_TITLE:
+        return title
+    kept = title[:LONGEST_TITLE]
+    border = kept.rfind(" ")
+    return (kept[: border if border > LONGEST_TITLE // 2 else LONGEST_TITLE - 1]).rstrip() + "…"
+
+
+def first_heading(body: str) -> str:
+    """The text of the first heading of level 1, "" when there is none; code blocks are passed over."""
+    fence = previous = ""
+    for line in body.split("\n"):
+        if fence:
+            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif match := _FENCE.match(line):
+            fence = match[1]
+        elif match := _FIRST_LEVEL.match(line):
+            return match[1]
+        elif previous and _UNDERLINE.match(line):
+            return previous
+        previous = "" if fence else line.strip()
+    return ""
+
+
+def _words(name: str) -> str:
+    return re.sub(r"[-_\s]+", " ", name).strip()
