@@ -36,12 +36,12 @@ def logistic(scores: Column) -> Column:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0))))
 
 
-def remainder(parts: Column, target: Column) -> Column:
-    """The addend that makes a row of `parts` sum up to `target`, float64[n]."""
+def row_sums(parts: Column) -> Column:
+    """The sum of each row, float64[n], added left to right as the frame adds what a fuser returns."""
     total = np.zeros(len(parts))
     for column in range(parts.shape[1]):
         total = total + parts[:, column]
-    return target - total
+    return total
 
 
 def leading(scores: Column, limit: int) -> NDArray[np.intp]:

@@ -1,0 +1,89 @@
+"""Fusion by rank: what stands high in several lists stands high."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import NO_RANK, Candidates, Fused, Query
+from pipeline.ports import Column
+from pipeline.scales import Scale
+from stages.fusion.addends import normalised, search_names
+from stages.fusion.weighting import ChannelWeights, check_channel_weights, recency_bonus, search_weights
+
+GRAPH_WEIGHT = 1.5
+"""The weight of the graph channel unless the parameters name one (feature F1)."""
+
+
+class RrfParams(Params):
+    """Parameters of reciprocal rank fusion; the defaults are the catalogue's."""
+
+    k: float = Field(
+        60.0, gt=0, le=1000, description="Added to each rank; the larger, the less the first places stand out.",
+        json_schema_extra={"tunable": [10.0, 100.0]},
+    )  # fmt: skip
+    weights: ChannelWeights = Field(
+        default={}, description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent (feature F3)."
+    )
+    convergence_bonus: float = Field(
+        0.10, ge=0, le=1, description="Added for each further channel that found the candidate."
+    )
+    normalise: Literal["none", "min_max"] = Field("none", description="Whether scores are mapped to [0, 1].")
+
+
+class Rrf:
+    """Reciprocal rank fusion: Σ weight / (k + rank) over the searches, plus a bonus per further channel.
+
+    Ranks count from 1. Candidates that several query variants found get the bonus once more per further variant.
+    Scores are small positive numbers, or [0, 1] with `normalise: min_max`. Features F1, F3, F4; Cormack, Clarke and
+    Büttcher (SIGIR 2009).
+    """
+
+    about = About(features=("F1", "F3", "F4"), gives=Scale.RANK_TERM)
+    Params = RrfParams
+
+    def __init__(self, params: RrfParams) -> None:
+        self._params = params
+
+    @classmethod
+    def scale(cls, params: RrfParams) -> Scale:
+        """[0, 1] after normalisation, else sums of rank terms."""
+        return Scale.UNIT if params.normalise == "min_max" else Scale.RANK_TERM
+
+    @classmethod
+    def weighs_intent(cls, params: RrfParams) -> Literal["channels"] | None:
+        """Channels are weighed by intent when the parameters say so (feature P6)."""
+        return "channels" if params.weights == "by_intent" else None
+
+    @classmethod
+    def check(cls, params: RrfParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """Weights name declared channels."""
+        return check_channel_weights(params.weights, surroundings)
+
+    def fuse(self, query: Query, candidates: Candidates) -> Fused:
+        """One addend per search, then the bonuses, then what normalisation adds."""
+        params = self._params
+        weights = search_weights(params.weights, query, candidates, {"graph": GRAPH_WEIGHT})
+        found = candidates.rank != NO_RANK
+        terms = np.where(found, weights / (params.k + candidates.rank), 0.0)
+        names = [*search_names(candidates), "convergence", "variants"]
+        parts = [terms, *(params.convergence_bonus * _further(found, labels) for labels in _labels(candidates))]
+        if params.weights == "by_intent":
+            names.append("recency")
+            parts.append(recency_bonus(query, candidates))
+        return normalised(names, np.column_stack(parts), params.normalise)
+
+
+def _labels(candidates: Candidates) -> tuple[tuple[str | int, ...], tuple[str | int, ...]]:
+    return candidates.channels, candidates.variants
+
+
+def _further(found: np.ndarray[tuple[int, int], np.dtype[np.bool_]], labels: tuple[str | int, ...]) -> Column:
+    """How many distinct labels beyond the first have a search that found each row."""
+    distinct = [found[:, [name == label for name in labels]].any(axis=1) for label in dict.fromkeys(labels)]
+    count = np.sum(distinct, axis=0) if distinct else np.zeros(len(found))
+    return np.maximum(count - 1, 0).astype(np.float64)

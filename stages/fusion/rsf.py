@@ -1,0 +1,72 @@
+"""Fusion by relative score: the mean of scores that were mapped to [0, 1] search by search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.arithmetic import min_max, row_sums
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import NO_RANK, Candidates, Fused, Query
+from pipeline.ports import Column
+from pipeline.scales import Scale
+from stages.fusion.addends import search_names, summing_to
+
+
+class RsfParams(Params):
+    """Parameters of relative score fusion; the defaults are the catalogue's."""
+
+    form: Literal["pair", "multi", "cross_variant"] = Field(
+        "multi", description="Two channels, any number of lists, or lists grouped by query variant."
+    )
+    variant_bonus: float = Field(
+        0.10, ge=0, le=1, description="Added for each further query variant that found the candidate (cross_variant)."
+    )
+
+
+class Rsf:
+    """Relative score fusion in three forms; min-max per search, scores in [0, 1].
+
+    pair: the mean of two channels' scores; what one channel alone found keeps half of its score. multi: the mean of the
+    scores present, times the share of lists that returned the candidate, which is the sum divided by the number of
+    lists. cross_variant: multi within each query variant, the mean over the variants that found the candidate, and a
+    bonus for each further one. An addend `clamp` takes back what exceeds 1. Features F2, F4.
+    """
+
+    about = About(features=("F2", "F4"), gives=Scale.UNIT)
+    Params = RsfParams
+
+    def __init__(self, params: RsfParams) -> None:
+        self._params = params
+
+    @classmethod
+    def check(cls, params: RsfParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """The form `pair` fuses two channels."""
+        if params.form == "pair" and len(surroundings.channels) != 2:
+            yield ("form",), f"form pair fuses two channels, here are {len(surroundings.channels)}; use multi"
+
+    def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - relative scores ask no query
+        """One addend per search, the bonus, the clamp."""
+        searches = len(candidates.channels)
+        variants = np.array(candidates.variants)
+        shares = np.array([min_max(candidates.raw[:, column]) for column in range(searches)])
+        shares = np.nan_to_num(shares.reshape(searches, len(candidates)).T)
+        found = candidates.rank != NO_RANK
+        bonus = np.zeros(len(candidates))
+        match self._params.form:
+            case "pair":
+                divisors: Column = np.full(shares.shape, 2.0 * len(set(candidates.variants)))
+            case "multi":
+                divisors = np.full(shares.shape, float(searches))
+            case "cross_variant":
+                lists = np.array([np.sum(variants == variant) for variant in candidates.variants])
+                by_variant = [found[:, variants == variant].any(axis=1) for variant in np.unique(variants)]
+                seen = np.maximum(np.sum(by_variant, axis=0), 1) if by_variant else np.ones(len(candidates))
+                divisors = np.outer(seen, lists)
+                bonus = self._params.variant_bonus * (seen - 1.0)
+        parts = np.column_stack([shares / divisors, bonus])
+        names = (*search_names(candidates), "variants")
+        return summing_to(names, parts, "clamp", np.minimum(row_sums(parts), 1.0))

@@ -1,0 +1,55 @@
+"""No fusion: the scores of the only channel as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import Candidates, Fused, Query
+from pipeline.scales import Scale
+from stages.fusion.addends import normalised, search_names
+
+
+class SingleParams(Params):
+    """Parameters of passing one channel through."""
+
+    scale: Literal["bm25", "cosine", "unit"] = Field(description="The scale of the channel's scores.")
+    normalise: Literal["none", "min_max"] = Field("none", description="Whether scores are mapped to [0, 1].")
+
+
+class Single:
+    """Passes the scores of a pipeline's only channel through; of several query variants the best counts. Feature F4."""
+
+    about = About(features=("F4",))
+    Params = SingleParams
+
+    def __init__(self, params: SingleParams) -> None:
+        self._params = params
+
+    @classmethod
+    def scale(cls, params: SingleParams) -> Scale:
+        """[0, 1] after normalisation, else the channel's."""
+        return Scale.UNIT if params.normalise == "min_max" else Scale(params.scale)
+
+    @classmethod
+    def check(cls, params: SingleParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """There is one channel, and its scale is the declared one."""
+        if len(surroundings.channels) != 1:
+            names = ", ".join(surroundings.channels)
+            yield (), f"passes one channel through, here are {len(surroundings.channels)} ({names}); use rrf or z_score"
+        elif surroundings.scales[0] is not Scale(params.scale):
+            found = surroundings.scales[0]
+            yield ("scale",), f"'{surroundings.channels[0]}' scores on the scale {found}, not {params.scale}"
+
+    def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - nothing depends on the query
+        """One addend per search, of which only the best is not 0; then what normalisation adds."""
+        raw = np.where(np.isnan(candidates.raw), -np.inf, candidates.raw)
+        parts = np.zeros(raw.shape)
+        if raw.size:
+            best = np.argmax(raw, axis=1)
+            parts[np.arange(len(raw)), best] = raw[np.arange(len(raw)), best]
+        return normalised(search_names(candidates), parts, self._params.normalise)

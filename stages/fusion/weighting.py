@@ -1,0 +1,108 @@
+"""How much each channel counts in fusion: fixed weights, or weights by the query's intent. Used by the fusers; no step.
+
+Adaptive weights (feature F3) come from seven profiles over four dimensions. The vector channel follows `semantic`,
+full-text channels follow `keyword`, graph channels follow `graph` plus the profile's causal bias, and `recency` is a
+bonus on what was updated lately. A filter on decisions, implementations or research shifts 0.1 between dimensions.
+Below a confidence of 0.3 the static weights hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import Surroundings
+from pipeline.model import Candidates, Query
+from pipeline.ports import Column
+
+ChannelWeights = Literal["by_intent"] | dict[str, Annotated[float, Field(ge=0, le=10)]]
+"""A weight by channel id, or `by_intent`."""
+
+STATIC = {"vector": 1.0, "fts5": 0.8, "bm25": 0.6, "graph": 0.5, "degree": 0.4}
+"""Weights while the intent is uncertain."""
+
+MIN_CONFIDENCE = 0.3
+SHIFT = 0.1
+RECENCY_SCALE = 0.1
+RECENCY_DAYS = 365.0
+SECONDS_PER_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How much each dimension counts for an intent."""
+
+    semantic: float
+    keyword: float
+    recency: float
+    graph: float
+    causal_bias: float
+
+
+PROFILES = {
+    "add_feature": Profile(0.5, 0.3, 0.2, 0.20, 0.15),
+    "fix_bug": Profile(0.4, 0.4, 0.2, 0.10, 0.15),
+    "refactor": Profile(0.6, 0.3, 0.1, 0.15, 0.10),
+    "security_audit": Profile(0.3, 0.5, 0.2, 0.15, 0.10),
+    "understand": Profile(0.7, 0.2, 0.1, 0.15, 0.10),
+    "find_spec": Profile(0.7, 0.2, 0.1, 0.30, 0.10),
+    "find_decision": Profile(0.3, 0.2, 0.1, 0.50, 0.15),
+}
+
+
+def profile(query: Query) -> Profile | None:
+    """The profile of the query's intent, shifted by the kind of document asked for; None while it is uncertain."""
+    chosen = PROFILES.get(query.plan.intent)
+    if chosen is None or query.plan.intent_confidence < MIN_CONFIDENCE:
+        return None
+    match query.wanted.context_type:
+        case "decision":
+            return replace(chosen, keyword=chosen.keyword + SHIFT, semantic=chosen.semantic - SHIFT)
+        case "implementation":
+            return replace(chosen, recency=chosen.recency + SHIFT, semantic=chosen.semantic - SHIFT)
+        case "research":
+            return replace(chosen, semantic=chosen.semantic + SHIFT, keyword=chosen.keyword - SHIFT)
+    return chosen
+
+
+def search_weights(
+    weights: ChannelWeights, query: Query, candidates: Candidates, defaults: Mapping[str, float]
+) -> Column:
+    """The weight of each search, float64[searches]; `defaults` by channel id, 1.0 for channels that nobody names."""
+    if weights != "by_intent":
+        return _of({**defaults, **weights}, candidates)
+    chosen = profile(query)
+    if chosen is None:
+        return _of(STATIC, candidates)
+    causal = chosen.graph + chosen.causal_bias
+    adapted = {"vector": chosen.semantic, "fts5": chosen.keyword, "bm25": chosen.keyword, "graph": causal}
+    return _of({**STATIC, **adapted}, candidates)
+
+
+def _of(weights: Mapping[str, float], candidates: Candidates) -> Column:
+    return np.array([weights.get(channel, 1.0) for channel in candidates.channels], np.float64)
+
+
+def recency_bonus(query: Query, candidates: Candidates) -> Column:
+    """e^(−age / 365 days) · recency weight · 0.1 per candidate; 0 where the age is unknown or the intent uncertain."""
+    chosen = profile(query)
+    if chosen is None:
+        return np.zeros(len(candidates))
+    days = np.maximum(query.now - candidates.updated_at, 0.0) / SECONDS_PER_DAY
+    return np.nan_to_num(np.exp(-days / RECENCY_DAYS)) * (chosen.recency * RECENCY_SCALE)
+
+
+def check_channel_weights(
+    weights: ChannelWeights, surroundings: Surroundings
+) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    """A problem for each weight of a channel that the pipeline does not have."""
+    if weights == "by_intent":
+        return
+    for channel in weights:
+        if channel not in surroundings.channels:
+            accepted = ", ".join(surroundings.channels) or "none"
+            yield ("weights", channel), f"there is no channel '{channel}' to weigh; declared channels: {accepted}"

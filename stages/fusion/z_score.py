@@ -1,0 +1,86 @@
+"""Fusion by score: standard deviations above each search's mean, weighted and summed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.arithmetic import standardise
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import Candidates, Fused, Query
+from pipeline.ports import Column
+from pipeline.scales import Scale
+from stages.fusion.addends import Normalise, normalised, search_names
+from stages.fusion.weighting import ChannelWeights, check_channel_weights, recency_bonus, search_weights
+
+
+class ZScoreParams(Params):
+    """Parameters of z-score fusion."""
+
+    weights: ChannelWeights = Field(
+        default={}, description="Weight by channel id, 1.0 for the others; or by_intent (feature F3)."
+    )
+    missing: Literal["lowest", "mean", "computed"] = Field(
+        "lowest",
+        description="What a candidate gets from a search that did not return it: that search's lowest score, its mean, "
+        "or the score that the channel computes for it (lowest where it cannot).",
+    )
+    normalise: Normalise = Field("none", description="Whether scores are mapped to [0, 1], and how.")
+
+
+class ZScore:
+    """Σ weight · z over the searches, z the standardised score among the hits of that search.
+
+    Searches of several query variants share their channel's weight. Scores of channels on the unit scale mean the same
+    for every query: they are added as they are, 0 for what was not found. Features F3, F4.
+    """
+
+    about = About(features=("F3", "F4"), gives=Scale.Z_SCORE)
+    Params = ZScoreParams
+
+    def __init__(self, params: ZScoreParams) -> None:
+        self._params = params
+
+    @classmethod
+    def scale(cls, params: ZScoreParams) -> Scale:
+        """[0, 1] after normalisation, else standard deviations."""
+        return Scale.Z_SCORE if params.normalise == "none" else Scale.UNIT
+
+    @classmethod
+    def weighs_intent(cls, params: ZScoreParams) -> Literal["channels"] | None:
+        """Channels are weighed by intent when the parameters say so (feature P6)."""
+        return "channels" if params.weights == "by_intent" else None
+
+    @classmethod
+    def completes(cls, params: ZScoreParams) -> bool:
+        """Whether channels score what only others found."""
+        return params.missing == "computed"
+
+    @classmethod
+    def check(cls, params: ZScoreParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """Weights name declared channels."""
+        return check_channel_weights(params.weights, surroundings)
+
+    def fuse(self, query: Query, candidates: Candidates) -> Fused:
+        """One addend per search, then what normalisation adds."""
+        params = self._params
+        weights = search_weights(params.weights, query, candidates, {}) / max(len(set(candidates.variants)), 1)
+        names = list(search_names(candidates))
+        parts = [weight * self._evidence(candidates, column) for column, weight in enumerate(weights)]
+        if params.weights == "by_intent":
+            names.append("recency")
+            parts.append(recency_bonus(query, candidates))
+        table = np.column_stack(parts) if parts else np.empty((len(candidates), 0))
+        return normalised(names, table, params.normalise)
+
+    def _evidence(self, candidates: Candidates, column: int) -> Column:
+        raw = candidates.raw[:, column]
+        if candidates.scales[column] is Scale.UNIT:
+            return np.nan_to_num(raw)
+        z = standardise(raw)
+        if not np.any(np.isfinite(z)):
+            return np.zeros(len(z))
+        return np.nan_to_num(z, nan=0.0 if self._params.missing == "mean" else float(np.nanmin(z)))
