@@ -72,8 +72,8 @@ class About:
     any; `gives` is the scale of what it returns, None when it keeps the one it found. `before` names components that
     must not stand earlier in the same pipeline. `weighs_intent` says which of the two intent weightings it applies
     (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
-    true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one that keeps the
-    scale but may leave the unit interval.
+    true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one
+    that keeps the scale but may leave the unit interval.
     """
 
     features: tuple[str, ...]
