@@ -41,7 +41,8 @@ def match(
     Weights are those of title, triggers, path and body. `allowed` restricts the search to these memories before the
     limit applies. Scores are positive.
     """
-    expression = " OR ".join(_quoted(token) for token in dict.fromkeys(tokens) if _searchable(token))
+    # FTS5 reads an expression up to the first NUL, and no stored token has one.
+    expression = " OR ".join(_quoted(token) for token in dict.fromkeys(tokens) if "\0" not in token)
     if not expression:
         return np.empty(0, np.int64), np.empty(0, np.float64)
     # The unary plus makes the restriction a test on each match; as a constraint it would run the search once per id.
@@ -53,11 +54,6 @@ def match(
         (*weights, expression, *(() if allowed is None else (integers(allowed),)), limit),
     )
     return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
-
-
-def _searchable(token: str) -> bool:
-    """No stored token has a blank or a NUL, and FTS5 would read past neither."""
-    return bool(token) and "\0" not in token and not token.isspace()
 
 
 def _quoted(token: str) -> str:

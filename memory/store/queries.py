@@ -28,5 +28,5 @@ def integers(values: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding | 
 
 def texts(values: Iterable[str]) -> apsw.CArrayBinding | None:
     """Strings for `carray(?)`; NULL, which yields no rows, when there are none."""
-    array = tuple(values)
+    array = tuple(map(str, values))  # the driver takes no members of a StrEnum
     return apsw.carray(array) if array else None
