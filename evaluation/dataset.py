@@ -1,0 +1,203 @@
+"""Datasets for measurement in the BEIR layout (Thakur et al., NeurIPS Datasets 2021).
+
+`corpus.jsonl` and `queries.jsonl` (`_id`, `title`, `text`, `metadata`), `qrels/test.tsv` (`query-id corpus-id score`)
+and, beyond BEIR, an optional `edges.tsv` (`source relation target strength`) with the causal links between documents.
+Metadata keys understood: on a document `folder`, `tier`, `triggers`, `created_at`; on a query `folder` (the folder to
+search in) and `intent`. All others are passed over.
+
+Documents and queries are named by their `_id` throughout; row ids of a store never enter a dataset.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.errors import Where, nearest
+from engine.questions import MAX_QUERY_CHARACTERS, normalised_folder
+from evaluation.metrics import relevant
+from evaluation.records import Problems, Record, json_records, table_rows
+from memory.store.records import Relation, Tier
+
+CORPUS, QUERIES, QRELS, EDGES = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "edges.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetDocument:
+    """One document. `created_at` is in epoch seconds, None when the dataset does not say."""
+
+    key: str
+    title: str
+    text: str
+    folder: str = ""
+    tier: Tier = Tier.NORMAL
+    triggers: tuple[str, ...] = ()
+    created_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetQuery:
+    """One query. `folder` is the folder to search in, "" for all; `intent` the intent a person gave it, "" for none."""
+
+    id: str
+    text: str
+    folder: str = ""
+    intent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset without problems. The documents stay in their file: `corpus` reads them one by one.
+
+    `keys` names all documents; `judgements` maps query id to document key to grade; above 0 is relevant. `edges` are
+    (source, relation, target, strength) with the strength in [0, 1].
+    """
+
+    folder: Path
+    keys: frozenset[str]
+    queries: tuple[DatasetQuery, ...]
+    judgements: Mapping[str, Mapping[str, float]]
+    edges: tuple[tuple[str, str, str, float], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.resolve().name
+
+    def corpus(self) -> Iterator[DatasetDocument]:
+        """All documents, in the order of the file. Raises SpeckitError when the file has gone wrong since."""
+        problems = Problems()
+        for record in json_records(self.folder / CORPUS, problems):
+            yield _document(record)
+        problems.raise_any()
+
+    def judged(self) -> tuple[DatasetQuery, ...]:
+        """The queries that have a relevant document; the metrics are defined for these alone."""
+        return tuple(query for query in self.queries if relevant(self.judgements.get(query.id, {})))
+
+
+def read(folder: Path) -> Dataset:
+    """Reads a dataset. Raises SpeckitError (E123) with every malformed line of every file, by file and line."""
+    problems = Problems()
+    missing = [name for name in (CORPUS, QUERIES, QRELS) if not (folder / name).is_file()]
+    for name in missing:
+        problems.add(None, f"'{folder}' has no file {name}; a dataset needs {CORPUS}, {QUERIES} and {QRELS}")
+    if missing:
+        problems.raise_any()
+    keys = _keys(folder, problems)
+    queries = _queries(folder, problems)
+    judgements = _judgements(folder, keys, queries, problems)
+    edges = tuple(_edges(folder, keys, problems)) if (folder / EDGES).exists() else ()
+    problems.raise_any()
+    return Dataset(folder, frozenset(keys), tuple(queries.values()), judgements, edges)
+
+
+def _document(record: Record) -> DatasetDocument:
+    metadata = record.record("metadata")
+    tier = metadata.text("tier") or Tier.NORMAL
+    if tier not in tuple(Tier):
+        metadata.report(f"'metadata.tier' is '{tier}'; {nearest(tier, Tier)}")
+        tier = Tier.NORMAL
+    return DatasetDocument(
+        key=record.text("_id", required=True),
+        title=record.text("title"),
+        text=record.text("text"),
+        folder=normalised_folder(metadata.text("folder")),
+        tier=Tier(tier),
+        triggers=metadata.texts("triggers"),
+        created_at=metadata.moment("created_at"),
+    )
+
+
+def _keys(folder: Path, problems: Problems) -> dict[str, int]:
+    """The line of each document key, every document checked on the way."""
+    keys: dict[str, int] = {}
+    for record in json_records(folder / CORPUS, problems):
+        _claim(_document(record).key, record, keys)
+    return keys
+
+
+def _queries(folder: Path, problems: Problems) -> dict[str, DatasetQuery]:
+    queries: dict[str, DatasetQuery] = {}
+    taken: dict[str, int] = {}
+    for record in json_records(folder / QUERIES, problems):
+        metadata = record.record("metadata")
+        query = DatasetQuery(
+            id=record.text("_id", required=True),
+            text=record.text("text", required=True),
+            folder=normalised_folder(metadata.text("folder")),
+            intent=metadata.text("intent"),
+        )
+        if len(query.text) > MAX_QUERY_CHARACTERS:
+            record.report(f"the query has {len(query.text):,} characters; a query may have {MAX_QUERY_CHARACTERS:,}")
+        elif query.text and not any(character.isalnum() for character in query.text):
+            record.report(f"the query {query.text[:80]!r} holds no letter and no digit")
+        if _claim(query.id, record, taken):
+            queries[query.id] = query
+    return queries
+
+
+def _claim(name: str, record: Record, taken: dict[str, int]) -> bool:
+    """Whether an id is this record's own; one that is taken is reported."""
+    if name in taken:
+        record.report(f"the id '{name}' stands in line {taken[name]} already")
+        return False
+    if name:
+        taken[name] = record.where.line
+    return bool(name)
+
+
+def _judgements(
+    folder: Path, keys: Container[str], queries: Container[str], problems: Problems
+) -> dict[str, dict[str, float]]:
+    judgements: dict[str, dict[str, float]] = {}
+    path = folder / QRELS
+    for where, (query, key, score) in table_rows(path, ("query-id", "corpus-id", "score"), problems):
+        known = _known(query, queries, QUERIES, where, problems) & _known(key, keys, CORPUS, where, problems)
+        grade = _number(score, "score", where, problems)
+        if not known or grade is None:
+            continue
+        judged = judgements.setdefault(query, {})
+        if judged.setdefault(key, grade) != grade:
+            problems.add(where, f"'{key}' is judged twice for '{query}', as {judged[key]:g} and as {grade:g}")
+    return judgements
+
+
+def _edges(folder: Path, keys: Container[str], problems: Problems) -> Iterator[tuple[str, str, str, float]]:
+    taken: dict[tuple[str, str, str], int] = {}
+    for where, cells in table_rows(folder / EDGES, ("source", "relation", "target", "strength"), problems):
+        source, relation, target, text = cells
+        before = problems.count
+        _known(source, keys, CORPUS, where, problems)
+        _known(target, keys, CORPUS, where, problems)
+        strength = _number(text, "strength", where, problems)
+        if relation not in tuple(Relation):
+            problems.add(where, f"'{relation}' is no relation; {nearest(relation, Relation)}")
+        if strength is not None and not 0 <= strength <= 1:
+            problems.add(where, f"the strength is {text}; accepted: 0 to 1")
+        if source == target:
+            problems.add(where, f"'{source}' is linked to itself")
+        first = taken.setdefault((source, relation, target), where.line)
+        if first != where.line:
+            problems.add(where, f"this edge stands in line {first} already")
+        if strength is not None and problems.count == before:
+            yield source, relation, target, strength
+
+
+def _known(name: str, names: Container[str], file: str, where: Where, problems: Problems) -> bool:
+    if name not in names:
+        problems.add(where, f"the id '{name}' is not in {file}")
+    return name in names
+
+
+def _number(text: str, name: str, where: Where, problems: Problems) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number):
+        return number
+    problems.add(where, f"the {name} must be a number; found {text[:80]!r}")
+    return None

@@ -1,0 +1,62 @@
+"""Retrieval metrics of one run: nDCG@10, MRR@5, Recall@20 and Hit@1, per query (feature E2).
+
+All four read a ranking against graded judgements. A document is relevant when its judgement is above 0; unjudged
+documents and judgements of 0 or less gain nothing. The values equal those of trec_eval (nDCG with linear gain) for the
+same order of documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from config.exchange import Column
+
+DEPTH = 20
+"""How many results of a ranking the metrics read."""
+
+METRICS = ("nDCG@10", "MRR@5", "Recall@20", "Hit@1")
+"""The reported metrics, in the order of every table."""
+
+
+def relevant(judgements: Mapping[str, float]) -> int:
+    """How many documents are relevant to a query. 0 means that no metric is defined for it."""
+    return sum(judgement > 0 for judgement in judgements.values())
+
+
+def evaluate(rankings: Sequence[Sequence[str]], judgements: Sequence[Mapping[str, float]]) -> dict[str, Column]:
+    """Every metric for every query: float64[n] in [0, 1], aligned with `rankings`.
+
+    `rankings` holds document keys, best first, without repeats; `judgements` the graded judgements of the same queries
+    by document key. Raises ValueError for a query without a relevant document: its metrics are undefined, and counting
+    it as 0 would mix "found nothing" with "there was nothing to find".
+    """
+    total = np.array([relevant(judged) for judged in judgements], np.float64)
+    if not np.all(total):
+        raise ValueError(f"{np.count_nonzero(total == 0)} queries have no relevant document")
+    read = zip(rankings, judgements, strict=True)
+    gained = _columns([[judged.get(key, 0.0) for key in ranking[:DEPTH]] for ranking, judged in read])
+    ideal = _columns([sorted(judged.values(), reverse=True) for judged in judgements])
+    hit = gained > 0
+    return {
+        "nDCG@10": _discounted(gained[:, :10]) / _discounted(ideal[:, :10]),
+        "MRR@5": np.where(hit[:, :5].any(axis=1), 1.0 / (1 + hit[:, :5].argmax(axis=1)), 0.0),
+        "Recall@20": hit.sum(axis=1) / total,
+        "Hit@1": hit[:, 0].astype(np.float64),
+    }
+
+
+def _columns(rows: Sequence[Sequence[float]]) -> Column:
+    """float64[n, DEPTH]: each row cut or padded with 0; what is below 0 counts as 0."""
+    table = np.zeros((len(rows), DEPTH))
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row[:DEPTH]
+    return np.maximum(table, 0.0)
+
+
+def _discounted(gains: Column) -> Column:
+    """Discounted cumulative gain of each row: the sum of gain / log2(rank + 1) (Järvelin and Kekäläinen 2002)."""
+    discounts: Column = np.log2(np.arange(2, gains.shape[1] + 2))
+    total: Column = (gains / discounts).sum(axis=1)
+    return total

@@ -1,0 +1,168 @@
+"""Reads the lines of a dataset's files: positioned records, and every problem found on the way (code E123)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from config.errors import Problem, SpeckitError, Where
+
+SHOWN = 50
+"""So many problems are listed; of the rest only the number is given."""
+
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Problems:
+    """Collects what is wrong with a dataset, so that all of it is reported at once."""
+
+    def __init__(self) -> None:
+        self.listed: list[Problem] = []
+        self.count = 0
+
+    def add(self, where: Where | None, message: str) -> None:
+        """One more problem."""
+        self.count += 1
+        if self.count <= SHOWN:
+            self.listed.append(Problem("E123", message, where=where))
+
+    def raise_any(self) -> None:
+        """Raises SpeckitError when there are any problems."""
+        if self.count > SHOWN:
+            self.listed.append(Problem("E123", f"{self.count - SHOWN:,} more problems; the first {SHOWN} are listed"))
+        if self.listed:
+            raise SpeckitError.of(self.listed)
+
+
+def lines(path: Path, problems: Problems) -> Iterator[tuple[Where, str]]:
+    """The lines of a UTF-8 file that are not blank, with their places. The file is not held in memory."""
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                where = Where(str(path), number, 1)
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    problems.add(Where(str(path), number, error.start + 1), "the line is not UTF-8 text")
+                    continue
+                if line.strip():
+                    yield where, line
+    except OSError as error:
+        problems.add(Where(str(path), 1, 1), f"the file cannot be read: {error.strerror}")
+
+
+def json_records(path: Path, problems: Problems) -> Iterator[Record]:
+    """The objects of a JSON Lines file."""
+    for where, line in lines(path, problems):
+        try:
+            fields = json.loads(line)
+        except ValueError as error:
+            column = error.colno if isinstance(error, json.JSONDecodeError) else 1
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            problems.add(Where(where.file, where.line, column), f"the line is not JSON: {reason}")
+        except RecursionError:
+            problems.add(where, "the line is not JSON that can be read: it is nested too deeply")
+        else:
+            if isinstance(fields, dict):
+                yield Record(fields, where, problems)
+            else:
+                problems.add(where, f"a line must be an object; found {_KINDS[type(fields)]}")
+
+
+def table_rows(path: Path, header: tuple[str, ...], problems: Problems) -> Iterator[tuple[Where, list[str]]]:
+    """The rows of a tab-separated file below its header line."""
+    rows = lines(path, problems)
+    first = next(rows, None)
+    if first is None or first[1].split("\t") != list(header):
+        found = f"found {first[1][:80]!r}" if first else "found nothing"
+        where = first[0] if first else Where(str(path), 1, 1)
+        problems.add(where, f"the first line must be the header {' '.join(header)}, separated by tabs; {found}")
+        return
+    for where, line in rows:
+        cells = line.split("\t")
+        if len(cells) == len(header):
+            yield where, cells
+        else:
+            found = f"found {len(cells)} in {line[:80]!r}"
+            problems.add(where, f"a line needs {len(header)} cells separated by tabs ({' '.join(header)}); {found}")
+
+
+class Record:
+    """One object of a JSON Lines file. Fields of a wrong type are reported and read as absent."""
+
+    def __init__(self, fields: dict[str, Any], where: Where, problems: Problems, owner: str = "") -> None:
+        self.where = where
+        self._fields = fields
+        self._problems = problems
+        self._owner = owner
+
+    def report(self, message: str) -> None:
+        """Adds a problem with this record."""
+        self._problems.add(self.where, message)
+
+    def _wrong(self, name: str, expected: str, value: object) -> None:
+        shown = f" {value!r}" if isinstance(value, str | int | float) and len(repr(value)) <= 80 else ""
+        self.report(f"'{self._owner}{name}' must be {expected}; found {_KINDS[type(value)]}{shown}")
+
+    def text(self, name: str, *, required: bool = False) -> str:
+        """A text; "" when absent or null."""
+        value = self._fields.get(name)
+        if value is None and not required:
+            return ""
+        if name not in self._fields:
+            self.report(f"the key '{self._owner}{name}' is missing")
+        elif not isinstance(value, str):
+            self._wrong(name, "a text", value)
+        elif required and not value.strip():
+            self.report(f"'{self._owner}{name}' is empty")
+        elif _SURROGATE.search(value):
+            self.report(f"'{self._owner}{name}' holds half a surrogate pair, which is no character")
+        else:
+            return value
+        return ""
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts; empty when absent or null."""
+        value = self._fields.get(name)
+        if value is None:
+            return ()
+        if isinstance(value, list) and all(isinstance(item, str) and not _SURROGATE.search(item) for item in value):
+            return tuple(value)
+        self._wrong(name, "a list of texts", value)
+        return ()
+
+    def moment(self, name: str) -> float | None:
+        """A moment in epoch seconds, written as a number of them or as an ISO 8601 date; without a zone it is UTC."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+        try:
+            moment = datetime.fromisoformat(value if isinstance(value, str) else "")
+        except ValueError:
+            self._wrong(name, "an ISO 8601 date or a number of seconds since 1970", value)
+            return None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+    def record(self, name: str) -> Record:
+        """An object in this object; an empty one when absent or null."""
+        value = self._fields.get(name)
+        if value is not None and not isinstance(value, dict):
+            self._wrong(name, "an object", value)
+            value = None
+        return Record(value or {}, self.where, self._problems, f"{self._owner}{name}.")
