@@ -1,0 +1,92 @@
+"""Compares pipelines pairwise on the same queries, and says in one word what that shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from config.exchange import Column
+from evaluation.significance import (
+    bootstrap_interval,
+    holm,
+    minimum_detectable_effect,
+    queries_needed,
+    sign_flip_p,
+)
+
+METRICS = ("nDCG@10", "MRR@5")
+"""The metrics that are compared. Every further one would cost all others power."""
+
+ALPHA = 0.05
+MARGIN = 0.005
+"""Differences up to this are of no practical interest."""
+ENOUGH_FOR_SAME = 50
+"""Below so many queries nothing is called the same: a handful that happen to agree have a narrow interval too."""
+
+Verdict = Literal["better", "worse", "same", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What pipeline `b` does against pipeline `a` on one metric.
+
+    `delta` is the mean of b minus the mean of a over the same queries, `ci95` its bootstrap interval, `p` the two-sided
+    sign-flip p, `p_adjusted` after Holm's correction over all comparisons of the report. The verdict is about b:
+    better or worse when `p_adjusted` is below 0.05, else same when the interval lies within ±0.005, else undecided.
+    `queries_needed`: only when undecided, how many queries would settle a difference as large as the one seen.
+    """
+
+    a: str
+    b: str
+    metric: str
+    delta: float
+    ci95: tuple[float, float]
+    p: float
+    p_adjusted: float
+    verdict: Verdict
+    queries_needed: int | None
+    minimum_detectable_effect: float | None
+
+
+def compare(
+    values: Mapping[str, Mapping[str, Column]], pairs: Sequence[tuple[str, str]], *, seed: int
+) -> tuple[Comparison, ...]:
+    """Compares each pair (a, b) on each of `METRICS`, as one family.
+
+    `values` holds, by pipeline and metric, one value per query, aligned over the pipelines.
+    """
+    family = [(a, b, metric) for a, b in pairs for metric in METRICS]
+    differences = [values[b][metric] - values[a][metric] for a, b, metric in family]
+    p_values = [sign_flip_p(column, seed=seed) for column in differences]
+    rows = zip(family, differences, p_values, holm(p_values), strict=True)
+    return tuple(_comparison(*named, column, p, adjusted, len(family), seed) for named, column, p, adjusted in rows)
+
+
+def _comparison(
+    a: str, b: str, metric: str, differences: Column, p: float, p_adjusted: float, family: int, seed: int
+) -> Comparison:
+    delta = float(differences.mean())
+    interval = bootstrap_interval(differences, seed=seed)
+    verdict = _verdict(delta, interval, p_adjusted, len(differences))
+    alpha = ALPHA / family  # the strictest step of Holm's correction: what is planned with it will be seen
+    return Comparison(
+        a=a,
+        b=b,
+        metric=metric,
+        delta=delta,
+        ci95=interval,
+        p=p,
+        p_adjusted=p_adjusted,
+        verdict=verdict,
+        queries_needed=queries_needed(differences, alpha=alpha) if verdict == "undecided" else None,
+        minimum_detectable_effect=minimum_detectable_effect(differences, alpha=alpha),
+    )
+
+
+def _verdict(delta: float, interval: tuple[float, float], p_adjusted: float, queries: int) -> Verdict:
+    if p_adjusted < ALPHA:
+        return "better" if delta > 0 else "worse"
+    if queries >= ENOUGH_FOR_SAME and interval[0] >= -MARGIN and interval[1] <= MARGIN:
+        return "same"
+    return "undecided"
