@@ -1,0 +1,82 @@
+"""Asks every query of every pipeline, through the same entry as production, and keeps what came back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from engine.memory import Memory
+from engine.results import SearchResult
+from evaluation.dataset import DatasetQuery
+from evaluation.metrics import DEPTH
+from evaluation.trec import Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an evaluation has come: `done` of `total` documents indexed, or of `total` searches made."""
+
+    phase: Literal["index", "search"]
+    done: int
+    total: int
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one pipeline made of one query. `degraded` names the parts that did not do their work."""
+
+    ranking: Ranking
+    latency_ms: float
+    complexity: str
+    intent: str
+    degraded: tuple[str, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """The documents, best first."""
+        return [key for key, _ in self.ranking]
+
+
+def measure(
+    memories: Sequence[Memory], queries: Sequence[DatasetQuery], *, now: float, seed: int, progress: Report
+) -> list[list[Answer]]:
+    """The answers of each memory's pipeline, in the order of `memories` and of `queries`.
+
+    The queries run in a seeded random order, and all pipelines answer one query before the next, in random turns: what
+    slows the machine for a while, or is warm already, falls on all of them alike. Before the clock counts, each
+    pipeline answers one query, so that loading the store and the models is no query's latency. No deadline is set:
+    what a pipeline finds does not depend on how busy the machine is.
+    """
+    rng = np.random.default_rng(seed)
+    answers: dict[tuple[int, int], Answer] = {}
+    total = len(memories) * len(queries)
+    for memory in memories:
+        _timed(memory, queries[0], now)
+    for place in rng.permutation(len(queries)).tolist():
+        for turn in rng.permutation(len(memories)).tolist():
+            answers[turn, place] = _timed(memories[turn], queries[place], now)
+            progress(Progress("search", len(answers), total))
+    return [[answers[turn, place] for place in range(len(queries))] for turn in range(len(memories))]
+
+
+def _timed(memory: Memory, query: DatasetQuery, now: float) -> Answer:
+    started = time.perf_counter_ns()
+    result = memory.search(query.text, limit=DEPTH, folder=query.folder, now=now, deadline_ms=None, snippet=0)
+    return _answer(result, (time.perf_counter_ns() - started) / 1e6)
+
+
+def _answer(result: SearchResult, latency_ms: float) -> Answer:
+    return Answer(
+        ranking=tuple((row.key, row.score) for row in result.results),
+        latency_ms=latency_ms,
+        complexity=result.plan["complexity"],
+        intent=result.plan["intent"],
+        degraded=tuple(dict.fromkeys(part["part"] for part in result.notes["degraded"])),
+    )

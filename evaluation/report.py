@@ -1,0 +1,196 @@
+"""The report of an evaluation: figures per pipeline and comparisons, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from config.exchange import Column
+from evaluation.comparison import Comparison
+from evaluation.dataset import DatasetQuery
+from evaluation.measure import Answer
+from evaluation.metrics import METRICS
+
+_COMPLEXITIES = ("simple", "moderate", "complex")
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds per query at two percentiles, over `n` queries."""
+
+    p50: float
+    p95: float
+    n: int
+
+    @classmethod
+    def of(cls, milliseconds: Sequence[float]) -> Latency:
+        """The percentiles of these times."""
+        p50, p95 = np.percentile(np.asarray(milliseconds), (50, 95))
+        return cls(round(float(p50), 3), round(float(p95), 3), len(milliseconds))
+
+
+@dataclass(frozen=True, slots=True)
+class IntentAccuracy:
+    """How often the plan's intent is the one a person gave the query, over the `n` queries that have one."""
+
+    accuracy: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFigures:
+    """What one pipeline reached. `metrics` are means over the queries, `degraded_parts` counts queries by part."""
+
+    name: str
+    hash: str
+    index_s: float
+    metrics: Mapping[str, float]
+    latency: Latency
+    by_complexity: Mapping[str, Latency]
+    degraded_queries: int
+    degraded_parts: Mapping[str, int] = field(default_factory=dict)
+    intent: IntentAccuracy | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `pipelines`."""
+        document: dict[str, Any] = {
+            "name": self.name,
+            "hash": self.hash,
+            "index_s": self.index_s,
+            "metrics": {metric: round(value, _DIGITS) for metric, value in self.metrics.items()},
+            "latency_ms": {
+                "p50": self.latency.p50,
+                "p95": self.latency.p95,
+                "by_complexity": {name: asdict(latency) for name, latency in self.by_complexity.items()},
+            },
+            "degraded_queries": self.degraded_queries,
+            "degraded_parts": dict(self.degraded_parts),
+        }
+        if self.intent is not None:
+            document["intent"] = {"accuracy": round(self.intent.accuracy, _DIGITS), "n": self.intent.n}
+        return document
+
+
+def figures(
+    name: str,
+    pipeline_hash: str,
+    index_s: float,
+    values: Mapping[str, Column],
+    answers: Sequence[Answer],
+    queries: Sequence[DatasetQuery],
+) -> PipelineFigures:
+    """The figures of one pipeline from its answers and their metrics, all aligned with `queries`."""
+    times = {level: [a.latency_ms for a in answers if a.complexity == level] for level in _COMPLEXITIES}
+    parts = Counter(part for answer in answers for part in answer.degraded)
+    meant = [answer.intent == query.intent for answer, query in zip(answers, queries, strict=True) if query.intent]
+    return PipelineFigures(
+        name=name,
+        hash=pipeline_hash,
+        index_s=round(index_s, 3),
+        metrics={metric: float(column.mean()) for metric, column in values.items()},
+        latency=Latency.of([answer.latency_ms for answer in answers]),
+        by_complexity={level: Latency.of(milliseconds) for level, milliseconds in times.items() if milliseconds},
+        degraded_queries=sum(bool(answer.degraded) for answer in answers),
+        degraded_parts=dict(sorted(parts.items())),
+        intent=IntentAccuracy(sum(meant) / len(meant), len(meant)) if meant else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EvalReport:
+    """One evaluation. `queries` were scored; `no_relevant` more have no relevant document and were left out.
+
+    `warnings` says in sentences what the figures do not cover, such as documents that could not be indexed.
+    """
+
+    dataset: str
+    documents: int
+    queries: int
+    no_relevant: int
+    pipelines: tuple[PipelineFigures, ...]
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of `eval run --json`."""
+        return {
+            "dataset": self.dataset,
+            "documents": self.documents,
+            "queries": self.queries,
+            "excluded": {"no_relevant": self.no_relevant},
+            "pipelines": [pipeline.as_json() for pipeline in self.pipelines],
+            "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
+            "warnings": list(self.warnings),
+        }
+
+    def as_text(self) -> str:
+        """A table of the figures, best values marked with *, and a sentence for each comparison."""
+        heading = f"{self.dataset}: {self.documents:,} documents, {self.queries:,} queries"
+        if self.no_relevant:
+            heading += f" ({self.no_relevant:,} more have no relevant document and are left out)"
+        heading += f", indexed in {self.pipelines[0].index_s:.1f} s"
+        blocks = [heading, _table(self.pipelines)]
+        blocks += ["\n".join(sentence(comparison, self.queries) for comparison in self.comparisons)]
+        blocks += ["\n".join(f"warning: {warning}" for warning in self.warnings)]
+        return "\n\n".join(block for block in blocks if block)
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """The entry of `comparisons`."""
+    document = asdict(comparison)
+    document["ci95"] = [round(end, _DIGITS) for end in comparison.ci95]
+    for name in ("delta", "p", "p_adjusted", "minimum_detectable_effect"):
+        document[name] = None if document[name] is None else round(document[name], _DIGITS)
+    return document
+
+
+def _table(pipelines: Sequence[PipelineFigures]) -> str:
+    rows = [["pipeline", *METRICS, "p50 ms", "p95 ms", "degraded", "intent"]]
+    for pipeline in pipelines:
+        scores = [f"{pipeline.metrics[metric]:.4f}" for metric in METRICS]
+        times = [f"{time:.1f}" for time in (pipeline.latency.p50, pipeline.latency.p95)]
+        intent = f"{pipeline.intent.accuracy:.0%}" if pipeline.intent else "-"
+        rows.append([pipeline.name, *scores, *times, str(pipeline.degraded_queries), intent])
+    last = len(METRICS) + 3
+    for column in range(1, last):
+        best = (max if column <= len(METRICS) else min)((row[column] for row in rows[1:]), key=float)
+        for row in rows[1:]:
+            marked = len(pipelines) > 1 and row[column] == best
+            row[column] += "*" if marked else " "
+        rows[0][column] += " "
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as columns: the first to the left, the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def sentence(comparison: Comparison, queries: int) -> str:
+    """A comparison in words."""
+    low, high = comparison.ci95
+    text = {
+        "better": f"{comparison.b} is better than {comparison.a}",
+        "worse": f"{comparison.b} is worse than {comparison.a}",
+        "same": f"{comparison.b} does the same as {comparison.a}",
+        "undecided": f"{comparison.b} against {comparison.a} is undecided",
+    }[comparison.verdict]
+    text += f" on {comparison.metric}: {comparison.delta:+.4f} (95 % interval {low:+.4f} to {high:+.4f}, "
+    text += f"p {comparison.p:.4f}, adjusted {comparison.p_adjusted:.4f})"
+    if comparison.queries_needed is not None:
+        text += f"; to settle a difference of this size takes about {comparison.queries_needed:,} queries"
+    if comparison.verdict == "undecided" and comparison.minimum_detectable_effect:
+        text += f"; {queries:,} queries show differences from {comparison.minimum_detectable_effect:.3f} up"
+    return text

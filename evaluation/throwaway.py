@@ -1,0 +1,88 @@
+"""A store that lives as long as one evaluation, in a temporary folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from config.errors import SpeckitError
+from engine.memory import Memory
+from evaluation.dataset import Dataset, DatasetDocument
+from evaluation.measure import Progress, Report
+from memory.indexing import sources
+
+_REFUSALS = ("E032", "E080")
+"""A memory has as many edges as it may have; a document could not be indexed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThrowawayStore:
+    """One store seen through several pipelines. `index_s` is the time in seconds that indexing took."""
+
+    memories: tuple[Memory, ...]
+    index_s: float
+    warnings: tuple[str, ...]
+
+
+@contextmanager
+def throwaway_store(
+    dataset: Dataset,
+    pipelines: Sequence[str],
+    *,
+    overrides: Mapping[str, str] | None,
+    environ: Mapping[str, str] | None,
+    progress: Report,
+) -> Iterator[ThrowawayStore]:
+    """Indexes a dataset once, for all pipelines. They are built first, so that a wrong one is reported at once."""
+    with TemporaryDirectory(prefix="speckit-evaluation-") as name:
+        folder = Path(name)
+        file = folder / "evaluation.db"
+        with Memory.open(file, pipelines[0], root=folder, environ=environ, overrides=overrides) as first:
+            others = [first.with_pipeline(pipeline, overrides) for pipeline in pipelines[1:]]
+            started = time.perf_counter()
+            warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
+            yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))
+
+
+def _documents(memory: Memory, dataset: Dataset, progress: Report) -> Iterator[str]:
+    """Indexes the documents; says which could not be."""
+    total = len(dataset.keys)
+
+    def forward(state: sources.Progress) -> None:
+        progress(Progress("index", state.done, total))
+
+    report = memory.index_documents((_source(document) for document in dataset.corpus()), progress=forward)
+    if report.failures:
+        yield f"{len(report.failures):,} of {total:,} documents could not be indexed; the first: {report.failures[0]}"
+    if report.pending:
+        yield f"{report.pending:,} of {total:,} documents have no vectors: the embedding model is not available"
+
+
+def _source(document: DatasetDocument) -> sources.Source:
+    return sources.Source(
+        key=document.key,
+        text=document.text,
+        title=document.title,
+        folder=document.folder,
+        tier=document.tier,
+        triggers=document.triggers,
+        created_at=document.created_at,
+    )
+
+
+def _edges(memory: Memory, dataset: Dataset) -> Iterator[str]:
+    """Adds the causal edges; says how many the store refused, as it does when a memory has too many."""
+    refused: list[SpeckitError] = []
+    for edge in dataset.edges:
+        try:
+            memory.link([edge], created_by="manual")
+        except SpeckitError as error:
+            if error.code not in _REFUSALS:
+                raise
+            refused.append(error)
+    if refused:
+        yield f"{len(refused):,} of {len(dataset.edges):,} edges were left out; the first: {refused[0]}"

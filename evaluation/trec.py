@@ -1,0 +1,58 @@
+"""Writes rankings as TREC run lines, so that anyone can recompute the figures with trec_eval or ir-measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from config.errors import Problem, SpeckitError
+
+Ranking = Sequence[tuple[str, float]]
+"""Document keys with their scores, best first."""
+
+
+def check_run_file(path: Path, ids: Iterable[str]) -> None:
+    """Raises SpeckitError when a run file cannot be written here or not with these query and document ids.
+
+    A run line is split at blanks, so an id may not hold one. To be called before the work whose result is written.
+    """
+    problems = []
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        reason = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+        problems.append(Problem("E014", f"the run file '{path}' {reason}"))
+    blank = next((name for name in ids if len(name.split()) != 1), None)
+    if blank is not None:
+        message = f"the id '{blank}' holds a blank, and the lines of a run file are split at blanks"
+        problems.append(Problem("E123", message, actions=("leave out the run file", "change the id")))
+    if problems:
+        raise SpeckitError.of(problems)
+
+
+def write_run(path: Path, runs: Mapping[str, Mapping[str, Ranking]]) -> None:
+    """Writes the rankings of all pipelines, one after the other: `query Q0 document rank score tag`.
+
+    `runs` maps pipeline to query to ranking; the tag is the name of the pipeline with blanks as underscores. Raises
+    SpeckitError when the file cannot be written.
+    """
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for pipeline, rankings in runs.items():
+                tag = "_".join(pipeline.split())
+                for query, ranking in rankings.items():
+                    file.writelines(_lines(query, ranking, tag))
+    except OSError as error:
+        raise SpeckitError("E014", f"the run file '{path}' cannot be written: {error.strerror}") from error
+
+
+def _lines(query: str, ranking: Ranking, tag: str) -> Iterator[str]:
+    """The lines of one ranking, with scores that fall strictly.
+
+    trec_eval takes no notice of the rank column: it sorts by score in single precision and breaks ties by document id,
+    descending. A score that would tie with the one above is therefore written as the next lower number of that kind.
+    """
+    previous = np.float32(np.inf)
+    for rank, (key, score) in enumerate(ranking, start=1):
+        previous = min(np.float32(score), np.nextafter(previous, np.float32(-np.inf)))
+        yield f"{query} Q0 {key} {rank} {previous} {tag}\n"
