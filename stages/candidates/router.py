@@ -1,0 +1,72 @@
+"""Which channels a query of some complexity asks, and for how many hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pydantic import Field
+
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import Plan, Query
+from pipeline.ports import Store
+
+MINIMUM = 2
+"""A query is never left to a single channel (feature C10)."""
+
+ALL_FIVE = ("vector", "fts5", "bm25", "graph", "degree")
+
+
+class Route(Params):
+    """The channels of one tier."""
+
+    channels: tuple[str, ...] = Field(default=ALL_FIVE, strict=False, description="Ids of the channels to ask.")
+    limit: int = Field(default=20, ge=1, le=1000, description="Hits per channel, at least the query's own limit.")
+
+
+class RouterParams(Params):
+    """Parameters of routing; the defaults are the catalogue's."""
+
+    simple: Route = Field(default=Route(channels=("vector", "fts5"), limit=5), description="Route of simple queries.")
+    moderate: Route = Field(
+        default=Route(channels=("vector", "fts5", "bm25"), limit=10), description="Route of moderate queries."
+    )
+    complex: Route = Field(default=Route(), description="Route of complex queries.")
+    always: tuple[str, ...] = Field(
+        ("constitutional", "trigger"), strict=False, description="Channels that every query asks, at their own limit."
+    )
+
+
+class Router:
+    """Leaves out channels that a simple query does not need, and asks each for fewer hits.
+
+    Every tier keeps at least two declared channels besides those that are always asked. Feature C10.
+    """
+
+    about = About(features=("C10",))
+    Params = RouterParams
+
+    def __init__(self, params: RouterParams) -> None:
+        self._routes = {"simple": params.simple, "moderate": params.moderate, "complex": params.complex}
+        self._always = params.always
+
+    @classmethod
+    def check(cls, params: RouterParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """Every tier has two declared channels, and a complexity step stands in the pipeline."""
+        if "complexity" not in surroundings.steps:
+            yield (), "routes by complexity, which no step determines; add 'complexity' before it"
+        for tier in ("simple", "moderate", "complex"):
+            wanted = getattr(params, tier).channels
+            declared = [c for c in surroundings.channels if c in wanted and c not in params.always]
+            if len(declared) < MINIMUM:
+                found = f"of {', '.join(wanted)} there is {', '.join(declared) or 'none'} in this pipeline"
+                yield (tier,), f"{tier} queries keep fewer than {MINIMUM} channels: {found}"
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says it all
+        """The plan with the channels of its tier and their limits."""
+        route = self._routes[plan.complexity]
+        channels = tuple(dict.fromkeys((*route.channels, *self._always)))
+        limit = max(route.limit, query.limit)
+        limits = {**plan.limits, **{channel: limit for channel in route.channels if channel not in self._always}}
+        reason = f"router: {plan.complexity} queries ask {', '.join(route.channels)} for {limit} hits each"
+        return replace(plan, channels=channels, limits=limits, reasons=plan.because(reason))
