@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
-from memory.lifecycle.states import state_labels
+from memory.lifecycle.fsrs import days_since, retrievability
+from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 from pipeline.explain import explain
 from pipeline.model import NO_RANK, Pool
-from pipeline.ports import Passage, Store
+from pipeline.ports import Ids, Passage, Store
 from pipeline.runner import Outcome
 from pipeline.trace import STAGES
 
@@ -66,7 +68,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
         return []
     memories, attributes = pool.candidates.parents, store.attributes
     labels = {name: attributes.label(name, memories) for name in ("key", "title", "folder", "tier")}
-    states = state_labels(attributes, memories, outcome.query.now)
+    names = _states(store, memories, labels["tier"], outcome.query.now)
     shown = np.where(pool.candidates.passages >= 0, pool.candidates.passages, memories)
     passages = store.passages.passages(shown.tolist())
     rows = []
@@ -82,7 +84,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
                 title=str(labels["title"][row]),
                 folder=str(labels["folder"][row]),
                 tier=str(labels["tier"][row]),
-                state=str(states[row]),
+                state=names[row],
                 score=float(pool.score[row]),
                 channels=evidence,
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
@@ -96,6 +98,14 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
             )
         )
     return rows
+
+
+def _states(store: Store, memories: Ids, tiers: NDArray[np.object_], now: float) -> list[str]:
+    """The state of each memory (feature M3); "UNKNOWN" where no event of it is known."""
+    facts = store.attributes
+    idle = days_since(now, *(facts.number(name, memories) for name in ("last_review", "last_accessed", "created_at")))
+    places = states(retrievability(idle, facts.number("stability", memories)), idle, tiers, Thresholds())
+    return ["UNKNOWN" if place == UNKNOWN else STATES[place].value for place in places.tolist()]
 
 
 def _evidence(pool: Pool, row: int) -> dict[str, ChannelEvidence]:

@@ -54,13 +54,18 @@ class OpenStore:
         """The writer of documents."""
         return Indexer(self.database, self.embedder, self.analyser, self._root)
 
+    @cached_property
+    def indexer_without_model(self) -> Indexer:
+        """A writer that leaves the vectors for later."""
+        return Indexer(self.database, None, self.analyser, self._root)
+
     def _embed_query(self, text: str) -> Vectors | Unavailable:
         """The query's vector, unless the store holds the vectors of another model."""
         stored = get_meta(self.database.reader(), MODEL)
         try:
             if stored != self.embedder.model_id:
                 return Unavailable(
-                    f"the store holds vectors of the model '{stored}', the configured one is '{self.embedder.model_id}'; "
+                    f"the store holds vectors of '{stored}', the configured model is '{self.embedder.model_id}'; "
                     "index with --force to embed again"
                 )
             return self.embedder.embed_query(text)

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from memory.indexing.indexer import IndexReport, Progress, SaveReport, Source
-
 from config.errors import SpeckitError
 from config.settings import Settings, settings
 from engine import assembly
@@ -19,6 +17,7 @@ from engine.plans import PlanReport, plan_report
 from engine.questions import check_question, normalised_folder
 from engine.results import Explanation, SearchResult
 from engine.why_not import why_not
+from memory.indexing import IndexReport, Progress, Saved, Source
 from memory.store import reader
 from memory.store.connection import Database
 from memory.store.edges import add_edge
@@ -124,11 +123,13 @@ class Memory:
 
     def save_file(
         self, path: str | Path, *, force: bool = False, dry_run: bool = False, defer_embedding: bool = False
-    ) -> SaveReport:
-        """Saves one file after the pre-flight checks (feature I9)."""
-        return self._open.indexer.save_file(
-            Path(path), force=force, dry_run=dry_run, defer_embedding=defer_embedding, now=time.time()
-        )
+    ) -> Saved:
+        """Saves one file after the pre-flight checks (feature I9).
+
+        With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
+        """
+        indexer = self._open.indexer_without_model if defer_embedding else self._open.indexer
+        return indexer.save_file(Path(path), force=force, dry_run=dry_run, now=time.time())
 
     def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "import") -> int:
         """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
