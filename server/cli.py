@@ -1,0 +1,116 @@
+"""The command line. Each command is a module of its own, imported when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from config.errors import SpeckitError, nearest
+from server import failures
+
+COMMANDS: dict[str, str | dict[str, str]] = {
+    "demo": "demo",
+    "index": "index",
+    "search": "search",
+    "serve": "serve",
+    "doctor": "doctor",
+    "pipeline": {
+        "check": "pipeline_check",
+        "show": "pipeline_show",
+        "plan": "pipeline_plan",
+        "diff": "pipeline_diff",
+        "schema": "pipeline_schema",
+    },
+    "flags": {"list": "flags_list", "audit": "flags_audit"},
+    "eval": {"run": "eval_run", "ablate": "eval_ablate"},
+}
+GROUPS = {
+    "pipeline": "Check, show, plan and compare pipelines.",
+    "flags": "States and ages of the feature flags.",
+    "eval": "Measure pipelines on a dataset.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules of `server.commands`, imported when they are asked for."""
+
+    def __init__(self, table: Mapping[str, str | dict[str, str]], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+        """The names in the order of the table: what a newcomer needs comes first."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
+        """Imports the module of a command, or builds a group; None for an unknown name."""
+        entry = self.table.get(cmd_name)
+        if entry is None:
+            return None
+        if isinstance(entry, dict):
+            return LazyGroup(entry, name=cmd_name, help=GROUPS[cmd_name])
+        command: click.Command = import_module(f"server.commands.{entry}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, with the nearest name offered for an unknown one."""
+        if args and not args[0].startswith("-") and args[0] not in self.table:
+            raise click.UsageError(f"no command '{args[0]}'; {nearest(args[0], self.table)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"speckit-memory {version('speckit-memory')}")
+        context.exit()
+
+
+ROOT = LazyGroup(
+    COMMANDS,
+    name="speckit-memory",
+    help="Local-first project memory for coding agents: index documents, search them, see why, measure it.",
+    params=[
+        click.Option(
+            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+            help="Show the version and exit.",
+        )
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)  # fmt: skip
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command. Returns 0 done, 1 the work failed, 2 bad usage, configuration or input, 130 interrupted."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    as_json = "--json" in options
+    try:
+        try:
+            status = ROOT.main(list(arguments), prog_name="speckit-memory", standalone_mode=False)
+        except SpeckitError as error:
+            status = failures.show(error, as_json)
+        except click.UsageError as error:
+            status = failures.show(failures.usage(error), as_json)
+        except click.ClickException as error:
+            status = failures.show(SpeckitError("E200", error.format_message()), as_json)
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("interrupted", err=True)
+            status = failures.INTERRUPTED
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # the one boundary: a user never sees a traceback
+            status = failures.show(failures.internal(error), as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone. Nothing may be flushed into the closed pipe while the interpreter shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return failures.CLOSED_PIPE
+    return int(status or 0)

@@ -1,0 +1,83 @@
+"""`doctor`: is everything in order?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from config.errors import SpeckitError
+from server.options import Common, shared
+from server.output import print_json, table, wrapped
+from server.shadowing import ACTIONS, shadowed
+
+if TYPE_CHECKING:
+    from engine import Memory
+
+Verdict = Literal["ok", "warn", "fail"]
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report; the hint says what to do unless all is well."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    hint: str = ""
+
+
+@click.command("doctor")
+@shared("db", "pipeline", "set", "json")
+def command(common: Common) -> int:
+    """Check packages, SQLite and its extension, the store, the embedding model and the configuration.
+
+    Exits with 1 when something is wrong. A store that does not exist yet is no fault.
+    """
+    checks = [_packages(), *_engine(common)]
+    healthy = all(check.verdict != "fail" for check in checks)
+    if common.as_json:
+        print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
+        return 0 if healthy else 1
+    rows = [(click.style(check.verdict, fg=COLOURS[check.verdict]), check.name, check.detail) for check in checks]
+    for line, check in zip(table(rows).splitlines(), checks, strict=True):
+        click.echo(line)
+        if check.hint:
+            click.echo(wrapped(f"→ {check.hint}", "      "))
+    click.echo("everything is in order" if healthy else "something is wrong: see the lines marked fail")
+    return 0 if healthy else 1
+
+
+def _packages() -> Check:
+    messages = shadowed()
+    if messages:
+        return Check("packages", "fail", "; ".join(messages), "; ".join(ACTIONS))
+    return Check("packages", "ok", "all of our packages are our own")
+
+
+def _engine(common: Common) -> list[Check]:
+    """The engine's own checks on the store; on a temporary one when there is no store yet."""
+    try:
+        with common.open(create=False) as memory:
+            return _health(memory)
+    except SpeckitError as error:
+        if error.code != "E010":
+            return [Check("store", "fail", str(problem), problem.hint) for problem in error.problems]
+        missing = Check("store", "warn", error.problems[0].message, "run `speckit-memory index PATH` to make one")
+    with TemporaryDirectory(prefix="speckit-doctor-") as folder:
+        try:
+            with Common(Path(folder) / "memory.db", common.pipeline, common.overrides).open() as memory:
+                return [missing, *(check for check in _health(memory) if check.name != "store")]
+        except SpeckitError as error:
+            return [missing, *(Check("engine", "fail", str(problem), problem.hint) for problem in error.problems)]
+
+
+def _health(memory: Memory) -> list[Check]:
+    return [
+        Check(check.name, "ok" if check.ok else "fail", check.detail, "" if check.ok else check.hint)
+        for check in memory.health().checks
+    ]

@@ -1,0 +1,58 @@
+"""`eval run`: measure pipelines on a dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from server.options import Common, shared
+from server.output import print_json
+from server.progress import ProgressReporter
+
+
+@click.command("run")
+@click.option(
+    "--dataset",
+    "datasets",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    metavar="DIR",
+    help="A dataset in the BEIR layout; may be repeated.",
+)
+@click.option(
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="FILE|PRESET",
+    help="A pipeline to measure; may be repeated to compare. Else SPECKIT_PIPELINE, else the shipped default.",
+)
+@click.option("--run-file", type=click.Path(path_type=Path), help="Write the rankings as TREC run lines.")
+@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
+@shared("set", "json")
+def command(
+    common: Common, datasets: tuple[Path, ...], pipelines: tuple[str, ...], run_file: Path | None, queries: int | None
+) -> None:
+    """Index a dataset into a throw-away store, run every query through each pipeline, report and compare."""
+    if run_file is not None and len(datasets) > 1:
+        raise click.UsageError("--run-file takes one dataset", click.get_current_context())
+    from evaluation.run import run
+
+    reports = []
+    for dataset in datasets:
+        with ProgressReporter(dataset.name) as bar:
+            report = run(
+                dataset,
+                pipelines,
+                run_file=run_file,
+                queries=queries,
+                overrides=common.overrides,
+                progress=lambda now: bar.update(now.done, now.total, now.phase),
+            )
+        reports.append(report)
+        if not common.as_json:
+            click.echo(report.as_text())
+    if common.as_json:
+        documents = [report.as_json() for report in reports]
+        print_json(documents if len(documents) > 1 else documents[0])

@@ -1,0 +1,31 @@
+"""`flags list`: states, ages and evidence."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+import click
+
+from server.flag_audit import audit
+from server.options import Common, shared
+from server.output import print_json, table
+
+
+@click.command("list")
+@shared("json")
+def command(common: Common) -> None:
+    """List the feature flags with state, age, expiry and evidence."""
+    flags, _ = audit(os.environ, datetime.now(UTC).date())
+    if common.as_json:
+        print_json({"flags": [flag.as_json() for flag in flags]})
+    elif not flags:
+        click.echo("No feature flags are declared: every step of the pipeline is decided by its file alone.")
+    else:
+        rows = [("flag", "state", "group", "owner", "days", "expires", "decided by", "evidence")]
+        rows += [
+            (f.name, f.state, f.group, f.owner, "" if f.age_days is None else str(f.age_days), f.expires, f.origin,
+             f.evidence)
+            for f in flags
+        ]  # fmt: skip
+        click.echo(table(rows, right=(4,)))

@@ -1,0 +1,108 @@
+"""`index`: bring the store up to date with files and folders."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from config.errors import Problem, SpeckitError
+from server.failures import lines
+from server.options import Common, shared
+from server.output import print_json
+from server.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    from engine import Memory
+    from memory.indexing import IndexReport
+
+OUTCOMES = ("created", "updated", "unchanged", "deleted")
+COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links")
+SHOWN_PROBLEMS = 20
+
+
+@click.command("index")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--force", is_flag=True, help="Read unchanged files again.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
+@click.option("--watch", is_flag=True, help="Go on and index again whenever a file changes, until interrupted.")
+@shared("db", "json")
+def command(common: Common, paths: tuple[str, ...], force: bool, dry_run: bool, watch: bool) -> int:
+    """Index files and folders: new, changed and deleted ones. Unchanged files cost next to nothing."""
+    if watch and dry_run:
+        raise click.UsageError("--watch and --dry-run exclude each other", click.get_current_context())
+    changes = _changes(paths) if watch else None
+    with common.open() as memory:
+        status = index_once(common, memory, paths, force, dry_run)
+        for _ in changes or ():
+            status = index_once(common, memory, paths, False, False)
+    return status
+
+
+def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bool, dry_run: bool) -> int:
+    """One run with its report. Files that could not be indexed make it fail; the others are indexed all the same."""
+    started = monotonic()
+    with ProgressReporter("indexing") as bar:
+        report = memory.index(
+            paths, force=force, dry_run=dry_run, progress=lambda now: bar.update(now.done, now.total or 0)
+        )
+    seconds = monotonic() - started
+    error = SpeckitError.of(report.failures) if report.failures else None
+    if common.as_json:
+        print_json(as_json(report, seconds) | (error.as_json() if error else {}))
+    else:
+        show(report, seconds)
+    return error.exit_status if error else 0
+
+
+def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
+    """The report as plain data."""
+    return {
+        **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
+        "problems": [problem.as_json() for problem in report.problems],
+        "aliases": [list(keys) for keys in report.aliases],
+        **{name: getattr(report, name) for name in COUNTS},
+        "seconds": round(seconds, 3),
+        "dry_run": report.dry_run,
+    }
+
+
+def show(report: IndexReport, seconds: float) -> None:
+    """The report for a reader."""
+    counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
+    click.echo(f"dry run, nothing written: {counts}" if report.dry_run else counts)
+    click.echo(
+        f"{report.chunks:,} passages, {report.characters:,} characters, {report.links:,} links in {seconds:.1f} s; "
+        f"{report.embedded:,} embedded, {report.cache_hits:,} taken from the cache"
+        + (f", {report.pending:,} without a vector yet" if report.pending else "")
+    )
+    for keys in report.aliases:
+        click.echo(f"same content: {', '.join(keys)}")
+    show_problems("indexed, with remarks", report.problems)
+    show_problems("not indexed", report.failures)
+
+
+def show_problems(title: str, problems: list[Problem]) -> None:
+    """Problems on standard error, at most twenty."""
+    if not problems:
+        return
+    click.echo(f"{title}: {len(problems)}", err=True)
+    for problem in problems[:SHOWN_PROBLEMS]:
+        click.echo(lines(problem), err=True)
+    if len(problems) > SHOWN_PROBLEMS:
+        click.echo(f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json", err=True)
+
+
+def _changes(paths: tuple[str, ...]) -> Any:
+    """Yields whenever something below the paths changes. Raises E031 when the watching library is not installed."""
+    try:
+        watchfiles = import_module("watchfiles")
+    except ImportError:
+        raise SpeckitError(
+            "E031",
+            "--watch needs the optional library 'watchfiles'",
+            actions=("install speckit-memory with the extra 'watch'", "leave --watch out and index again by hand"),
+        ) from None
+    return watchfiles.watch(*paths, raise_interrupt=True)

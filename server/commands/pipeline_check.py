@@ -1,0 +1,37 @@
+"""`pipeline check`: every problem of a pipeline file, with its position."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from config.errors import SpeckitError
+from server.failures import lines
+from server.options import Common, shared
+from server.output import print_json
+
+
+@click.command("check")
+@click.argument("file")
+@shared("set", "json")
+def command(common: Common, file: str) -> int:
+    """Check a pipeline FILE (or preset): all problems at once, as file:line:column: code message, and a hint."""
+    from engine.pipelines import check
+
+    problems = check(file, os.environ, common.overrides)
+    if problems:
+        error = SpeckitError.of(problems)
+        if common.as_json:
+            print_json(error.as_json())
+        else:
+            for problem in error.problems:
+                click.echo(lines(problem))
+            count = len(error.problems)
+            click.echo(f"{count} problem{'s' if count > 1 else ''} in {file}")
+        return error.exit_status
+    if common.as_json:
+        print_json({"file": file, "problems": []})
+    else:
+        click.echo(f"{file}: no problems")
+    return 0

@@ -1,0 +1,30 @@
+"""`pipeline diff`: what differs between two pipelines."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from server.options import Common, shared
+from server.output import print_json
+
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@click.command("diff")
+@click.argument("a")
+@click.argument("b")
+@shared("json")
+def command(common: Common, a: str, b: str) -> None:
+    """Compare two pipelines (files or presets) by what would run, defaults included."""
+    from engine.pipelines import diff
+
+    text = diff(a, b, os.environ)
+    if common.as_json:
+        print_json({"a": a, "b": b, "same": not text, "diff": text})
+    elif not text:
+        click.echo(f"{a} and {b} would do the same")
+    else:
+        for line in text.splitlines():
+            click.secho(line, fg=COLOURS.get(line[:1]))

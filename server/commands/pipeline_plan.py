@@ -1,0 +1,40 @@
+"""`pipeline plan`: a dry run."""
+
+from __future__ import annotations
+
+import click
+
+from server.commands.search import MODES, existing_store
+from server.options import Common, shared
+from server.output import print_json, table
+
+
+@click.command("plan")
+@click.argument("query")
+@click.option("--limit", type=int, default=10, show_default=True, help="How many results would be asked for.")
+@click.option("--folder", default="", help="Only this folder and its sub-folders.")
+@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
+@shared("db", "pipeline", "set", "json")
+def command(common: Common, query: str, limit: int, folder: str, mode: str) -> None:
+    """Say what a QUERY would do and how much it would read, without searching."""
+    with existing_store(common) as memory:
+        plan = memory.plan(query, limit=limit, folder=folder, mode=mode)  # type: ignore[arg-type]  # click.Choice admits modes only
+    if common.as_json:
+        print_json(plan.as_json())
+        return
+    click.echo(
+        f"intent {plan.intent} ({plan.intent_confidence:.2f}) · {plan.complexity} query · budget {plan.budget_ms:g} ms"
+    )
+    for reason in plan.reasons:
+        click.echo(f"  {reason}")
+    for variant in plan.variants[1:]:
+        click.echo(f"  also searched: {variant}")
+    click.echo("\nchannels")
+    rows = [(c.id, c.use, f"up to {c.limit} hits" if c.asked else "not asked") for c in plan.channels]
+    click.echo(table(rows, indent="  "))
+    for stage, steps in plan.steps.items():
+        click.echo(f"{stage}: {' → '.join(steps) or '(nothing)'}")
+    click.echo("\nterms")
+    click.echo(table([(term, f"in {count:,} memories") for term, count in plan.terms], indent="  "))
+    click.echo("\nwork")
+    click.echo(table([(name.replace("_", " "), f"{n:,}") for name, n in plan.work.items()], right=(1,), indent="  "))

@@ -1,0 +1,17 @@
+"""`pipeline schema`: the JSON Schema of pipeline files."""
+
+from __future__ import annotations
+
+import click
+
+from server.options import Common, shared
+from server.output import print_json
+
+
+@click.command("schema")
+@shared("json")
+def command(common: Common) -> None:  # noqa: ARG001 -- the answer is JSON with and without --json
+    """Print the JSON Schema of pipeline files, for editors: completion, descriptions and inline errors."""
+    from engine.pipelines import schema
+
+    print_json(schema())

@@ -1,0 +1,27 @@
+"""`pipeline show`: what would run."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from config.settings import settings
+from server.options import Common, shared
+from server.output import print_json
+
+
+@click.command("show")
+@click.option("--effective", is_flag=True, help="Show every parameter with its value, defaults included.")
+@click.option("--origin", is_flag=True, help="Say where each value comes from.")
+@shared("pipeline", "set", "json")
+def command(common: Common, effective: bool, origin: bool) -> None:
+    """Show the pipeline in use as YAML: as written, or with every value filled in."""
+    from engine.pipelines import show
+
+    source = settings(pipeline=common.pipeline).pipeline
+    text = show(source, os.environ, common.overrides, effective=effective, origin=origin)
+    if common.as_json:
+        print_json({"pipeline": source, "yaml": text})
+    else:
+        click.echo(text, nl=False)

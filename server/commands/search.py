@@ -1,0 +1,124 @@
+"""`search`: one query through the pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from config.errors import Problem, SpeckitError
+from server.options import Common, shared
+from server.output import print_json, table, wrapped
+
+if TYPE_CHECKING:
+    from engine import Memory
+    from engine.results import Explanation, ResultRow, SearchResult
+
+MODES = ("auto", "quick", "deep", "focused", "resume")
+
+
+@click.command("search")
+@click.argument("query")
+@click.option("--limit", type=int, default=10, show_default=True, help="How many results, 1 to 100.")
+@click.option("--folder", default="", help="Only this folder and its sub-folders.")
+@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
+@click.option("--session", default="", help="Name of the session the query belongs to.")
+@click.option("--explain", is_flag=True, help="Show how each step made the score of the first result.")
+@click.option("--why-not", metavar="ID|KEY", help="Say why this memory is not among the results.")
+@shared("db", "pipeline", "set", "json")
+def command(
+    common: Common,
+    query: str,
+    limit: int,
+    folder: str,
+    mode: str,
+    session: str,
+    explain: bool,
+    why_not: str | None,
+) -> None:
+    """Search the memories.
+
+    Shows rank, score, id and key of every result, the passage that matched best, and why it surfaced.
+    """
+    with existing_store(common) as memory:
+        result = memory.search(query, limit=limit, folder=folder, mode=mode, session=session)  # type: ignore[arg-type]  # click.Choice admits modes only
+        explained = [memory.explain(result, row.id) for row in result.results] if explain else []
+        absent = memory.why_not(result, memory_name(why_not)) if why_not else ""
+    if common.as_json:
+        document = result.as_json()
+        if explain:
+            document["explanations"] = [explanation.as_json() for explanation in explained]
+        if why_not:
+            document["why_not"] = absent
+        print_json(document)
+        return
+    show(result)
+    if explained:
+        click.echo(f"\nHow the score of {explained[0].key} came about:")
+        click.echo(steps_table(explained[0]))
+    if absent:
+        click.echo(f"\nWhy not {why_not}? {absent}")
+
+
+def existing_store(common: Common) -> Memory:
+    """Opens a store that must exist; without one, the error says how to make it."""
+    try:
+        return common.open(create=False)
+    except SpeckitError as error:
+        if error.code != "E010":
+            raise
+        actions = ("run `speckit-memory index PATH` first", "name another store with --db FILE")
+        message = error.problems[0].message
+        raise SpeckitError.of([Problem("E010", message, "There is no store to search yet.", actions)]) from None
+
+
+def memory_name(text: str) -> int | str:
+    """An id when the text is a number, else a key."""
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def show(result: SearchResult) -> None:
+    """The results for a reader; whatever was degraded or doubtful is always said."""
+    for rank, row in enumerate(result.results, start=1):
+        show_row(rank, row)
+    if not result.results:
+        click.echo("No results.")
+    for warning in result.notes["warnings"]:
+        click.secho(f"warning: {warning}", fg="yellow")
+    for part in result.notes["degraded"]:
+        click.secho(
+            f"degraded: {part['part']} did not take part ({part['reason']}); instead: {part['instead']}; "
+            f"loss of confidence: {part['confidence_impact']}",
+            fg="yellow",
+        )
+    plan = result.plan
+    click.secho(
+        f"{len(result.results)} results in {result.timings_ms['total']:.1f} ms · {plan['complexity']} query, intent "
+        f"{plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
+        f"{result.pipeline['hash']}",
+        dim=True,
+    )
+
+
+def show_row(rank: int, row: ResultRow) -> None:
+    """One result: what it is, the passage, and why it surfaced."""
+    click.echo(f"{rank:>2}. {click.style(f'{row.score:.4f}', fg='cyan')}  {click.style(row.title, bold=True)}")
+    place = f"{row.key}:{row.first_line}" if row.first_line else row.key
+    about = [place, f"id {row.id}", row.tier, row.state]
+    click.secho(f"    {' · '.join(part for part in about if part)}", dim=True)
+    if row.heading and row.heading != row.title:
+        click.echo(wrapped(row.heading, "    "))
+    if row.snippet:
+        click.echo(wrapped(row.snippet, "    │ "))
+    seen = ", ".join(f"{name} #{evidence.rank} ({evidence.score:.3g})" for name, evidence in row.channels.items())
+    click.secho(wrapped(f"{row.reason} [{seen}]", "    "), dim=True)
+
+
+def steps_table(explanation: Explanation) -> str:
+    """The arithmetic of a score: every step with its parts, from the first number to the last."""
+    rows = [("step", "does", "parts", "before", "after")]
+    for step in explanation.steps:
+        parts = ", ".join(f"{name} {value:.4g}" for name, value in step.parts.items())
+        before = "" if step.before is None else f"{step.before:.6f}"
+        rows.append((step.step, step.kind, parts, before, f"{step.after:.6f}"))
+    return table(rows, right=(3, 4), indent="  ")

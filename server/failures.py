@@ -1,0 +1,52 @@
+"""How a failure is shown at the command line: for a reader on standard error, or as one JSON document."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+import click
+
+from config.errors import Problem, SpeckitError
+from server.output import print_json
+
+DEBUG = "SPECKIT_DEBUG"
+CLOSED_PIPE = 141
+INTERRUPTED = 130
+
+
+def show(error: SpeckitError, as_json: bool) -> int:
+    """Prints every problem of an error; returns the exit status."""
+    if as_json:
+        print_json(error.as_json())
+    else:
+        for problem in error.problems:
+            click.echo(lines(problem), err=True)
+    return error.exit_status
+
+
+def lines(problem: Problem) -> str:
+    """A problem in as many lines as it needs: what and where, the hint, the next steps."""
+    place = f"{problem.where}: " if problem.where else ""
+    code = click.style(f"error {problem.code}", fg="red", bold=True)
+    return "\n".join(
+        [
+            f"{place}{code}: {problem.message}",
+            f"  hint: {problem.hint}",
+            *(f"  try:  {action}" for action in problem.actions),
+        ]
+    )
+
+
+def internal(error: Exception) -> SpeckitError:
+    """The E199 for a defect of ours. The traceback goes to standard error, and only when SPECKIT_DEBUG is set."""
+    if os.environ.get(DEBUG):
+        click.echo("".join(traceback.format_exception(error)), err=True)
+        return SpeckitError("E199", f"an unexpected {type(error).__name__}", hint="The traceback is above.")
+    return SpeckitError("E199", f"an unexpected {type(error).__name__}", actions=(f"set {DEBUG}=1 and run it again",))
+
+
+def usage(error: click.UsageError) -> SpeckitError:
+    """Wrong usage as an error with code E200 that points to the help of the command in question."""
+    command = error.ctx.command_path if error.ctx is not None else "speckit-memory"
+    return SpeckitError("E200", error.format_message(), actions=(f"see `{command} --help`",))

@@ -1,0 +1,171 @@
+"""MCP over streamable HTTP, under our own uvicorn: loopback by default, a token for anything wider."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import anyio
+import uvicorn
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+
+from config.errors import SpeckitError
+from server import logs
+from server.options import Common
+
+PATH = "/mcp"
+SCOPE = "memory"
+MIN_TOKEN = 16
+GRACE_SECONDS = 2
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+WILDCARDS = ("0.0.0.0", "::")
+
+
+class StaticToken:
+    """Accepts one bearer token, compared in constant time."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The caller's identity, None for a wrong token."""
+        if not hmac.compare_digest(token.encode(), self._token):
+            return None
+        return AccessToken(token=token, client_id="speckit-memory-client", scopes=[SCOPE])
+
+
+class QuietServer(uvicorn.Server):
+    """uvicorn without signal handlers of its own: it would raise the signal again before the store is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves the signals to us."""
+        yield
+
+
+def is_loopback(host: str) -> bool:
+    """True when only this machine can reach `host`."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def read_token(file: Path) -> str:
+    """The token of a file. Raises E010, E011 or E032."""
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        raise SpeckitError("E010", f"the token file '{file}' does not exist") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpeckitError("E011", f"the token file '{file}' cannot be read: {error}") from None
+    if len(token) < MIN_TOKEN or not token.isascii() or any(sign.isspace() for sign in token):
+        raise SpeckitError(
+            "E032",
+            f"the token in '{file}' cannot be used",
+            hint=f"A token has at least {MIN_TOKEN} ASCII characters and no blanks.",
+            actions=("make one with `openssl rand -hex 32`",),
+        )
+    return token
+
+
+def security(host: str, allowed: Sequence[str]) -> TransportSecuritySettings:
+    """Which Host and Origin headers are served: this protects local servers from web pages (DNS rebinding)."""
+    names = list(LOOPBACK_NAMES)
+    if host in WILDCARDS:
+        names += [socket.gethostname(), socket.getfqdn()]
+    elif not is_loopback(host):
+        names.append(f"[{host}]" if ":" in host else host)
+    names = list(dict.fromkeys([*names, *allowed]))
+    hosts = [form for name in names for form in (name, f"{name}:*")]
+    return TransportSecuritySettings(
+        allowed_hosts=hosts,
+        allowed_origins=[f"{scheme}://{form}" for scheme in ("http", "https") for form in hosts],
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises E030 when the address cannot be used."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise SpeckitError(
+            "E030",
+            f"cannot listen on {host}:{port}: {error.strerror or error}",
+            actions=("choose another --port", "stop the program that uses it"),
+        ) from None
+
+
+def serve_http(
+    common: Common, host: str, port: int, token_file: Path | None, allowed: Sequence[str], *, warm_up: bool
+) -> int:
+    """Serves until a signal comes; ends the process then.
+
+    Raises E031 for an address that others can reach while no token is given.
+    """
+    token = read_token(token_file) if token_file else ""
+    if not token and not is_loopback(host):
+        raise SpeckitError(
+            "E031",
+            f"--host {host} can be reached by others and needs --token-file",
+            hint="Whoever can connect can read and write the memory.",
+            actions=("add --token-file FILE", "leave --host out to serve this machine only"),
+        )
+    logs.configure()
+    from server.app import THREADS, build, workspace_of
+
+    listener = listen(host, port)
+    workspace = workspace_of(common)
+    limiter = anyio.CapacityLimiter(THREADS)
+    auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
+    server = build(
+        workspace,
+        warm_up=warm_up,
+        limiter=limiter,
+        token_verifier=StaticToken(token) if token else None,
+        auth=auth if token else None,
+    )
+    app = server.streamable_http_app(streamable_http_path=PATH, host=host, transport_security=security(host, allowed))
+    runner = QuietServer(
+        uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS, ws="none")
+    )
+    logs.event("listening", url=f"http://{_shown(host)}:{listener.getsockname()[1]}{PATH}", token=bool(token))
+    status = anyio.run(_serve_until_signal, runner, listener)
+    workspace.closing.set()
+    if limiter.borrowed_tokens == 0:
+        workspace.close()
+    logs.event("stopped", status=status)
+    sys.stderr.flush()
+    os._exit(status)  # a tool that still runs must not hold the process
+
+
+async def _serve_until_signal(runner: uvicorn.Server, listener: socket.socket) -> int:
+    status = 0
+
+    async def stop_on_signal() -> None:
+        nonlocal status
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for received in signals:
+                status = 128 + received
+                runner.should_exit = True
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(stop_on_signal)
+        await runner.serve(sockets=[listener])
+        group.cancel_scope.cancel()
+    return status
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,92 @@
+"""The options that commands share, accepted after the name of the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from engine import Memory
+
+Command = Callable[..., int | None]
+Option = Literal["db", "pipeline", "set", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The values of the shared options."""
+
+    db: Path | None = None
+    pipeline: str | None = None
+    overrides: dict[str, str] = field(default_factory=dict)
+    as_json: bool = False
+
+    def open(self, *, create: bool = True) -> Memory:
+        """Opens the store that the options name. Raises SpeckitError when it cannot be."""
+        from engine import Memory
+
+        return Memory.open(self.db, self.pipeline, create=create, overrides=self.overrides)
+
+
+def shared(*wanted: Option) -> Callable[[Command], Command]:
+    """Adds the shared options `wanted` to a command, which receives them as its first argument, a `Common`."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_common(**values: Any) -> int | None:
+            common = Common(
+                db=values.pop("db", None),
+                pipeline=values.pop("pipeline", None),
+                overrides=values.pop("overrides", None) or {},
+                as_json=values.pop("as_json", False),
+            )
+            return command(common, **values)
+
+        decorated: Command = with_common
+        for name in reversed(wanted):
+            decorated = _OPTIONS[name](decorated)
+        return decorated
+
+    return decorate
+
+
+def _parse_overrides(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    overrides = {}
+    for value in values:
+        path, equals, text = value.partition("=")
+        step, dot, parameter = path.partition(".")
+        if not (equals and dot and step and parameter):
+            raise click.BadParameter(f"'{value}' is not of the form STEP.PARAM=VALUE")
+        overrides[path] = text
+    return overrides
+
+
+_OPTIONS: dict[Option, Callable[[Command], Command]] = {
+    "db": click.option(
+        "--db",
+        type=click.Path(dir_okay=True, path_type=Path),
+        metavar="FILE",
+        help="The store; else SPECKIT_DB, else .speckit/memory.db in the workspace root.",
+    ),
+    "pipeline": click.option(
+        "--pipeline",
+        metavar="FILE|PRESET",
+        help="The pipeline; else SPECKIT_PIPELINE, else the shipped default.",
+    ),
+    "set": click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        callback=_parse_overrides,
+        metavar="STEP.PARAM=VALUE",
+        help="Change one parameter for this call; may be repeated.",
+    ),
+    "json": click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document on standard output and nothing else."
+    ),
+}

@@ -1,0 +1,127 @@
+"""A tool with a closed input schema whose every failure is an error object."""
+
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, ToolAnnotations
+from pydantic import PrivateAttr, ValidationError
+
+from config.errors import Problem, SpeckitError, nearest
+from server import logs
+from server.envelope import SCHEMA, Reply, failure, success
+from server.failures import internal
+
+RANGES = frozenset(
+    {"greater_than_equal", "less_than_equal", "greater_than", "less_than", "too_long", "too_short", "string_too_short"}
+)
+
+
+class SpeckitTool(Tool):
+    """Runs its function in a worker thread, measures it and wraps its `Reply`.
+
+    Differs from the SDK's tool in three ways: unknown arguments are refused (with the nearest name), arguments are not
+    silently converted where the function asks for strict ones, and failures carry a code, a hint and next steps.
+    """
+
+    _budget: int = PrivateAttr(default=0)
+    _limiter: anyio.CapacityLimiter = PrivateAttr()
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[..., Reply],
+        *,
+        budget: int,
+        limiter: anyio.CapacityLimiter,
+        read_only: bool,
+        idempotent: bool = True,
+    ) -> "SpeckitTool":
+        """The tool of a function, whose docstring is the description.
+
+        `budget` is that of the tool's layer in tokens (feature T24); `limiter` bounds the threads of all tools.
+        """
+        tool = cls.from_function(
+            function,
+            description=inspect.cleandoc(function.__doc__ or ""),
+            annotations=ToolAnnotations(
+                read_only_hint=read_only, destructive_hint=False, idempotent_hint=idempotent, open_world_hint=False
+            ),
+            structured_output=False,
+        )
+        assert isinstance(tool, cls)  # from_function builds the class it is called on
+        arguments = tool.fn_metadata.arg_model
+        arguments.model_config["extra"] = "forbid"
+        arguments.model_config["hide_input_in_errors"] = True
+        arguments.model_rebuild(force=True)
+        tool.parameters = _lean(arguments.model_json_schema(by_alias=True))
+        tool.fn_metadata.output_schema = SCHEMA
+        tool._budget = budget
+        tool._limiter = limiter
+        return tool
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
+        """Validates, calls, wraps. Never raises for a failure of the tool."""
+        started = time.perf_counter()
+        try:
+            try:
+                values = self.fn_metadata.validate_arguments(arguments)
+            except ValidationError as error:
+                raise SpeckitError.of(self._problems(error)) from None
+            reply: Reply = await anyio.to_thread.run_sync(
+                lambda: self.fn(**values), abandon_on_cancel=True, limiter=self._limiter
+            )
+            result = success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000)
+            code = ""
+        except SpeckitError as error:
+            result, code = failure(error), error.code
+        except Exception as error:  # the one boundary: nothing of a defect reaches the client
+            result, code = failure(internal(error)), "E199"
+        logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments)
+        return result
+
+    def _problems(self, error: ValidationError) -> list[Problem]:
+        """The SDK's validation messages in our words; the rejected values are left out, they are content."""
+        accepted = list(self.fn_metadata.arg_model.model_fields)
+        problems = []
+        for detail in error.errors(include_url=False, include_input=False, include_context=False):
+            name = ".".join(str(part) for part in detail["loc"])
+            kind = detail["type"]
+            if kind == "extra_forbidden":
+                problems.append(Problem("E033", f"{self.name} has no parameter '{name}'; {nearest(name, accepted)}"))
+            elif kind == "missing":
+                problems.append(Problem("E031", f"{self.name} needs the parameter '{name}'"))
+            elif kind == "string_too_long":
+                code = "E042" if name in ("query", "input") else "E032"
+                problems.append(Problem(code, f"'{name}' is too long: {_lowered(detail['msg'])}"))
+            else:
+                code = "E032" if kind in RANGES else "E030"
+                problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}"))
+        return problems
+
+
+def _lowered(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def _lean(schema: Any) -> Any:
+    """A schema without what only costs tokens: generated titles, and null as the spelling of "not given"."""
+    if isinstance(schema, list):
+        return [_lean(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    lean = {
+        key: ({name: _lean(value) for name, value in item.items()} if key == "properties" else _lean(item))
+        for key, item in schema.items()
+        if not (key == "title" and isinstance(item, str)) and not (key == "default" and item in (None, "", []))
+    }
+    options = lean.get("anyOf")
+    if options is not None and {"type": "null"} in options:
+        [kept] = [option for option in options if option != {"type": "null"}]
+        del lean["anyOf"]
+        lean = kept | lean
+    return lean

@@ -1,0 +1,25 @@
+"""`memory_health`: is everything in order? (feature T9)"""
+
+from collections.abc import Callable
+
+from server.envelope import Reply
+from server.workspace import Workspace
+
+BUDGET = 800
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_health() -> Reply:
+        """Check the store, its database engine, the embedding model and the configuration."""
+        report = workspace.memory().health()
+        checks = [
+            {"name": check.name, "ok": check.ok, "detail": check.detail} | ({} if check.ok else {"hint": check.hint})
+            for check in report.checks
+        ]
+        wrong = [check.name for check in report.checks if not check.ok]
+        summary = f"problems with {', '.join(wrong)}" if wrong else "everything is in order"
+        return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks")
+
+    return memory_health

@@ -1,0 +1,41 @@
+"""`memory_index_scan`: bring the store up to date with the workspace (feature T22)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from server.envelope import Reply
+from server.tools.parameters import Folder
+from server.workspace import Workspace
+
+BUDGET = 1000
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_index_scan(
+        specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
+        force: Annotated[bool, Field(strict=True, description="Read unchanged files again")] = False,
+        incremental: Annotated[bool, Field(strict=True, description="false is the same as force")] = True,
+    ) -> Reply:
+        """Index new and changed documents of the workspace, and forget deleted ones."""
+        folder = workspace.inside(specFolder)
+        report = workspace.memory().index(
+            [folder], force=force or not incremental, progress=workspace.stop_when_closing
+        )
+        counts = {name: len(getattr(report, name)) for name in ("created", "updated", "unchanged", "deleted")}
+        return Reply(
+            ", ".join(f"{count} {name}" for name, count in counts.items()),
+            {
+                **counts,
+                "passages": report.chunks,
+                "embedding_pending": report.pending,
+                "failed": len(report.failures),
+                "problems": [{"code": p.code, "message": str(p)} for p in (*report.failures, *report.problems)],
+            },
+            rows="problems",
+        )
+
+    return memory_index_scan

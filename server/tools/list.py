@@ -1,0 +1,52 @@
+"""`memory_list`: browse the memories (feature T7)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from server.envelope import Reply
+from server.tools.parameters import Folder, Limit
+from server.workspace import Workspace
+
+BUDGET = 800
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_list(
+        limit: Limit = 20,
+        offset: Annotated[int, Field(strict=True, ge=0)] = 0,
+        specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
+        sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
+    ) -> Reply:
+        """List stored memories, newest or heaviest first, a page at a time."""
+        from server.tools.rows import found
+
+        memories, total = workspace.memory().list(specFolder, sortBy, limit, offset)
+        rows = [
+            {
+                "id": memory.id,
+                "key": memory.key,
+                "title": memory.title,
+                "tier": str(memory.tier),
+                "updated": datetime.fromtimestamp(memory.updated_at, UTC).isoformat(timespec="seconds"),
+                "chunks": memory.chunk_count,
+            }
+            for memory in memories
+        ]
+
+        def where_to_go_on(shown: int) -> str:
+            end = offset + shown
+            return f"{total - end} more: continue with offset={end}" if shown and end < total else ""
+
+        return Reply(
+            f"{found(total)} stored",
+            {"total": total, "offset": offset, "memories": rows},
+            rows="memories",
+            hint_of_count=where_to_go_on,
+        )
+
+    return memory_list

@@ -1,0 +1,12 @@
+"""The parameters that several tools have, with their limits and descriptions."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+Folder = Annotated[str, Field(max_length=200, description="Only this folder and below")]
+SessionId = Annotated[str, Field(max_length=200)]
+Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
+Flag = Annotated[bool, Field(strict=True)]
+TierName = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
+ContextType = Literal["research", "implementation", "decision", "discovery", "general"]

@@ -1,0 +1,52 @@
+"""How memories look in the answers of tools: few fields, and stored text under one name."""
+
+from typing import Any
+
+from engine.results import ResultRow, SearchResult
+from server.envelope import TEXT_FIELD
+
+EXCERPT = 300
+WHOLE = 20_000
+"""Longer than any passage."""
+
+
+def result_row(row: ResultRow) -> dict[str, Any]:
+    """One result of a search."""
+    shown: dict[str, Any] = {
+        "id": row.id,
+        "key": row.key,
+        "title": row.title,
+        "score": round(row.score, 4),
+        "tier": row.tier,
+        "state": row.state,
+        "lines": [row.first_line, row.last_line],
+        "heading": row.heading,
+        TEXT_FIELD: row.snippet,
+        "reason": row.reason,
+        **({"notes": row.notes} if row.notes else {}),
+    }
+    return {name: value for name, value in shown.items() if value not in ("", None)}
+
+
+def search_data(result: SearchResult) -> dict[str, Any]:
+    """The `data` of an answer to a search."""
+    plan = result.plan
+    return {
+        "intent": plan["intent"],
+        "complexity": plan["complexity"],
+        "evidence_gap": result.notes["evidence_gap"],
+        "results": [result_row(row) for row in result.results],
+    }
+
+
+def search_hints(result: SearchResult) -> tuple[str, ...]:
+    """What the caller should know beside the results."""
+    if not result.results:
+        return (*result.notes["warnings"], "try other words", "index documents with memory_index_scan")
+    return tuple(result.notes["warnings"])
+
+
+def found(count: int, noun: str = "memory") -> str:
+    """A count in words."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count} {noun if count == 1 else plural}"

@@ -1,0 +1,45 @@
+"""`memory_save`: remember one file (feature T4)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from server.envelope import Reply
+from server.tools.parameters import Flag
+from server.workspace import Workspace
+
+BUDGET = 1500
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_save(
+        filePath: Annotated[  # noqa: N803 -- parameter names of the specification
+            str, Field(min_length=1, max_length=500, description="A Markdown or text file of the workspace")
+        ],
+        force: Annotated[bool, Field(strict=True, description="Save despite problems found by the checks")] = False,
+        dryRun: Annotated[bool, Field(strict=True, description="Only check")] = False,  # noqa: N803
+        asyncEmbedding: Flag = False,  # noqa: N803
+    ) -> Reply:
+        """Remember one file, or bring its memory up to date, after checking it."""
+        path = workspace.inside(filePath)
+        saved = workspace.memory().save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding)
+        outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
+        return Reply(
+            f"{saved.key}: {outcome}",
+            {
+                "id": saved.id,
+                "key": saved.key,
+                "outcome": saved.outcome,
+                "tokens": saved.tokens,
+                "passages": saved.chunks,
+                "embedding_pending": saved.pending,
+                "duplicates": list(saved.duplicates),
+                "problems": [problem.as_json() for problem in saved.problems],
+            },
+            rows="problems",
+        )
+
+    return memory_save

@@ -1,0 +1,61 @@
+"""`memory_search`: search with every option (feature T2)."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from server.envelope import Reply
+from server.tools.parameters import ContextType, Folder, Limit, SessionId, TierName
+from server.workspace import Workspace
+
+BUDGET = 1500
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_search(
+        query: Annotated[str, Field(max_length=10_000, description="Words, identifiers or a question")] = "",
+        concepts: Annotated[
+            list[str], Field(max_length=5, description="Instead of query: 2 to 5 ideas that must all apply")
+        ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
+        specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
+        limit: Limit = 10,
+        tier: TierName | None = None,
+        contextType: ContextType | None = None,  # noqa: N803
+        mode: Literal["auto", "deep"] = "auto",
+        sessionId: SessionId = "",  # noqa: N803
+        includeContent: Annotated[  # noqa: N803
+            bool, Field(strict=True, description="Whole passages instead of excerpts")
+        ] = False,
+        explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
+    ) -> Reply:
+        """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
+        from server.tools.rows import EXCERPT, WHOLE, found, search_data, search_hints
+
+        result = workspace.memory().search(
+            query,
+            limit=limit,
+            folder=specFolder,
+            tier=tier or "",
+            context_type=contextType or "",
+            mode=mode,
+            session=sessionId,
+            concepts=concepts,
+            snippet=WHOLE if includeContent else EXCERPT,
+        )
+        data = search_data(result)
+        if explain:
+            for shown, row in zip(data["results"], result.results, strict=True):
+                detail = row.as_json()
+                shown |= {"channels": detail["channels"], "steps": detail["steps"]}
+        return Reply(
+            f"{found(len(result.results))} found",
+            data,
+            search_hints(result),
+            tuple(result.notes["degraded"]),
+            rows="results",
+        )
+
+    return memory_search

@@ -1,0 +1,34 @@
+"""`memory_stats`: how much is stored, and where (feature T8)."""
+
+from collections.abc import Callable
+
+from server.envelope import Reply
+from server.tools.parameters import Limit
+from server.workspace import Workspace
+
+BUDGET = 800
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_stats(limit: Limit = 10) -> Reply:
+        """Count memories by tier and by folder (the `limit` largest folders)."""
+        stats = workspace.memory().stats()
+        folders = sorted(stats.by_folder.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        return Reply(
+            f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal links",
+            {
+                "memories": stats.memories,
+                "passages": stats.chunks,
+                "causal_links": stats.edges,
+                "trigger_phrases": stats.triggers,
+                "pending_embeddings": stats.pending_embeddings,
+                "bytes": stats.bytes,
+                "by_tier": {str(tier): count for tier, count in stats.by_tier.items()},
+                "folders": [{"folder": folder, "memories": count} for folder, count in folders],
+            },
+            rows="folders",
+        )
+
+    return memory_stats

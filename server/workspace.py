@@ -1,0 +1,65 @@
+"""The store that the tools share: opened by the first call, by one thread, however many ask at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+
+from config.errors import SpeckitError
+
+if TYPE_CHECKING:
+    from engine import Memory
+
+
+class Workspace:
+    """Opens the memory when it is first needed: numpy and the models must not delay the handshake (feature T27)."""
+
+    def __init__(self, opener: Callable[[], Memory]) -> None:
+        """`opener` is called once; when it raises, the next call tries again."""
+        self._opener = opener
+        self._lock = Lock()
+        self._memory: Memory | None = None
+        self.closing = Event()
+
+    def memory(self) -> Memory:
+        """The open memory."""
+        if self._memory is None:
+            with self._lock:
+                if self._memory is None:
+                    self._memory = self._opener()
+        return self._memory
+
+    def warm_up(self) -> None:
+        """Does ahead of time what the first search would wait for. A failure is left for that search to tell."""
+        try:
+            self.memory().plan("warm up")
+        except SpeckitError:
+            return
+
+    def inside(self, path: str) -> Path:
+        """A path of the workspace, made absolute; relative ones start at its root. Raises E014 for any other."""
+        root = self.memory().settings.root.resolve()
+        resolved = (root / path).resolve()
+        if not resolved.is_relative_to(root):
+            raise SpeckitError(
+                "E014",
+                f"'{path}' is outside the workspace '{root}'",
+                hint="Only files of the workspace can be remembered.",
+                actions=("give a path inside the workspace", "set SPECKIT_ROOT to a folder that holds the file"),
+            )
+        return resolved
+
+    def stop_when_closing(self, _progress: object) -> None:
+        """A progress callback that ends a long piece of work at its next step once the server shuts down."""
+        if self.closing.is_set():
+            raise SpeckitError("E081", "the server is shutting down; what was indexed so far is kept")
+
+    def close(self) -> None:
+        """Closes the store if it was opened."""
+        self.closing.set()
+        with self._lock:
+            if self._memory is not None:
+                self._memory.close()
+                self._memory = None
