@@ -62,8 +62,8 @@ class Columns:
             twin = Columns.__new__(Columns)
             twin._take_facts(
                 np.insert(kept, at, ids),
-                np.insert(np.delete(self._labels, drop, axis=1), at, labels, axis=1),
-                np.insert(np.delete(self._numbers, drop, axis=1), at, numbers, axis=1),
+                _spliced(self._labels, drop, at, labels),
+                _spliced(self._numbers, drop, at, numbers),
             )
         current = ~np.isin(self._parents, outdated)
         twin._take_chunks(np.append(self._chunks[current], chunks), np.append(self._parents[current], parents))
@@ -171,6 +171,12 @@ class Columns:
         order = np.argsort(known, kind="stable")
         self._sorted = np.append(known[order], UNKNOWN)
         self._owners = np.append(owners[order], -1)
+
+
+def _spliced(table: NDArray[Any], drop: NDArray[np.intp], at: NDArray[np.intp], columns: NDArray[Any]) -> NDArray[Any]:
+    """The table without the columns in `drop`, and then with new ones before the places `at`."""
+    kept = np.delete(table, drop, axis=1) if len(drop) else table
+    return np.insert(kept, at, columns, axis=1) if len(at) else kept
 
 
 def _place(name: str, names: tuple[str, ...]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
-from config.exchange import FIELDS, Field, Ids, Level
+from config.exchange import Field, Ids, Level
 from memory.store import loading
 from memory.store.columns import Columns
 from memory.store.committed import committed_read
@@ -61,28 +61,22 @@ class Lexicon:
 def _entries(
     connection: apsw.Connection, part: Part, memories: Ids | None, columns: Columns
 ) -> Iterator[tuple[int, Sequence[str]]]:
-    """Tokens of memories (all for None) or of their chunks; only of those that the columns know."""
+    """Tokens of these memories (all for None) or of their chunks, in order; only of those that the columns know."""
     field, level = part
-    if field != "body":
-        known = set(columns.ids.tolist())
-        place = FIELDS.index(field)
-        for memory, *texts in loading.load_fields(connection, memories):
-            if memory in known:
-                yield memory, _tokens(texts[place])
-    elif level == "chunk":
-        known = set(columns.chunks.tolist())
-        for chunk, _, _, text in loading.load_chunks(connection, memories):
-            if chunk in known:
-                yield chunk, _tokens(text)
+    known = columns.ids if memories is None else memories
+    if level == "chunk":
+        known = columns.chunks if memories is None else columns.chunks_of(memories)
+    texts: dict[int, list[str]] = {id_: [] for id_ in known.tolist()}
+    if field == "body":
+        for chunk, memory, _, text in loading.load_chunks(connection, memories):
+            id_ = chunk if level == "chunk" else memory
+            if text and id_ in texts:
+                texts[id_].append(text)
     else:
-        bodies: dict[int, list[str]] = {memory: [] for memory in columns.ids.tolist()}
-        for _, memory, _, text in loading.load_chunks(connection, memories):
-            if text and memory in bodies:
-                bodies[memory].append(text)
-        for memory in bodies if memories is None else memories.tolist():
-            yield memory, _tokens(" ".join(bodies[memory]))
-
-
-def _tokens(text: str) -> list[str]:
-    # Tokens are joined by blanks; other white space may be part of one.
-    return text.split(" ") if text else []
+        for id_, title, triggers, path in loading.load_fields(connection, memories):
+            text = {"title": title, "triggers": triggers, "path": path}[field]
+            if text and id_ in texts:
+                texts[id_].append(text)
+    for id_, held in texts.items():
+        # Tokens are joined by blanks; other white space may be part of one.
+        yield id_, " ".join(held).split(" ") if held else ()

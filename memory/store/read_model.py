@@ -19,8 +19,8 @@ MOST_CHANGES = 500
 class ReadModel:
     """Hands out snapshots: each query takes `current()` once and keeps it until it has answered.
 
-    Snapshots never change. A refresh copies the outer tables of the snapshot before (of 10,000 memories, in about a
-    millisecond), shares the large arrays beneath them, applies the log of changes to the copy and publishes it by one
+    Snapshots never change. A refresh copies the outer tables of the snapshot before (of 10,000 memories, in a few
+    milliseconds), shares the large arrays beneath them, applies the log of changes to the copy and publishes it by one
     assignment. So queries need no lock, cannot see half of a change, and may go on with an old snapshot as long as they
     like. Only refreshes exclude each other.
     """

@@ -208,7 +208,7 @@ def test_what_a_snapshot_reads_late_holds_no_id_that_it_does_not_know(
     ids = np.array([kept, gone])
     assert old.vectors.nearest(unit(1)[0], 9, scope, "chunk")[0].tolist() == [kept]
     assert [postings(old, *part)["alpha"] for part in PARTS[3:]] == [[(kept, 1.0, 1.0)], [(kept, 1.0, 1.0)]]
-    assert old.lexicon.index("title").ids.tolist() == [kept]
+    assert old.lexicon.index("body").lengths.tolist() == [1.0, 0.0]
     assert old.fulltext.match(["alpha"], (1, 1, 1, 1), 9, scope)[0].tolist() == [kept]
     assert old.graph.neighbours(ids, 1, {}).ids.tolist() == []
     assert old.graph.degrees({})[0].tolist() == [kept]
