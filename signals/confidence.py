@@ -1,0 +1,44 @@
+"""What users found useful."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, SignalParams
+from pipeline.model import Pool, Query
+from pipeline.ports import Column, Store, Unavailable
+
+NEUTRAL = 0.5
+"""The confidence of a memory that nobody judged."""
+
+
+class ConfidenceParams(SignalParams):
+    """How much judgements count."""
+
+    weight: float = Field(
+        0.1, ge=0, le=1, description="Score added at confidence 1, and taken off at 0.",
+        json_schema_extra={"tunable": [0.0, 0.3]},
+    )  # fmt: skip
+
+
+class Confidence:
+    """Adds weight × (confidence - 0.5) / 0.5: up for what was found useful, down for what was not.
+
+    Confidence starts at 0.5, so that a memory that nobody judged keeps its score. Unit scale, in [-weight, weight].
+    Feature F17.
+    """
+
+    about = About(features=("F17",), conflicts=("validation",))
+    Params = ConfidenceParams
+    combine: ClassVar[Literal["add", "multiply"]] = "add"
+
+    def __init__(self, params: ConfidenceParams) -> None:
+        self._weight = params.weight
+
+    def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:  # noqa: ARG002
+        """What each row gains or loses by its confidence."""
+        confidence = np.nan_to_num(store.attributes.number("confidence", pool.ids), nan=NEUTRAL)
+        return np.asarray(self._weight * (confidence - NEUTRAL) / NEUTRAL)

@@ -1,0 +1,45 @@
+"""What was written for a purpose is wanted for that purpose."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, SignalParams
+from pipeline.model import Pool, Query
+from pipeline.ports import Column, Store, Unavailable
+from signals.matching import SUITS
+
+
+class EncodingIntentParams(SignalParams):
+    """How much a shared purpose counts."""
+
+    weight: float = Field(
+        0.1, ge=0, le=1, description="Score added for a shared purpose, by a sure intent.",
+        json_schema_extra={"tunable": [0.0, 0.3]},
+    )  # fmt: skip
+
+
+class EncodingIntent:
+    """Adds weight × confidence in the intent to memories whose context type suits the query's intent.
+
+    Encoding specificity (Tulving and Thomson 1973): what was learnt for a purpose is recalled best for it. Unit
+    scale, in [0, weight]; nothing for the intent to understand. Feature F18 (R16).
+    """
+
+    about = About(features=("F18",))
+    Params = EncodingIntentParams
+    combine: ClassVar[Literal["add", "multiply"]] = "add"
+
+    def __init__(self, params: EncodingIntentParams) -> None:
+        self._weight = params.weight
+
+    def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
+        """What each row gains by its purpose."""
+        purpose = SUITS.get(query.plan.intent)
+        if purpose is None:
+            return np.zeros(len(pool))
+        suits = store.attributes.label("context_type", pool.ids) == purpose
+        return np.asarray(self._weight * query.plan.intent_confidence * suits.astype(np.float64))

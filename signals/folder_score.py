@@ -1,0 +1,111 @@
+"""Memories of a lively, important folder are raised."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from memory.lifecycle.fsrs import days_since
+from memory.lifecycle.tables import by_label
+from memory.store.records import Tier
+from pipeline.contracts import About, SignalParams
+from pipeline.model import Pool, Query
+from pipeline.ports import Column, Store, Unavailable
+
+TIER_WEIGHTS = {
+    Tier.CONSTITUTIONAL: 1.0,
+    Tier.CRITICAL: 1.0,
+    Tier.IMPORTANT: 0.8,
+    Tier.NORMAL: 0.5,
+    Tier.TEMPORARY: 0.3,
+    Tier.DEPRECATED: 0.1,
+}
+ARCHIVES = (
+    (re.compile(r"(^|/)z_archive(/|$)"), 0.1),
+    (re.compile(r"(^|/)scratch(/|$)"), 0.2),
+    (re.compile(r"(^|/)test-"), 0.2),
+    (re.compile(r"(^|/)prototype(/|$)"), 0.2),
+)
+"""Folders that hold what is put away, and by how much that lowers them."""
+
+
+class FolderScoreParams(SignalParams):
+    """What makes a folder worth more."""
+
+    weight: float = Field(
+        0.1, ge=0, le=1, description="Score added in the best folder.", json_schema_extra={"tunable": [0.0, 0.3]}
+    )
+    form: Literal["composite", "damped_sum"] = Field(
+        "composite",
+        description="composite: what the folder holds; damped_sum: what the query found in it.",
+    )
+    recency: float = Field(0.40, ge=0, le=1, description="Part of the most recently changed memory.")
+    importance: float = Field(0.30, ge=0, le=1, description="Part of the mean tier.")
+    activity: float = Field(0.20, ge=0, le=1, description="Part of the number of memories.")
+    validation: float = Field(0.10, ge=0, le=1, description="Part of the mean confidence.")
+    fade: float = Field(0.10, ge=0, description="Recency is 1 / (1 + fade · days).")
+    full_at: int = Field(5, ge=1, description="Number of memories from which on a folder is fully active.")
+
+
+class FolderScore:
+    """Adds weight × the score of the row's folder.
+
+    `composite`: (0.40 recency + 0.30 importance + 0.20 activity + 0.10 validation) × archive multiplier, in [0,
+    1]. Recency is that of the memory changed last, 1 / (1 + 0.10 · days), importance the mean over the tiers,
+    activity full at 5 memories, validation the mean confidence; all memories of the folder count, found or not.
+    Archives get 0.1, scratch, test and prototype folders 0.2.
+
+    `damped_sum`: Σ scores of the found memories / √(M + 1), M the number of them, relative to the best folder.
+
+    Unit scale, in [0, weight]; a memory outside all folders gets nothing. Feature F16.
+    """
+
+    about = About(features=("F16",))
+    Params = FolderScoreParams
+    combine: ClassVar[Literal["add", "multiply"]] = "add"
+
+    def __init__(self, params: FolderScoreParams) -> None:
+        self._params = params
+
+    def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
+        """What each row gains by its folder."""
+        labels = store.attributes.label("folder", pool.ids)
+        folders, inverse = np.unique(labels.astype(np.str_), return_inverse=True)
+        if self._params.form == "composite":
+            scores = np.array([self._composite(str(folder), query.now, store) for folder in folders], np.float64)
+        else:
+            scores = _damped_sums(inverse, pool)
+        scores[folders == ""] = 0.0
+        return self._params.weight * scores[inverse]
+
+    def _composite(self, folder: str, now: float, store: Store) -> float:
+        p, facts = self._params, store.attributes
+        members = facts.in_folder(folder)
+        if not len(members):
+            return 0.0
+        days = days_since(now, facts.number("updated_at", members))
+        recency = np.nan_to_num(1.0 / (1.0 + p.fade * days)).max()
+        importance = by_label(facts.label("tier", members), TIER_WEIGHTS, TIER_WEIGHTS[Tier.NORMAL]).mean()
+        activity = min(len(members) / p.full_at, 1.0)
+        validation = np.nan_to_num(facts.number("confidence", members), nan=0.5).mean()
+        archive = min((factor for pattern, factor in ARCHIVES if pattern.search(folder)), default=1.0)
+        score = p.recency * recency + p.importance * importance + p.activity * activity + p.validation * validation
+        return float(archive * score)
+
+
+def _damped_sums(folder: NDArray[np.intp], pool: Pool) -> Column:
+    """Σ best score per memory / √(M + 1) of each folder, divided by the largest."""
+    parents = pool.candidates.parents
+    memories, of_memory = np.unique(parents, return_inverse=True)
+    best = np.zeros(len(memories))
+    np.maximum.at(best, of_memory, pool.score)
+    home = np.zeros(len(memories), np.int64)
+    home[of_memory] = folder
+    sums = np.bincount(home, weights=best, minlength=int(folder.max(initial=-1)) + 1)
+    damped = sums / np.sqrt(np.bincount(home, minlength=len(sums)) + 1.0)
+    largest = damped.max(initial=0.0)
+    return np.asarray(damped / largest) if largest > 0 else damped

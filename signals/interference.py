@@ -1,0 +1,39 @@
+"""A penalty for memories that have near duplicates beside them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, SignalParams
+from pipeline.model import Pool, Query
+from pipeline.ports import Column, Store, Unavailable
+
+
+class InterferenceParams(SignalParams):
+    """How much one near duplicate costs."""
+
+    penalty: float = Field(
+        0.08, ge=0, le=1, description="Score taken off per near duplicate.", json_schema_extra={"tunable": [0.0, 0.15]}
+    )
+
+
+class Interference:
+    """Takes off 0.08 for every memory of the same folder whose title and trigger phrases are nearly the same.
+
+    The number of such memories (Jaccard similarity above 0.75) is counted when memories are indexed and stored with
+    them. Unit scale, at most 0. Feature F9 (TM-01).
+    """
+
+    about = About(features=("F9",))
+    Params = InterferenceParams
+    combine: ClassVar[Literal["add", "multiply"]] = "add"
+
+    def __init__(self, params: InterferenceParams) -> None:
+        self._penalty = params.penalty
+
+    def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:  # noqa: ARG002
+        """The penalty of each row."""
+        return -self._penalty * np.nan_to_num(store.attributes.number("interference", pool.ids))

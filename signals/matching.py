@@ -1,0 +1,51 @@
+"""How a query fits the outside of memories: arithmetic that several signals share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.model import Pool, Query
+from pipeline.ports import Column, Field, Ids, Store
+
+SUITS = {
+    "add_feature": "implementation",
+    "fix_bug": "implementation",
+    "refactor": "implementation",
+    "security_audit": "research",
+    "find_spec": "decision",
+    "find_decision": "decision",
+}
+"""The context type of memories that were made for what a query intends; to understand, any will do."""
+
+
+def matched_share(terms: tuple[str, ...], memories: Ids, field: Field, store: Store) -> Column:
+    """Share of the query's distinct terms that the field of each memory holds, float64[n] in [0, 1].
+
+    Terms weigh by their idf in the field, log((N - df + 0.5) / (df + 0.5) + 1); 0 without terms.
+    """
+    wanted = tuple(dict.fromkeys(terms))
+    index = store.lexicon.index(field)
+    held, total = np.zeros(len(memories)), 0.0
+    for term in wanted:
+        holders = index.ids[index.postings(term).rows]
+        idf = np.log((index.count - len(holders) + 0.5) / (len(holders) + 0.5) + 1.0)
+        total += idf
+        held += idf * np.isin(memories, holders)
+    return held / total if total > 0 else held
+
+
+def named_section(query: Query, pool: Pool, store: Store) -> Column:
+    """Share of the words in the anchor of each row's matched passage that the query names; 0 without an anchor."""
+    chunks = np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids)
+    return named_label(query, np.array([p.anchor for p in store.passages.passages(chunks.tolist())], np.object_), store)
+
+
+def named_label(query: Query, labels: NDArray[np.object_], store: Store) -> Column:
+    """Share of the words of each label that the query names, in [0, 1]; 0 for an empty label."""
+    asked = set(query.terms)
+    shares = {}
+    for label in set(labels.tolist()):
+        words = set(store.lexicon.analyse(label.replace("_", " "))) if label else set()
+        shares[label] = len(words & asked) / len(words) if words else 0.0
+    return np.array([shares[label] for label in labels.tolist()], np.float64)

@@ -1,0 +1,36 @@
+"""Reports when a constitutional memory is missing from an answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipeline.contracts import About, NoParams
+from pipeline.model import Notes, Query
+from pipeline.ports import Store, Unavailable
+from pipeline.ranking import Ranking
+
+
+class ConstitutionalGuarantee:
+    """Counts the constitutional memories that the query may see, and names those that the ranking does not
+    hold.
+
+    It only reports. Bringing them in is the work of the channel `constitutional`, keeping them on top that of
+    `pin`; a warning here means that the pipeline lacks one of the two, or that a limit is too low. Feature A3.
+    """
+
+    about = About(features=("A3", "C6"))
+    Params = NoParams
+
+    def __init__(self, params: NoParams) -> None:
+        pass
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
+        """Expected and missing memories, and a warning when some are missing."""
+        known = store.attributes.of_tier("constitutional")
+        expected = known[store.attributes.scope(query.wanted, query.now).admits(known)]
+        missing = np.setdiff1d(expected, ranking.parents[: query.limit]).tolist()
+        report = {"constitutional": {"expected": len(expected), "missing": missing}}
+        if not missing:
+            return Notes(overall=report)
+        warning = f"{len(missing)} of {len(expected)} constitutional memories are not in this answer: ids {missing}."
+        return Notes(overall=report, warnings=(warning,))

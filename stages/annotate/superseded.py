@@ -1,0 +1,66 @@
+"""Says which results have been replaced by others."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from memory.store.records import Relation
+from pipeline.contracts import About, Params
+from pipeline.model import Notes, Query
+from pipeline.ports import Ids, Store, Unavailable
+from pipeline.ranking import Ranking
+
+
+class SupersededParams(Params):
+    """What happens to memories that another result replaces."""
+
+    action: Literal["mark", "hide"] = Field("mark", description="Whether they are marked or left out.")
+
+
+class Superseded:
+    """Marks or hides a memory that another memory of the same answer supersedes, directly or through others.
+
+    The note names the successor, so that a stale fact is never read as current. Memories that supersede each
+    other in a circle are marked but not hidden, because nothing says which of them holds. A memory whose
+    successor was not found is left alone: hiding it would leave no answer at all. Feature M7.
+    """
+
+    about = About(features=("M7",))
+    Params = SupersededParams
+
+    def __init__(self, params: SupersededParams) -> None:
+        self._hide = params.action == "hide"
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
+        """The successors by id, and which rows stay."""
+        memories = np.unique(ranking.parents)
+        sources, targets = store.graph.edges(memories, Relation.SUPERSEDES.value)
+        if not len(sources):
+            return Notes()
+        successors = {
+            row: {"superseded_by": sorted(set(sources[targets == memory].tolist()))}
+            for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
+            if memory in targets
+        }
+        if not self._hide:
+            return Notes(by_id=successors)
+        reaches = _reachable(memories, sources, targets)
+        replaced = memories[(reaches & ~reaches.T).any(axis=0)]
+        keep = ~np.isin(ranking.parents, replaced)
+        notes = {row: note for row, note in successors.items() if keep[np.flatnonzero(ranking.ids == row)[0]]}
+        return Notes(by_id=notes, overall={"superseded_hidden": int(np.sum(~keep))}, keep=keep)
+
+
+def _reachable(memories: Ids, sources: Ids, targets: Ids) -> NDArray[np.bool_]:
+    """Which memory supersedes which, directly or through others, bool[n, n] (transitive closure by squaring)."""
+    reaches = np.zeros((len(memories), len(memories)), np.bool_)
+    reaches[np.searchsorted(memories, sources), np.searchsorted(memories, targets)] = True
+    while True:
+        further = reaches | (reaches.astype(np.float32) @ reaches.astype(np.float32) > 0)
+        if np.array_equal(further, reaches):
+            return reaches
+        reaches = further

@@ -1,0 +1,77 @@
+"""Every channel that found something good is seen among the first results."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from pipeline.contracts import About, Params
+from pipeline.model import NO_RANK, Mask, Pool, Query, Reranking, Rescored
+from pipeline.ports import Store, Unavailable
+from pipeline.scales import Scale
+from stages.rerank.places import by_place
+
+
+class ChannelFloorParams(Params):
+    """What is guaranteed to a channel."""
+
+    top: int = Field(10, ge=2, le=100, description="Number of first places in which every channel is seen.")
+    quality: float = Field(
+        0.2, ge=0, le=1, description="A channel whose best row scores less is not promoted.",
+        json_schema_extra={"tunable": [0.0, 0.5]},
+    )  # fmt: skip
+
+
+class ChannelFloor:
+    """Gives every contributing channel at least one row among the first 10, if its best row scores 0.2 or more.
+
+    The best row of a channel that is not seen takes the place of the lowest row that no channel depends on, and
+    the promoted rows stand at the end of the first places, the better one first. Order and scores agree,
+    because every row gets the score of the place it takes: a promoted row that of the last places, a displaced
+    row that of the first places below. Channels without hits get nothing, and there are never more promotions
+    than places that can be spared. The floor is on the unit scale, hence it needs normalised scores (feature
+    P7). Feature R5.
+    """
+
+    about = About(features=("R5",), needs=(Scale.UNIT,), gives=Scale.UNIT)
+    Params = ChannelFloorParams
+
+    def __init__(self, params: ChannelFloorParams) -> None:
+        self._params = params
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
+        """The scores after the promotions."""
+        return Rescored(by_place(pool.score, self._order(pool)))
+
+    def _order(self, pool: Pool) -> NDArray[np.intp]:
+        """Row numbers from first to last."""
+        found = _found(pool)
+        window = list(range(min(self._params.top, len(pool))))
+        promoted: list[int] = []
+        best = np.argmax(found, axis=0)
+        for channel in np.argsort(best, kind="stable"):
+            row = int(best[channel])
+            if found[[*window, *promoted], channel].any() or not found[row, channel]:
+                continue
+            spare = [r for r in window if _seen_without(found, [*window, *promoted], r)]
+            if pool.score[row] >= self._params.quality and spare:
+                window.remove(spare[-1])
+                promoted.append(row)
+        first = [*window, *sorted(promoted)]
+        rest = np.setdiff1d(np.arange(len(pool)), first)
+        return np.concatenate([np.array(first, np.intp), rest])
+
+
+def _found(pool: Pool) -> Mask:
+    """Which channel found which row, bool[n, channels]; searches of one channel count as one."""
+    channels = tuple(dict.fromkeys(pool.candidates.channels))
+    hit = pool.candidates.rank != NO_RANK
+    columns = [hit[:, np.array(pool.candidates.channels) == channel].any(axis=1) for channel in channels]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(pool), 0), np.bool_)
+
+
+def _seen_without(found: Mask, shown: list[int], row: int) -> bool:
+    """True when every channel that found the row also found another one that is shown."""
+    others = np.any(found[[r for r in shown if r != row]], axis=0)
+    return bool(np.all(others >= found[row]))

@@ -1,0 +1,59 @@
+"""Rescores the best rows with the cross-encoder that the user has configured."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params
+from pipeline.model import Pool, Query, Reranking, Rescored
+from pipeline.ports import Store, Unavailable
+from pipeline.scales import Scale
+
+
+class CrossEncoderParams(Params):
+    """How many rows are read, and what lengths cost."""
+
+    pool: int = Field(20, ge=2, le=100, description="How many rows are rescored at most; the deadline may allow fewer.")
+    short: int = Field(50, ge=0, description="Characters below which a passage is too short to say much.")
+    short_factor: float = Field(0.9, gt=0, le=1, description="Factor for passages that are too short.")
+    long: int = Field(2000, ge=1, description="Characters above which a passage is verbose.")
+    long_factor: float = Field(0.95, gt=0, le=1, description="Factor for verbose passages.")
+
+
+class CrossEncoder:
+    """Replaces the score of the best rows by the relevance that a cross-encoder reads from query and matched
+    passage.
+
+    Passages shorter than 50 characters count × 0.9, longer than 2000 × 0.95. How many rows are read follows
+    from the query's deadline and the measured speed of the model, from the top; the rows that were not read
+    stand below in their order, with their score × the lowest relevance read. Without a model, or while it is
+    failing, the scores stay as they are and the answer says so. Feature R1.
+    """
+
+    about = About(features=("R1",), needs=(Scale.UNIT,), gives=Scale.UNIT)
+    Params = CrossEncoderParams
+
+    def __init__(self, params: CrossEncoderParams) -> None:
+        self._params = params
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
+        """The scores with the relevance of the rows that were read."""
+        p, passages = self._params, pool.candidates.passages
+        if not len(pool):
+            return Rescored(pool.score)
+        chunks = np.where(passages >= 0, passages, pool.ids)[: p.pool]
+        texts = [passage.text for passage in store.passages.passages(chunks.tolist())]
+        answer = store.relevance.score(query.text, texts, query.deadline_ns)
+        if isinstance(answer, Unavailable):
+            return answer
+        read = np.zeros(len(pool), np.bool_)
+        read[: len(texts)] = ~np.isnan(answer)
+        if not read.any():
+            return Unavailable("the deadline left no time to read a passage")
+        lengths = np.array([len(text) for text in texts])
+        factors = np.where(lengths < p.short, p.short_factor, np.where(lengths > p.long, p.long_factor, 1.0))
+        relevance = (np.clip(answer, 0.0, 1.0) * factors)[read[: len(texts)]]
+        scores = pool.score * relevance.min()
+        scores[read] = relevance
+        return Rescored(scores)

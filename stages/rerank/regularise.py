@@ -1,0 +1,54 @@
+"""Score regularisation: passages that resemble each other get similar scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params
+from pipeline.model import Pool, Query, Reranking, Rescored
+from pipeline.ports import Store, Unavailable
+
+_DIGITS = 7
+"""Similarities are rounded, so that the order does not hang on the last bits of a matrix product."""
+
+
+class RegulariseParams(Params):
+    """How strongly, and over how many neighbours."""
+
+    weight: float = Field(
+        0.2, ge=0, le=1, description="Weight of the neighbours' scores against the row's own.",
+        json_schema_extra={"tunable": [0.0, 0.5]},
+    )  # fmt: skip
+    neighbours: int = Field(10, ge=1, le=100, description="How many most similar rows speak for a row.")
+
+
+class Regularise:
+    """Moves the score of each row towards those of the rows that resemble it.
+
+    score' = (1 - weight) · score + weight · Σ cos · score / Σ cos over the 10 rows whose matched passages are most
+    similar. By the cluster hypothesis, what resembles relevant passages is relevant (score regularisation, Diaz 2005).
+    Negative similarities count 0; a row that resembles nothing keeps its score. The scale stays: every new score is a
+    weighted mean of scores. Feature R1.
+    """
+
+    about = About(features=("R1",))
+    Params = RegulariseParams
+
+    def __init__(self, params: RegulariseParams) -> None:
+        self._params = params
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
+        """The regularised scores."""
+        if store.vectors.dimensions == 0:
+            return Unavailable("the store holds no vectors")
+        weight, scores = self._params.weight, pool.score
+        vectors = store.vectors.vectors(np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids))
+        similarity = np.round((vectors @ vectors.T).astype(np.float64), _DIGITS)
+        np.fill_diagonal(similarity, 0.0)
+        similarity = np.maximum(similarity, 0.0)
+        nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : self._params.neighbours]
+        closeness = np.take_along_axis(similarity, nearest, axis=1)
+        total = closeness.sum(axis=1)
+        mean = (closeness * scores[nearest]).sum(axis=1) / np.where(total > 0, total, 1.0)
+        return Rescored(np.where(total > 0, (1.0 - weight) * scores + weight * mean, scores))

@@ -1,0 +1,53 @@
+"""Leaves out what is not relevant enough, even when nothing better was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from pydantic import Field
+
+from memory.lifecycle.tables import any_of
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import Pool, Query, Reranking, Selected
+from pipeline.ports import Store, Unavailable
+
+
+class RelevanceFloorParams(Params):
+    """Where the floor lies."""
+
+    channel: str = Field(description="The id of the channel whose own scores are compared with the floor.")
+    least: float = Field(description="The score of that channel below which a row is left out, on the channel's scale.")
+    unknown: bool = Field(True, description="Rows that the channel did not score stay.")
+    spare: list[str] = Field(["constitutional"], description="Tiers that are never left out.")
+
+
+class RelevanceFloor:
+    """Leaves out rows that one channel scores below a floor.
+
+    Fused scores depend on what else was found, and their best value says nothing about relevance; the scores of a
+    channel (a cosine, say) mean the same for every query. So the floor is on those: all rows may fall, and an empty
+    answer is better than an irrelevant one. A channel that searched several variants counts with its best score.
+    Feature A4.
+    """
+
+    about = About(features=("A4",))
+    Params = RelevanceFloorParams
+
+    def __init__(self, params: RelevanceFloorParams) -> None:
+        self._params = params
+        self._spare = tuple(params.spare)
+
+    @classmethod
+    def check(cls, params: RelevanceFloorParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:
+        """The channel must be one of the pipeline's."""
+        if params.channel not in surroundings.channels:
+            yield ("channel",), f"no channel is called '{params.channel}'; there are {', '.join(surroundings.channels)}"
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
+        """Which rows stay."""
+        p, candidates = self._params, pool.candidates
+        of_channel = candidates.raw[:, np.array(candidates.channels) == p.channel]
+        best = np.fmax.reduce(of_channel, axis=1, initial=np.nan)
+        keep = np.where(np.isnan(best), p.unknown, best >= p.least)
+        return Selected(keep | any_of(store.attributes.label("tier", pool.ids), self._spare))
