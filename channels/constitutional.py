@@ -1,0 +1,36 @@
+"""Memories that every answer must show, whatever the question."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, ChannelParams
+from pipeline.model import Hits, Query
+from pipeline.ports import Store
+from pipeline.scales import Scale
+
+
+class ConstitutionalParams(ChannelParams):
+    """Parameters of the constitutional channel."""
+
+    limit: int = Field(20, ge=1, le=1000, description="How many constitutional memories are returned at most.")
+
+
+class Constitutional:
+    """All memories of the constitutional tier that the query's filter admits, by id, each with the score 1.
+
+    The question does not matter. Lifting them above all others is the work of a rerank step. Feature C6.
+    """
+
+    about = About(features=("C6",), gives=Scale.UNIT)
+    Params = ConstitutionalParams
+
+    def __init__(self, params: ConstitutionalParams) -> None:
+        pass
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The first `limit` admitted constitutional memories."""
+        ids = store.attributes.of_tier("constitutional")
+        ids = ids[store.attributes.scope(query.wanted, query.now).admits(ids)][:limit]
+        return Hits(ids, np.ones(len(ids)), Scale.UNIT)

@@ -1,0 +1,59 @@
+"""Memories that the query's words find, by how well connected they are."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.arithmetic import positions
+from pipeline.contracts import About, ChannelParams
+from pipeline.model import Hits, Query
+from pipeline.ports import Store
+from pipeline.scales import Scale
+
+RELATION_WEIGHTS = {
+    "caused": 1.0,
+    "derived_from": 0.9,
+    "enabled": 0.8,
+    "contradicts": 0.7,
+    "supersedes": 0.6,
+    "supports": 0.5,
+}
+SEED_WEIGHTS = (10.0, 5.0, 2.0, 1.0)
+"""Weights of title, triggers, path and body in the search by words (feature C2)."""
+
+
+class DegreeParams(ChannelParams):
+    """Parameters of the degree channel; the defaults are the catalogue's."""
+
+    found: int = Field(100, ge=1, le=1000, description="How many memories found by full text are ranked by degree.")
+    degree_cap: float = Field(50.0, gt=0, le=1000, description="Degrees above this count as this.")
+    boost_cap: float = Field(0.15, gt=0, le=1, description="The score of the best connected memory.")
+
+
+class Degree:
+    """Ranks what full text finds by typed degree, Σ relation weight · edge strength over a memory's causal edges.
+
+    The score is boost_cap · log(1 + degree) / log(1 + greatest degree of the store), [0, boost_cap]. Memories without
+    edges and constitutional ones, whose edges say nothing about relevance, are not returned. Feature C5.
+    """
+
+    about = About(features=("C5",), gives=Scale.UNIT)
+    Params = DegreeParams
+
+    def __init__(self, params: DegreeParams) -> None:
+        self._params = params
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The `limit` best connected of the admitted memories that hold a word of the query."""
+        connected, degrees = store.graph.degrees(RELATION_WEIGHTS)
+        ranked = ~np.isin(connected, store.attributes.of_tier("constitutional"))
+        connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.degree_cap)
+        scope = store.attributes.scope(query.wanted, query.now)
+        found, _ = store.fulltext.match(query.terms, SEED_WEIGHTS, self._params.found, scope)
+        at = positions(found, connected)
+        ids, degrees_found = found[at >= 0], degrees[at[at >= 0]]
+        positive = degrees_found > 0.0
+        ids, degrees_found = ids[positive], degrees_found[positive]
+        scores = self._params.boost_cap * np.log1p(degrees_found) / np.log1p(degrees.max(initial=0.0) or 1.0)
+        return Hits.ordered(ids, scores, Scale.UNIT, limit=limit)

@@ -1,0 +1,57 @@
+"""Memories that causal edges connect with what the query's words find."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, ChannelParams
+from pipeline.model import Hits, Query
+from pipeline.ports import Store
+from pipeline.scales import Scale
+
+SEED_WEIGHTS = (10.0, 5.0, 2.0, 1.0)
+"""Weights of title, triggers, path and body in the search for seeds (feature C2)."""
+
+
+class GraphParams(ChannelParams):
+    """Parameters of the graph channel."""
+
+    seeds: int = Field(
+        10, ge=1, le=100, description="How many memories found by full text the search starts from.",
+        json_schema_extra={"tunable": [3, 20]},
+    )  # fmt: skip
+    hops: int = Field(1, ge=1, le=3, description="How many edges the search follows from a seed.")
+
+
+class Graph:
+    """Neighbours of seed memories over causal edges in either direction.
+
+    Seeds are found by full text. A neighbour scores the product of the edge strengths on the way times the BM25 score
+    of its seed, from the seed that gives most; seeds themselves are left to the full-text channels. Without edges
+    nothing is found. Feature C4.
+    """
+
+    about = About(features=("C4",), gives=Scale.BM25)
+    Params = GraphParams
+
+    def __init__(self, params: GraphParams) -> None:
+        self._params = params
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The `limit` best admitted neighbours."""
+        nothing = Hits(np.empty(0, np.int64), np.empty(0), Scale.BM25)
+        if not store.graph.edge_count:
+            return nothing
+        scope = store.attributes.scope(query.wanted, query.now)
+        seeds, relevance = store.fulltext.match(query.terms, SEED_WEIGHTS, self._params.seeds, scope)
+        if not len(seeds):
+            return nothing
+        walks = store.graph.neighbours(seeds, self._params.hops, {})
+        ids, row = np.unique(walks.ids, return_inverse=True)
+        scores = np.zeros(len(ids))
+        order = np.argsort(seeds)
+        of_seed = relevance[order[np.searchsorted(seeds, walks.seeds, sorter=order)]]
+        np.maximum.at(scores, row, walks.product * of_seed)
+        kept = scope.admits(ids) & (scores > 0.0)
+        return Hits.ordered(ids[kept], scores[kept], Scale.BM25, limit=limit)
