@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Set
 from pathlib import PurePosixPath
 
@@ -55,7 +56,8 @@ _TYPE_OF_WORDS = tuple(
         ("in progress|current state|scratch|draft", "working"),
     )
 )
-_CONTEXT_RULES = {context: re.compile(rf"\b(?:{'|'.join(words)})\b") for context, words in CONTEXT_WORDS.items()}
+_CONTEXT_OF_WORD = {word: context for context, words in CONTEXT_WORDS.items() for word in words}
+_CONTEXT_WORD = re.compile(rf"\b(?:{'|'.join(_CONTEXT_OF_WORD)})\b", re.IGNORECASE)
 _LEVEL = re.compile(r"<!--\s*SPECKIT_LEVEL:\s*([1-9])\+?\s*-->")
 _LEVEL_MARK_WITHIN = 2048
 
@@ -68,11 +70,10 @@ def context_type(declared: str, title: str, body: str) -> str:
     """
     if declared:
         return declared
-    title, body = title.casefold(), body.casefold()
-    counts = {name: 2 * len(rule.findall(title)) + len(rule.findall(body)) for name, rule in _CONTEXT_RULES.items()}
-    best = max(counts.values())
-    leaders = [name for name, count in counts.items() if count == best]
-    return leaders[0] if best >= 2 and len(leaders) == 1 else "general"
+    counts = Counter(_CONTEXT_OF_WORD[word.casefold()] for word in _CONTEXT_WORD.findall(f"{title}\n{title}\n{body}"))
+    ranked = [*counts.most_common(2), ("", 0), ("", 0)]
+    (leader, most), (_, next_most) = ranked[:2]
+    return leader if most >= 2 and most > next_most else "general"
 
 
 def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...]) -> str:

@@ -1,0 +1,46 @@
+"""A workspace folder, a store and an indexer, all real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memory.indexing import Analyser, Indexer
+from memory.indexing.embedders import StaticEmbedder
+from memory.store.connection import Database
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def write(root: Path) -> Callable[[str, str], Path]:
+    def put(key: str, text: str) -> Path:
+        path = root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return put
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(tmp_path / "memory.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def embedder() -> StaticEmbedder:
+    return StaticEmbedder()
+
+
+@pytest.fixture
+def indexer(database: Database, embedder: StaticEmbedder, root: Path) -> Indexer:
+    return Indexer(database, embedder, Analyser(), root)

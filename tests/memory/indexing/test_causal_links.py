@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from config.errors import Where
+from config.yaml_reader import read
+from memory.indexing import causal_links
+from memory.store.records import Link, Relation
+
+
+@pytest.mark.requirement("I3")
+@pytest.mark.parametrize(
+    ("word", "link"),
+    [
+        ("caused_by", Link(Relation.CAUSED, "x", 1.0, "caused_by: x", reverse=True)),
+        ("supersedes", Link(Relation.SUPERSEDES, "x", 1.0, "supersedes: x")),
+        ("derived_from", Link(Relation.DERIVED_FROM, "x", 1.0, "derived_from: x")),
+        ("blocks", Link(Relation.ENABLED, "x", 0.5, "blocks: x")),
+        ("related_to", Link(Relation.SUPPORTS, "x", 0.5, "related_to: x")),
+        *((relation.value, Link(relation, "x", 1.0, f"{relation.value}: x")) for relation in Relation),
+    ],
+)
+def test_each_word_declares_its_edge(word: str, link: Link) -> None:
+    node, _ = read(f"{word}: [x, x, '']", "note.md")
+    assert node is not None
+
+    assert causal_links.declared_links(node) == ((link,), [])
+
+
+@pytest.mark.requirement("I3")
+def test_unknown_words_and_wrong_forms_are_reported_with_their_place() -> None:
+    node, _ = read("cause_by: x\nblocks: [{a: b}, y]\nsupports:\n", "note.md")
+    assert node is not None
+
+    links, problems = causal_links.declared_links(node)
+
+    assert [link.target for link in links] == ["y"]
+    assert [(p.code, p.where) for p in problems] == [("E090", Where("note.md", 1, 1)), ("E090", Where("note.md", 2, 10))]
+    assert problems[0].hint == "did you mean 'caused_by'?"
+
+
+@pytest.mark.requirement("I3")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Text.\n\n```yaml\ncausalLinks:\n  supersedes:\n    - old.md\n```\n",
+        "Text.\n\n    causalLinks:\n      supersedes: ['old.md']\n\nmore",
+        "<!-- ANCHOR:links -->\ncausal_links:\n  supersedes:\n  - old.md\n<!-- /ANCHOR:links -->",
+    ],
+)
+def test_a_block_in_the_text_declares_links(text: str) -> None:
+    links, problems = causal_links.body_links(text, "note.md")
+
+    assert (links, problems) == ((Link(Relation.SUPERSEDES, "old.md", 1.0, "supersedes: old.md"),), [])
+
+
+def test_problems_of_a_block_have_lines_of_the_file() -> None:
+    _, problems = causal_links.body_links("one\n\ncausalLinks:\n  bloks: x\n", "note.md", first_line=10)
+
+    assert [problem.where for problem in problems] == [Where("note.md", 13, 3)]
+
+
+def test_an_example_of_front_matter_declares_nothing() -> None:
+    text = "```yaml\n---\ntitle: Example\ncausalLinks:\n  supersedes: old.md\n---\n```\n"
+
+    assert causal_links.body_links(text, "note.md") == ((), [])
+
+
+@pytest.mark.parametrize(
+    ("target", "resolved"),
+    [
+        ("docs/a.md", "docs/a.md"),
+        ("../a.md", "docs/a.md"),
+        ("b.md", "docs/x/b.md"),
+        ("./new.md", "docs/x/new.md"),
+        ("elsewhere.md", "elsewhere.md"),
+        ("PEP-1", "PEP-1"),
+    ],
+)
+def test_a_target_is_a_key_or_a_path_from_the_document(target: str, resolved: str) -> None:
+    assert causal_links.resolve(target, "docs/x/note.md", {"docs/a.md", "docs/x/b.md", "b.md.txt"}) == resolved

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from memory.indexing import classify
+from memory.store.records import Tier
+
+
+@pytest.mark.requirement("I4")
+@pytest.mark.parametrize(
+    ("declared", "title", "body", "expected"),
+    [
+        ("planning", "We decided", "decided decided", "planning"),
+        ("", "What we explored", "", "research"),
+        ("", "Log", "Implemented the cache, then implemented the scan.", "implementation"),
+        ("", "Log", "We decided on RRF. It was decided twice.", "decision"),
+        ("", "Log", "Found a leak and found its cause", "discovery"),
+        ("", "Log", "found in passing", "general"),
+        ("", "Log", "found, found; decided, decided", "general"),
+        ("", "Foundations", "profound foundations", "general"),
+    ],
+)
+def test_the_leading_words_give_the_context_type(declared: str, title: str, body: str, expected: str) -> None:
+    assert classify.context_type(declared, title, body) == expected
+
+
+@pytest.mark.requirement("I4")
+@pytest.mark.parametrize(
+    ("declared", "tier", "key", "title", "triggers", "expected"),
+    [
+        ("implicit", Tier.CRITICAL, "tasks.md", "How to", (), "implicit"),
+        ("nonsense", Tier.CRITICAL, "tasks.md", "How to", (), "semantic"),
+        ("", Tier.NORMAL, "specs/1/tasks.md", "How to", (), "prospective"),
+        ("", None, "scratch/guides/x.md", "", (), "procedural"),
+        ("", None, "x.md", "How to install it", (), "procedural"),
+        ("", None, "x.md", "Plain", ("lesson learned",), "meta-cognitive"),
+        ("", None, "x.md", "Plain", (), "declarative"),
+    ],
+)
+def test_the_first_step_that_knows_gives_the_memory_type(
+    declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...], expected: str
+) -> None:
+    assert classify.memory_type(declared, tier, key, title, triggers) == expected
+
+
+@pytest.mark.requirement("I4")
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        *((f"specs/1/{name}", kind) for name, kind in classify.SPEC_DOCUMENTS.items()),
+        ("specs/1/memory/plan.md", "memory"),
+        ("specs/1/scratch/plan.md", "scratch"),
+        ("docs/plan.md", "memory"),
+        ("specs/1/other.md", "memory"),
+        ("a/constitutional/plan.md", "constitutional"),
+    ],
+)
+def test_the_path_gives_the_document_type(key: str, expected: str) -> None:
+    assert classify.document_type(key) == expected
+
+
+@pytest.mark.requirement("I4")
+@pytest.mark.parametrize(
+    ("kind", "text", "siblings", "level"),
+    [
+        ("spec", "<!-- SPECKIT_LEVEL: 3+ -->", (), 3),
+        ("plan", "no mark", ("decision-record.md", "checklist.md"), 3),
+        ("plan", "no mark", ("checklist.md",), 2),
+        ("plan", " " * 3000 + "<!-- SPECKIT_LEVEL: 3 -->", (), 1),
+        ("memory", "<!-- SPECKIT_LEVEL: 3 -->", (), None),
+    ],
+)
+def test_the_mark_or_the_files_beside_it_give_the_spec_level(
+    kind: str, text: str, siblings: tuple[str, ...], level: int | None
+) -> None:
+    assert classify.spec_level(kind, text, lambda: frozenset(siblings)) == level

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.errors import SpeckitError
+from config.exchange import Vectors
+from memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
+from memory.indexing.embedders import StaticEmbedder
+from memory.store import reader
+from memory.store.connection import Database
+from memory.store.edges import list_edges
+from memory.store.records import Relation, Tier
+
+Write = Callable[[str, str], Path]
+LONG = "\n\n".join(f"## Section {number}\n\n" + f"Sentence {number} of many words. " * 40 for number in range(6))
+
+
+class OtherModel:
+    """Another embedding model: every text lies on one axis."""
+
+    dimensions = 4
+
+    def __init__(self, model_id: str = "other", failing: bool = False) -> None:
+        self.model_id = model_id
+        self.failing = failing
+        self.asked = 0
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if self.failing:
+            raise SpeckitError("E001", "the model is out of order")
+        self.asked += len(texts)
+        rows = np.zeros((len(texts), 4), np.float32)
+        rows[:, 0] = 1
+        return rows
+
+    def embed_query(self, text: str) -> Vectors:
+        return self.embed_documents([text])[0]
+
+
+@pytest.mark.requirement("I1", "I3", "I4", "I5", "I8")
+def test_a_folder_is_indexed_with_everything_its_documents_say(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    write("docs/rrf.md", "---\ntitle: Rank fusion\ntriggers: [RRF]\ntier: important\ncreated: 2026-01-31\n"
+                         "causalLinks: {supersedes: [old.md]}\n---\nWe decided on RRF. It was decided early.\n")
+    write("docs/old.md", "# Score sums\n\nText.\n")
+    write("long.md", LONG)
+
+    report = indexer.index([root], now=100.0)
+
+    assert report == IndexReport(
+        created=["docs/old.md", "docs/rrf.md", "long.md"], chunks=report.chunks, embedded=report.chunks,
+        characters=report.characters, links=1,
+    )
+    memory = reader.get_memory(database.reader(), "docs/rrf.md")
+    assert replace(memory, content_hash="", updated_at=0.0) == replace(
+        memory, content_hash="", updated_at=0.0, key="docs/rrf.md", title="Rank fusion", folder="docs",
+        tier=Tier.IMPORTANT, context_type="decision", document_type="memory", created_at=1769817600.0,
+        embedding_status="done", chunk_count=1, triggers=("RRF",),
+    )
+    (edge,) = list_edges(database.reader())
+    old = reader.get_memory(database.reader(), "docs/old.md")
+    assert (edge.source_id, edge.target_id, edge.relation) == (memory.id, old.id, Relation.SUPERSEDES)
+    long = reader.get_memory(database.reader(), "long.md")
+    passages = reader.passages_of(database.reader(), long.id)
+    assert len(passages) == long.chunk_count > 1
+    assert "".join("".join(p.text for p in passages).split()) == "".join(LONG.split())
+    assert database.check() == []
+
+
+@pytest.mark.requirement("I7", "I8")
+def test_a_second_run_touches_only_what_changed(indexer: Indexer, root: Path, write: Write) -> None:
+    same, touched, changed, gone = (write(f"{name}.md", f"# {name}\n\ntext\n") for name in "abcd")
+    indexer.index([root], now=100.0)
+    os.utime(touched, ns=(1, 1))
+    changed.write_text("# c\n\nother text\n")
+    os.utime(changed, ns=(2, 2))
+    gone.unlink()
+    write("e.md", "# e\n")
+
+    report = indexer.index([root], now=200.0)
+
+    assert report == IndexReport(
+        created=["e.md"], updated=["c.md"], unchanged=["a.md", "b.md"], deleted=["d.md"],
+        chunks=2, embedded=2, characters=report.characters,
+    )
+    again = indexer.index([root], now=300.0)
+    assert again.unchanged == ["a.md", "b.md", "c.md", "e.md"]
+    assert same.exists()
+
+
+@pytest.mark.requirement("I7")
+def test_a_forced_run_takes_its_vectors_from_the_cache(indexer: Indexer, root: Path, write: Write) -> None:
+    write("long.md", LONG)
+    first = indexer.index([root], now=100.0)
+
+    forced = indexer.index([root], now=200.0, force=True)
+
+    assert (forced.unchanged, forced.embedded, forced.cache_hits) == (["long.md"], 0, first.embedded)
+
+
+@pytest.mark.requirement("I1", "I8")
+def test_what_cannot_be_read_is_reported_and_the_rest_indexed(indexer: Indexer, root: Path, write: Write) -> None:
+    write("good.md", "# Good\n\n<!-- ANCHOR:open -->\n")
+    (root / "bad.md").write_bytes(b"\xff\xff")
+
+    report = indexer.index([root, Path("missing")], now=100.0)
+
+    assert report.created == ["good.md"]
+    assert [problem.code for problem in report.failures] == ["E010", "E012"]
+    assert [problem.code for problem in report.problems] == ["E091"]
+
+
+def test_a_dry_run_writes_nothing(database: Database, indexer: Indexer, root: Path, write: Write) -> None:
+    gone = write("gone.md", "text")
+    indexer.index([root], now=100.0)
+    gone.unlink()
+    write("new.md", "text")
+    before = database.reader().pragma("data_version"), reader.statistics(database.reader())
+
+    report = indexer.index([root], now=200.0, dry_run=True)
+
+    assert (report.created, report.deleted, report.dry_run) == (["new.md"], ["gone.md"], True)
+    assert (database.reader().pragma("data_version"), reader.statistics(database.reader())) == before
+
+
+@pytest.mark.requirement("I8")
+def test_equal_content_under_several_keys_is_reported(indexer: Indexer, root: Path, write: Write) -> None:
+    write("a.md", "same text")
+    write("b.md", "same text")
+
+    assert indexer.index([root], now=100.0).aliases == [("a.md", "b.md")]
+    assert indexer.index([root], now=100.0).aliases == []
+
+
+@pytest.mark.requirement("I9")
+def test_a_failing_model_leaves_memories_pending_and_the_next_run_completes_them(
+    database: Database, root: Path, write: Write
+) -> None:
+    write("a.md", "text")
+    failed = Indexer(database, OtherModel(failing=True), Analyser(), root).index([root], now=100.0)
+    assert ([p.code for p in failed.problems], failed.created, failed.pending) == (["E001"], ["a.md"], 1)
+
+    completed = Indexer(database, OtherModel(), Analyser(), root).index([root], now=200.0)
+
+    assert (completed.unchanged, completed.embedded, completed.pending) == (["a.md"], 1, 0)
+    assert database.check() == []
+
+
+@pytest.mark.requirement("I6", "I7")
+def test_another_model_takes_over_all_memories_without_their_files(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    write("long.md", LONG)
+    first = indexer.index([root], now=100.0)
+    other = OtherModel()
+
+    report = Indexer(database, other, Analyser(), root).index([], now=200.0)
+
+    assert (report.embedded, other.asked, report.pending) == (first.chunks, first.chunks, 0)
+    assert reader.statistics(database.reader()).embedding_model == "other"
+    assert database.check() == []
+
+
+def test_another_analyser_forces_the_run_and_names_what_it_did_not_reach(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    write("a/a.md", "text")
+    write("b/b.md", "text of b")
+    indexer.index([root], now=100.0)
+    newer = Analyser()
+    newer.version = "newer"
+    later = Indexer(database, None, newer, root)
+
+    assert [p.message for p in later.index([root / "a"], now=200.0).problems] == [
+        "1 memories hold words of an older analysis, such as b/b.md"
+    ]
+    assert later.index([root], now=300.0).problems == []
+    assert later.index([root / "a"], now=400.0).problems == []
+
+
+def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, indexer: Indexer) -> None:
+    sources = [
+        Source("d1", "# Heading\n\nbody", title="Given", folder="f", tier=Tier.CRITICAL, triggers=("t",), created_at=5.0),
+        Source("d2", "one turn of a talk", title=""),
+    ]
+    seen: list[Progress] = []
+
+    report = indexer.index_documents(iter(sources), now=100.0, progress=seen.append)
+
+    assert (report.created, seen) == (["d1", "d2"], [Progress(2, None, "d2")])
+    first, second = (reader.get_memory(database.reader(), key) for key in ("d1", "d2"))
+    assert (first.title, first.folder, first.tier, first.triggers, first.created_at) == (
+        "Given", "f", Tier.CRITICAL, ("t",), 5.0,
+    )
+    assert (second.title, second.created_at) == ("d2", 100.0)
+    assert indexer.index_documents(sources, now=200.0).unchanged == ["d1", "d2"]
+    assert indexer.index([], now=300.0).deleted == []
+
+
+@pytest.mark.requirement("I9")
+def test_a_save_is_checked_before_anything_is_written(database: Database, indexer: Indexer) -> None:
+    saved = indexer.save_text("a.md", "# A\n\ntext\n", now=100.0)
+    assert saved == Saved("a.md", saved.id, "created", (), (), 3, 1, pending=False)
+
+    with pytest.raises(SpeckitError) as caught:
+        indexer.save_text("b.md", "# A\n\ntext\n", now=100.0)
+    assert caught.value.code == "E092"
+    with pytest.raises(SpeckitError) as caught:
+        indexer.save_text("c.md", "---\ntier: high\n---\n<!-- ANCHOR:x -->\n", now=100.0)
+    assert [problem.code for problem in caught.value.problems] == ["E090", "E091"]
+    assert reader.statistics(database.reader()).memories == 1
+
+    forced = indexer.save_text("b.md", "# A\n\ntext\n", now=100.0, force=True)
+    assert (forced.outcome, forced.duplicates) == ("created", ("a.md",))
+    tried = indexer.save_text("a.md", "# New\n", now=100.0, dry_run=True)
+    assert (tried.id, tried.outcome) == (saved.id, "dry_run")
+    assert reader.get_memory(database.reader(), "a.md").title == "A"
+    assert indexer.save_text("a.md", "# A\n\ntext\n", now=200.0, force=True).outcome == "unchanged"
+
+
+@pytest.mark.requirement("I9")
+def test_a_file_is_saved_alone(indexer: Indexer, root: Path, write: Write) -> None:
+    path = write("docs/a.md", "# A\n")
+    write("docs/b.md", "# B\n")
+
+    assert indexer.save_file(path, now=100.0).key == "docs/a.md"
+    for wrong, code in ((root / "docs", "E014"), (root / "none.md", "E010"), (root.parent / "x.md", "E014")):
+        with pytest.raises(SpeckitError) as caught:
+            indexer.save_file(wrong, now=100.0)
+        assert caught.value.code == code
+
+
+def test_tokens_are_estimated_by_script(indexer: Indexer) -> None:
+    assert indexer.save_text("a.md", "word" * 10, now=1.0, dry_run=True).tokens == 10
+    assert indexer.save_text("a.md", "数据库索引", now=1.0, dry_run=True).tokens == 6
+
+
+def test_the_static_model_needs_no_network_and_no_model_code() -> None:
+    import sys
+
+    StaticEmbedder().embed_query("text")
+
+    assert "wordllama" not in sys.modules

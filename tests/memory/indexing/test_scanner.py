@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory.indexing import scanner
+from memory.indexing.scanner import FoundFile, Scan, decide, scan
+from memory.store.reader import KnownFile
+
+Write = Callable[[str, str], Path]
+
+
+def known(mtime_ns: int | None) -> KnownFile:
+    return KnownFile(1, mtime_ns, "hash", "done")
+
+
+@pytest.mark.requirement("I8")
+def test_documents_below_the_paths_are_found_and_working_folders_passed_over(root: Path, write: Write) -> None:
+    for key in ("a.md", "b/c.TXT", "b/d.markdown", "b/e.py", ".git/f.md", "node_modules/g.md", "b/.h.md"):
+        write(key, "text")
+
+    found = scan([Path("."), root / "b"], root)
+
+    assert sorted(found.files) == ["a.md", "b/c.TXT", "b/d.markdown"]
+    assert found.covered == ["", "b"]
+    assert (found.problems, found.missing, found.hidden) == ([], [], [])
+
+
+def test_links_that_loop_end_and_a_file_is_taken_once(root: Path, write: Write) -> None:
+    write("a/note.md", "text")
+    (root / "a" / "loop").symlink_to(root)
+    (root / "b.md").symlink_to(root / "a" / "note.md")
+
+    found = scan([root], root)
+
+    assert len(found.files) == 1
+    assert len(found.links) == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+def test_an_unreadable_folder_is_reported_and_hidden(root: Path, write: Write) -> None:
+    write("closed/note.md", "text")
+    (root / "closed").chmod(0)
+    try:
+        found = scan([root], root)
+    finally:
+        (root / "closed").chmod(0o700)
+
+    assert [problem.code for problem in found.problems] == ["E011"]
+    assert found.hidden == ["closed"]
+
+
+def test_paths_outside_the_workspace_are_refused_and_missing_ones_noted(root: Path) -> None:
+    found = scan([Path("../other"), Path("gone.md")], root)
+
+    assert [problem.code for problem in found.problems] == ["E014"]
+    assert found.missing == ["gone.md"]
+
+
+@pytest.mark.requirement("I8")
+@pytest.mark.parametrize(
+    ("stored", "on_disk", "force", "path"),
+    [
+        (known(5), None, False, "gone"),
+        (None, 5, False, "read"),
+        (known(None), 5, False, "read"),
+        (known(5), 5, False, "skip"),
+        (known(5), 6, False, "read"),
+        (known(5), 5, True, "read"),
+        (known(None), None, False, ""),
+    ],
+    ids=["deleted", "new", "no stored time", "same time", "changed", "forced", "never a file"],
+)
+def test_each_file_takes_one_of_six_paths(stored: KnownFile | None, on_disk: int | None, force: bool, path: str) -> None:
+    file = FoundFile("a.md", Path("a.md"), on_disk or 0)
+    found = Scan(files={} if on_disk is None else {"a.md": file}, covered=[""])
+
+    decision = decide(found, {} if stored is None else {"a.md": stored}, force)
+
+    assert [name for name in ("read", "skip", "gone") if getattr(decision, name)] == ([path] if path else [])
+
+
+def test_only_files_below_the_paths_can_be_gone_and_none_in_a_hidden_folder() -> None:
+    stored = {key: known(1) for key in ("docs/a.md", "docs/closed/b.md", "docs2/c.md", "d.md")}
+
+    assert decide(Scan(covered=["docs", "d.md"], hidden=["docs/closed"]), stored).gone == ("docs/a.md", "d.md")
+
+
+def test_a_file_over_the_limit_is_refused(root: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "LARGEST_FILE", 3)
+    write("a.md", "text")
+
+    with pytest.raises(scanner.SpeckitError, match=r"E013 a\.md: 4 bytes, at most 3 are read"):
+        scan([root], root).files["a.md"].read()

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.indexing import title
+
+
+@pytest.mark.requirement("I1")
+@pytest.mark.parametrize(
+    ("declared", "body", "key", "expected"),
+    [
+        ("Use `RRF` **always**", "# Other", "a.md", "Use RRF always"),
+        ("", "text\n\n# The first heading #\n\n# Second", "a.md", "The first heading"),
+        ("Session Summary", "# Real title", "a.md", "Real title"),
+        ("", "```\n# no heading\n```\n\nUnderlined\n===\n", "a.md", "Underlined"),
+        ("", "no heading", "docs/0004-rank_fusion.md", "0004 rank fusion"),
+        ("untitled", "# Memory", "auth/memory.md", "auth memory"),
+    ],
+)
+def test_the_first_source_that_says_something_gives_the_title(declared: str, body: str, key: str, expected: str) -> None:
+    assert title.choose(declared, body, key) == expected
+
+
+@given(st.text())
+def test_a_title_is_one_line_of_at_most_120_characters(text: str) -> None:
+    normal = title.normalise(text)
+
+    assert len(normal) <= title.LONGEST_TITLE
+    assert normal == " ".join(normal.split())
+
+
+def test_a_long_title_ends_at_a_word_with_an_ellipsis() -> None:
+    assert title.normalise("word " * 40) == "word " * 23 + "word…"
