@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
 from pipeline.errors import ContractError, StageInvariantError
-from pipeline.model import Hits, Notes, Plan, Pool, Query
-from pipeline.ports import Unavailable
-
-T = TypeVar("T")
+from pipeline.model import Fused, Grouped, Hits, Notes, Plan, Pool, Query, Reranking, Rescored, Selected
+from pipeline.ports import Column, Unavailable
 
 RANKING_WORDS = frozenset({"score", "scores", "rank", "ranks", "position", "order"})
 """Keys that a note may not use: they would let stage 4 contradict the ranking."""
@@ -28,6 +24,48 @@ def check_hits(answer: Hits | Unavailable, limit: int, step: str) -> Hits | Unav
     if isinstance(answer, Hits) and len(answer) > limit:
         raise ContractError(step, f"returned {len(answer)} hits; its limit is {limit}")
     return answer
+
+
+def check_column(answer: Column | Unavailable, rows: int, step: str) -> Column | Unavailable:
+    """Raises unless the column is finite and has one number per row."""
+    if not isinstance(answer, Unavailable) and not _finite(answer, (rows,)):
+        raise ContractError(step, f"must return {rows} finite numbers; found {_shape(answer)}")
+    return answer
+
+
+def check_fused(answer: Fused | Unavailable, rows: int, step: str) -> Fused | Unavailable:
+    """Raises unless there is a finite addend per candidate and name."""
+    if isinstance(answer, Fused) and not _finite(answer.parts, (rows, len(answer.names))):
+        found = _shape(answer.parts)
+        raise ContractError(step, f"must return finite addends of shape ({rows}, {len(answer.names)}); found {found}")
+    return answer
+
+
+def check_reranking(answer: Reranking | Unavailable, rows: int, step: str) -> Reranking | Unavailable:
+    """Raises unless the answer fits the rows of the pool."""
+    match answer:
+        case Unavailable():
+            pass
+        case Rescored(scores) | Grouped(scores=scores) if not _finite(scores, (rows,)):
+            raise ContractError(step, f"must return {rows} finite scores; found {_shape(scores)}")
+        case Grouped(groups=groups) if groups.shape != (rows,):
+            raise ContractError(step, f"must return {rows} groups; found {_shape(groups)}")
+        case Selected(keep) if keep.shape != (rows,) or keep.dtype != np.bool_:
+            raise ContractError(step, f"must return a mask of {rows} rows; found {keep.dtype} {_shape(keep)}")
+        case Rescored() | Grouped() | Selected():
+            pass
+        case _:
+            accepted = "Rescored, Selected, Grouped or Unavailable"
+            raise ContractError(step, f"returned {type(answer).__name__}; accepted: {accepted}")
+    return answer
+
+
+def _finite(array: Column, shape: tuple[int, ...]) -> bool:
+    return array.shape == shape and bool(np.all(np.isfinite(array)))
+
+
+def _shape(array: Column) -> str:
+    return f"shape {array.shape}" if np.all(np.isfinite(array)) else f"shape {array.shape} with NaN or infinity"
 
 
 def check_notes(answer: Notes | Unavailable, pool: Pool, step: str) -> Notes | Unavailable:

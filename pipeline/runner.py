@@ -11,12 +11,12 @@ import numpy as np
 
 from pipeline.apply import fused, reranked, signalled
 from pipeline.boundary import Clock, Journal
-from pipeline.checks import check_notes
+from pipeline.checks import check_column, check_fused, check_notes, check_reranking
 from pipeline.composition import BoundStep, Pipeline
-from pipeline.contracts import Annotator, SignalParams
+from pipeline.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
 from pipeline.errors import StageInvariantError
 from pipeline.gathering import gather, understand
-from pipeline.model import Candidates, Notes, Pool, Query
+from pipeline.model import Candidates, Fused, Notes, Pool, Query, Reranking
 from pipeline.ports import Column, Store, Unavailable
 from pipeline.scales import Scale
 from pipeline.sealing import Seal, narrow, seal
@@ -63,14 +63,14 @@ class Runner:
 
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
         step = self.pipeline.fusion.fuser
-        work = partial(step.component.fuse, query, candidates)
+        work = partial(self._fused, step, query, candidates)
         answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True, deferrable=False)
         assert answer is not None  # a required step answers or raises
         pool = fused(step.id, step.gives or Scale.UNIT, candidates, answer)
         added: dict[str, Column] = {}
         for signal in self.pipeline.fusion.signals:
             assert isinstance(signal.params, SignalParams)  # the registry admits no other
-            evidence = partial(signal.component.evidence, query, pool, store)
+            evidence = partial(self._evidence, signal, query, pool, store)
             column = journal.call(
                 "fusion", signal, len(pool), evidence, "the score without this signal",
                 required=not signal.optional, deferrable=signal.optional,
@@ -83,7 +83,7 @@ class Runner:
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
         for step in self.pipeline.rerank:
-            work = partial(step.component.rerank, query, pool, store)
+            work = partial(self._reranking, step, query, pool, store)
             answer = journal.call(
                 "rerank", step, len(pool), work, "the order before this step",
                 required=not step.optional, deferrable=step.optional,
@@ -105,6 +105,15 @@ class Runner:
                     journal.lost(step.id, pool.ids[~answer.keep])
                     pool = narrow(pool, answer.keep)
         return pool, notes
+
+    def _fused(self, step: BoundStep[Fuser], query: Query, candidates: Candidates) -> Fused | Unavailable:
+        return check_fused(step.component.fuse(query, candidates), len(candidates), step.id)
+
+    def _evidence(self, step: BoundStep[Signal], query: Query, pool: Pool, store: Store) -> Column | Unavailable:
+        return check_column(step.component.evidence(query, pool, store), len(pool), step.id)
+
+    def _reranking(self, step: BoundStep[Reranker], query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
+        return check_reranking(step.component.rerank(query, pool, store), len(pool), step.id)
 
     def _noted(self, step: BoundStep[Annotator], query: Query, pool: Pool, store: Store) -> Notes | Unavailable:
         """Shows a sealed copy to the annotator; what is served comes from the pool, which no annotator ever sees."""

@@ -1,0 +1,228 @@
+"""What the runner makes of answers, absences and failures."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config.errors import SpeckitError
+from pipeline.explain import explain, replay
+from pipeline.model import Grouped, Plan, Pool, Rescored, Selected
+from pipeline.ports import Store, Unavailable
+from pipeline.runner import Outcome, Runner
+from tests.pipeline.conftest import (
+    FixedChannel,
+    FunctionReranker,
+    FunctionUnderstander,
+    SmallStore,
+    pipeline,
+    question,
+    signal,
+    step,
+)
+
+
+def rows(outcome: Outcome) -> list[tuple[int, float]]:
+    return list(zip(outcome.pool.ids.tolist(), outcome.pool.score.tolist(), strict=True))
+
+
+@pytest.mark.requirement("P1")
+def test_the_four_stages_run_in_order_and_leave_a_record_each(store: Store) -> None:
+    built = pipeline(
+        {"a": FixedChannel({1: 0.5, 2: 0.25}), "b": FixedChannel({2: 0.5})},
+        signals=[signal("boost", {1: 0.125})],
+        rerank=[step("halve", FunctionReranker(lambda pool: Rescored(pool.score / 2)))],
+    )
+
+    outcome = Runner(built).run(question(), store)
+
+    assert [(r.stage, r.step, r.n_in, r.n_out, r.state) for r in outcome.trace.steps] == [
+        ("candidates", "a", 0, 2, "ran"),
+        ("candidates", "b", 0, 1, "ran"),
+        ("fusion", "fuse", 2, 2, "ran"),
+        ("fusion", "boost", 2, 2, "ran"),
+        ("rerank", "halve", 2, 2, "ran"),
+    ]
+    assert rows(outcome) == [(2, 0.375), (1, 0.3125)]
+
+
+@pytest.mark.requirement("P8")
+def test_every_score_is_explained_step_by_step(store: Store) -> None:
+    built = pipeline(
+        {"a": FixedChannel({1: 0.5, 2: 0.25}), "b": FixedChannel({2: 0.5})}, signals=[signal("boost", {2: 0.1})]
+    )
+
+    outcome = Runner(built).run(question(), store)
+    steps = [(s.step, s.kind, s.parts, s.before, s.after) for s in explain(outcome.pool, 0)]
+
+    assert steps == [
+        ("fuse", "sum", {"a": 0.25, "b": 0.5}, None, 0.75),
+        ("boost", "add", {"boost": 0.1}, 0.75, 0.85),
+    ]
+
+
+channel_hits = st.dictionaries(st.integers(1, 40), st.floats(0, 1, width=32), max_size=15)
+
+
+@pytest.mark.requirement("P8")
+@given(st.lists(channel_hits, min_size=1, max_size=4), st.dictionaries(st.integers(1, 40), st.floats(-1, 1)))
+def test_explain_recombines_to_the_score_exactly(lists: list[dict[int, float]], boosts: dict[int, float]) -> None:
+    built = pipeline(
+        {f"c{n}": FixedChannel(hits) for n, hits in enumerate(lists)},
+        signals=[signal("boost", boosts), signal("bounded", boosts, ceiling=0.95)],
+        rerank=[step("third", FunctionReranker(lambda pool: Rescored(pool.score / 3)))],
+    )
+
+    outcome = Runner(built, strict=True).run(question(limit=100), SmallStore())  # type: ignore[arg-type]
+
+    assert replay(outcome.pool).tobytes() == outcome.pool.score.tobytes()
+
+
+@pytest.mark.requirement("P9")
+@given(st.lists(channel_hits, min_size=2, max_size=4), st.data())
+@settings(max_examples=60)
+def test_failing_channels_leave_what_the_pipeline_without_them_gives(
+    lists: list[dict[int, float]], data: st.DataObject
+) -> None:
+    broken = data.draw(st.sets(st.integers(0, len(lists) - 1), max_size=len(lists) - 1))
+    failures: list[Any] = [RuntimeError("boom"), Unavailable("not installed")]
+    channels = {
+        f"c{n}": FixedChannel(data.draw(st.sampled_from(failures)) if n in broken else hits)
+        for n, hits in enumerate(lists)
+    }
+    without = {f"c{n}": FixedChannel(hits) for n, hits in enumerate(lists) if n not in broken}
+
+    degraded = Runner(pipeline(channels)).run(question(limit=100), SmallStore())  # type: ignore[arg-type]
+    smaller = Runner(pipeline(without)).run(question(limit=100), SmallStore())  # type: ignore[arg-type]
+
+    assert rows(degraded) == rows(smaller)
+    assert {part.part for part in degraded.trace.degraded} == {f"c{n}" for n in broken}
+
+
+@pytest.mark.requirement("P9")
+@pytest.mark.parametrize("value", [Unavailable("no session"), ValueError("boom"), np.array([np.nan]), np.zeros(7)])
+def test_an_optional_signal_that_fails_leaves_the_score_as_it_was(value: Any, store: Store) -> None:
+    outcome = Runner(pipeline({"a": FixedChannel({1: 0.5})}, signals=[signal("odd", value)])).run(question(), store)
+
+    assert rows(outcome) == [(1, 0.5)]
+    assert [(part.part, part.instead) for part in outcome.trace.degraded] == [("odd", "the score without this signal")]
+
+
+@pytest.mark.requirement("P9")
+def test_a_required_step_that_fails_is_an_error_with_its_name(store: Store) -> None:
+    built = pipeline({"a": FixedChannel({1: 0.5})}, signals=[signal("odd", ValueError("boom"), optional=False)])
+
+    with pytest.raises(SpeckitError, match="the step 'odd' failed: ValueError: boom") as caught:
+        Runner(built).run(question(), store)
+
+    assert caught.value.code == "E040"
+
+
+@pytest.mark.requirement("P9")
+def test_when_no_channel_answers_the_error_says_why(store: Store) -> None:
+    built = pipeline({"a": FixedChannel(Unavailable("no model")), "b": FixedChannel(OSError("disk"))})
+
+    with pytest.raises(SpeckitError, match="a: no model; b: OSError: disk"):
+        Runner(built).run(question(), store)
+
+
+@pytest.mark.requirement("P9")
+def test_after_the_deadline_optional_steps_are_skipped_and_named(store: Store) -> None:
+    ticks = itertools.count(step=10)
+    built = pipeline(
+        {"a": FixedChannel({1: 0.5}), "b": FixedChannel({2: 0.9})},
+        signals=[signal("boost", {1: 1.0})],
+        rerank=[step("needed", FunctionReranker(lambda pool: Rescored(pool.score)))],
+    )
+
+    outcome = Runner(built, clock=lambda: next(ticks)).run(question(deadline_ns=15), store)
+
+    assert rows(outcome) == [(1, 0.5)]
+    assert [part.part for part in outcome.trace.degraded] == ["b", "boost"]
+
+
+@pytest.mark.requirement("R4")
+def test_passages_of_a_memory_become_one_row(store: Store) -> None:
+    passages = FixedChannel({101: 0.9, 102: 0.4, 201: 0.6}, level="chunk")
+    memories = FixedChannel({1: 0.05, 3: 0.2})
+    collapse = FunctionReranker(lambda pool: Grouped(pool.candidates.parents, best_of_parent(pool)))
+
+    outcome = Runner(pipeline({"p": passages, "m": memories}, rerank=[step("collapse", collapse)])).run(
+        question(), store
+    )
+
+    assert rows(outcome) == [(1, pytest.approx(0.95)), (2, 0.6), (3, 0.2)]
+    assert outcome.pool.chunk_hits.tolist() == [2, 1, 1]
+    assert outcome.pool.candidates.passages.tolist() == [101, 201, -1]
+
+
+def best_of_parent(pool: Pool) -> np.ndarray:
+    parents = pool.candidates.parents
+    return np.array([pool.score[parents == parent].max() for parent in parents])
+
+
+def test_a_hit_on_a_memory_counts_for_the_passages_that_others_found(store: Store) -> None:
+    built = pipeline({"p": FixedChannel({101: 0.5, 102: 0.25}, level="chunk"), "m": FixedChannel({1: 0.25})})
+
+    outcome = Runner(built).run(question(), store)
+
+    assert rows(outcome) == [(101, 0.75), (102, 0.5)]
+
+
+def test_signals_of_one_group_share_a_cap(store: Store) -> None:
+    built = pipeline(
+        {"a": FixedChannel({1: 0.5, 2: 0.5})},
+        signals=[
+            signal("causal", {1: 0.15, 2: 0.05}, cap_group="context", cap=0.2),
+            signal("session", {1: 0.15, 2: 0.05}, cap_group="context", cap=0.2),
+        ],
+    )
+
+    outcome = Runner(built).run(question(), store)
+
+    assert rows(outcome) == [(1, pytest.approx(0.7)), (2, pytest.approx(0.6))]
+
+
+def test_equal_scores_are_ordered_by_id(store: Store) -> None:
+    outcome = Runner(pipeline({"a": FixedChannel({9: 0.5, 3: 0.5, 7: 0.5})})).run(question(), store)
+
+    assert [memory for memory, _ in rows(outcome)] == [3, 7, 9]
+
+
+def test_rows_beyond_the_limit_are_remembered_as_lost(store: Store) -> None:
+    outcome = Runner(pipeline({"a": FixedChannel({1: 0.9, 2: 0.8, 3: 0.7})})).run(question(limit=1), store)
+
+    assert [(loss.step, loss.ids.tolist()) for loss in outcome.trace.losses] == [("limit", [2, 3])]
+
+
+def test_a_selection_keeps_scores_and_order(store: Store) -> None:
+    choose = step("choose", FunctionReranker(lambda pool: Selected(pool.score > 0.6)))
+
+    outcome = Runner(pipeline({"a": FixedChannel({1: 0.9, 2: 0.5, 3: 0.7})}, rerank=[choose])).run(question(), store)
+
+    assert rows(outcome) == [(1, 0.9), (3, 0.7)]
+
+
+def test_each_variant_of_the_query_is_searched(store: Store) -> None:
+    expand = FunctionUnderstander(lambda query, plan: Plan(variants=(query.text, "because")))
+    channel = FixedChannel({1: 0.5})
+
+    outcome = Runner(pipeline({"a": channel}, understand=[step("expand", expand)])).run(question("why"), store)
+
+    assert channel.asked == ["why", "because"]
+    assert outcome.pool.candidates.variants == (0, 1)
+
+
+def test_a_plan_that_forgets_the_query_is_refused(store: Store) -> None:
+    forget = FunctionUnderstander(lambda query, plan: Plan(variants=("something else",)))
+    channel = FixedChannel({1: 0.5})
+
+    outcome = Runner(pipeline({"a": channel}, understand=[step("forget", forget)])).run(question("why"), store)
+
+    assert channel.asked == ["why"]
+    assert [part.part for part in outcome.trace.degraded] == ["forget"]

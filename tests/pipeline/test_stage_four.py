@@ -1,0 +1,164 @@
+"""The last stage cannot change scores or order: every way to try it, and what comes of it (feature P3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import StageInvariantError
+from pipeline.model import Notes
+from pipeline.ports import Store
+from pipeline.ranking import Ranking
+from pipeline.runner import Outcome, Runner
+from tests.pipeline.conftest import FixedChannel, FunctionAnnotator, SmallStore, pipeline, question, step
+
+pytestmark = pytest.mark.requirement("P3")
+HITS = {1: 0.9, 2: 0.5, 3: 0.7, 4: 0.1}
+
+
+def run(work: Callable[[Ranking], Any], store: Store, *, strict: bool = False) -> Outcome:
+    hostile = step("hostile", FunctionAnnotator(work))
+    return Runner(pipeline({"c": FixedChannel(HITS)}, annotate=[hostile]), strict=strict).run(question(), store)
+
+
+def served(outcome: Outcome) -> list[tuple[int, float]]:
+    return list(zip(outcome.pool.ids.tolist(), outcome.pool.score.tolist(), strict=True))
+
+
+UNTOUCHED = [(1, 0.9), (3, 0.7), (2, 0.5), (4, 0.1)]
+
+
+def sort_in_place(ranking: Ranking) -> Notes:
+    ranking.scores.sort()
+    return Notes()
+
+
+def make_writable(ranking: Ranking) -> Notes:
+    ranking.scores.setflags(write=True)
+    return Notes()
+
+
+def assign_a_column(ranking: Ranking) -> Notes:
+    ranking.scores = np.zeros(4)
+    return Notes()
+
+
+def force_a_column(ranking: Ranking) -> Notes:
+    object.__setattr__(ranking, "scores", np.zeros(4))
+    return Notes()
+
+
+def force_other_ids(ranking: Ranking) -> Notes:
+    object.__setattr__(ranking, "ids", ranking.ids[::-1])
+    return Notes()
+
+
+def name_foreign_ids(ranking: Ranking) -> Notes:
+    return Notes(by_id={999: {"remark": "x"}})
+
+
+def mention_a_score(ranking: Ranking) -> Notes:
+    return Notes(by_id={1: {"score": 1.0}})
+
+
+def mention_a_position(ranking: Ranking) -> Notes:
+    return Notes(overall={"rank": 3})
+
+
+def return_a_permutation(ranking: Ranking) -> Notes:
+    return Notes(keep=np.array([3, 2, 1, 0]))
+
+
+def return_a_longer_mask(ranking: Ranking) -> Notes:
+    return Notes(keep=np.ones(5, bool))
+
+
+def return_a_ranking(ranking: Ranking) -> Ranking:
+    return ranking
+
+
+def forge_a_ranking(ranking: Ranking) -> Notes:
+    Ranking()
+    return Notes()
+
+
+def subclass_the_ranking(ranking: Ranking) -> Notes:
+    type("Forged", (Ranking,), {})
+    return Notes()
+
+
+def change_and_raise(ranking: Ranking) -> Notes:
+    object.__setattr__(ranking, "scores", np.zeros(4))
+    raise ValueError("look elsewhere")
+
+
+def raise_at_once(ranking: Ranking) -> Notes:
+    raise KeyError("broken")
+
+
+ATTACKS = [
+    sort_in_place, make_writable, assign_a_column, force_a_column, force_other_ids, name_foreign_ids, mention_a_score,
+    mention_a_position, return_a_permutation, return_a_longer_mask, return_a_ranking, forge_a_ranking,
+    subclass_the_ranking, change_and_raise, raise_at_once,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_a_hostile_annotator_changes_nothing_and_is_named(attack: Callable[[Ranking], Any], store: Store) -> None:
+    outcome = run(attack, store)
+
+    assert served(outcome) == UNTOUCHED
+    assert outcome.notes == {}
+    assert [part.part for part in outcome.trace.degraded] == ["hostile"]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [force_a_column, force_other_ids, name_foreign_ids, mention_a_score, return_a_permutation, change_and_raise],
+    ids=lambda attack: attack.__name__,
+)
+def test_in_strict_mode_a_violation_is_an_error_that_names_the_step(
+    attack: Callable[[Ranking], Any], store: Store
+) -> None:
+    with pytest.raises(StageInvariantError, match="'hostile'") as caught:
+        run(attack, store, strict=True)
+
+    assert caught.value.code == "E130"
+
+
+def test_rows_can_be_hidden_and_the_rest_keeps_score_and_order(store: Store) -> None:
+    outcome = run(lambda ranking: Notes(keep=ranking.ids != 3), store)
+
+    assert served(outcome) == [(1, 0.9), (2, 0.5), (4, 0.1)]
+    assert [(loss.step, loss.ids.tolist()) for loss in outcome.trace.losses] == [("hostile", [3])]
+
+
+def test_a_later_annotator_sees_only_what_an_earlier_one_kept(store: Store) -> None:
+    seen: list[list[int]] = []
+
+    def note(ranking: Ranking) -> Notes:
+        seen.append(ranking.ids.tolist())
+        return Notes()
+
+    steps = [
+        step("hide", FunctionAnnotator(lambda ranking: Notes(keep=ranking.ids != 1))),
+        step("see", FunctionAnnotator(note)),
+    ]
+    Runner(pipeline({"c": FixedChannel(HITS)}, annotate=steps)).run(question(), store)
+
+    assert seen == [[3, 2, 4]]
+
+
+@given(st.dictionaries(st.integers(1, 99), st.floats(0, 1), min_size=1, max_size=30), st.data())
+def test_any_mask_leaves_a_subsequence(hits: dict[int, float], data: st.DataObject) -> None:
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(hits), max_size=len(hits))))
+    annotator = step("hide", FunctionAnnotator(lambda ranking: Notes(keep=mask)))
+    plain = Runner(pipeline({"c": FixedChannel(hits)})).run(question(limit=100), SmallStore())  # type: ignore[arg-type]
+    hidden = Runner(pipeline({"c": FixedChannel(hits)}, annotate=[annotator])).run(question(limit=100), SmallStore())  # type: ignore[arg-type]
+
+    assert served(hidden) == [row for row, keep in zip(served(plain), mask, strict=True) if keep]
