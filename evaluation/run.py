@@ -6,6 +6,7 @@ same entry as in production.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 
 from config.errors import SpeckitError
 from config.settings import settings
+from engine.pipelines import check
 from evaluation.comparison import compare
 from evaluation.dataset import Dataset, DatasetQuery, read
 from evaluation.measure import Answer, Report, measure
@@ -45,11 +47,15 @@ def run(
     """Measures each pipeline on a dataset and compares all pairs on nDCG@10 and MRR@5.
 
     `pipelines` are files or presets; none means the one that a search would use. `queries` limits the run to a random
-    sample of the queries, always the same one. `run_file` receives the rankings as TREC run lines. `now` (epoch
-    seconds) is the time at which all queries are asked, by default the present. `progress` is called often. Raises
-    SpeckitError with every problem of the dataset or of the pipelines.
+    sample of the queries, always the same one; `overrides` maps "step.parameter" to a YAML value, for all pipelines.
+    `run_file` receives the rankings as TREC run lines. `now` (epoch seconds) is the time at which all queries are
+    asked, by default the present. `progress` is called after every document and search. Raises SpeckitError with every
+    problem of the pipelines, or else of the dataset.
     """
+    environ = os.environ if environ is None else environ
     chosen = list(pipelines) or [settings(environ=environ).pipeline]
+    if problems := [problem for source in chosen for problem in check(source, environ, overrides)]:
+        raise SpeckitError.of(problems)
     return evaluate_pipelines(
         read(dataset), chosen, lambda names: list(combinations(names, 2)), run_file=run_file, queries=queries,
         overrides=overrides, progress=progress, environ=environ, now=now,
