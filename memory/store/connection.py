@@ -151,7 +151,7 @@ class Database:
     def close(self) -> None:
         """Closes the connections of all threads.
 
-        Raises E022 when another thread is inside a query, which is told to stop; closing can then be repeated.
+        Raises E022 when another thread is inside a query; closing can be repeated when that has ended.
         """
         self._closed = True
         with self._guard:
@@ -160,7 +160,6 @@ class Database:
                 try:
                     connection.close()
                 except apsw.ThreadingViolationError:
-                    connection.interrupt()  # not before: an interrupted connection ends without its checkpoint
                     remaining.append((thread, connection))
             self._connections = remaining
         if remaining:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import apsw
 
+from memory.store.queries import table_exists
+
 _RULES = (
     ("memory {} has no full-text row", "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts"),
     ("the full-text row {} belongs to no memory", "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories"),
@@ -46,7 +48,7 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
     found = [line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
     for table, rowid, parent, _ in connection.execute("PRAGMA foreign_key_check"):
         found.append(f"row {rowid} of {table} points to a missing row of {parent}")
-    has_vectors = connection.table_exists("main", "chunk_vectors")
+    has_vectors = table_exists(connection, "chunk_vectors")
     for sentence, query in (*_RULES, *(_VECTOR_RULES if has_vectors else _NO_VECTOR_RULES)):
         found += [sentence.format(row[0]) for row in connection.execute(f"{query} LIMIT 10")]
     return found

@@ -21,7 +21,7 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def failure(error: apsw.Error, path: Path) -> SpeckitError:
-    """The product's error for a driver error: busy E022, damaged E024, not to be opened E020, anything else E021."""
+    """The product's error: busy E022, damaged E024, not to be opened or written E020, not saved E081, else E021."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return SpeckitError("E022", f"{path} stayed locked by another writer")
@@ -33,4 +33,6 @@ def failure(error: apsw.Error, path: Path) -> SpeckitError:
             return SpeckitError("E020", f"{path} may only be read: {error}")
         case apsw.FullError():
             return SpeckitError("E081", f"there is no space left to write {path}", actions=("free disk space",))
+        case apsw.ConstraintError():
+            return SpeckitError("E081", f"{path} does not take this value: {error}", actions=("correct the value",))
     return SpeckitError("E021", f"{path}: {error}")

@@ -44,9 +44,11 @@ def load_chunks(
 
 def load_chunk_parents(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Ids]:
     """Chunk ids ascending and the memory of each, without their texts."""
-    found = _select(connection, "SELECT id, memory_id FROM chunks", "memory_id", ids, "id").fetchall()
+    # In this order an index has both columns, and the long rows of the table stay unread.
+    found = _select(connection, "SELECT id, memory_id FROM chunks", "memory_id", ids, "memory_id, ordinal").fetchall()
     pairs = np.array(found, np.int64).reshape(-1, 2)
-    return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+    pairs = pairs[np.argsort(pairs[:, 0])]
+    return pairs[:, 0].copy(), pairs[:, 1].copy()
 
 
 def load_fields(

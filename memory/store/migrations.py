@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from config.errors import SpeckitError
+from memory.store.queries import table_exists
 from memory.store.schema import FIRST_SCHEMA
 
 
@@ -31,7 +32,7 @@ _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applie
 
 def applied(connection: apsw.Connection) -> tuple[str, ...]:
     """Names of the migrations a file has been through, in the order they ran."""
-    if connection.table_exists("main", "migrations"):
+    if table_exists(connection, "migrations"):
         return tuple(name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY rowid"))
     return ()
 

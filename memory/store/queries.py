@@ -20,6 +20,11 @@ def value(connection: apsw.Connection, sql: str, parameters: apsw.Bindings = ())
     return connection.execute(sql, parameters).get
 
 
+def table_exists(connection: apsw.Connection, name: str) -> bool:
+    """Whether the file has this table now. The driver's own test may answer from before another process made it."""
+    return value(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)) is not None
+
+
 def integers(values: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding | None:
     """Integers for `carray(?)`; NULL, which yields no rows, when there are none."""
     array = np.ascontiguousarray(values, dtype=np.int64)

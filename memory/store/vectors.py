@@ -22,6 +22,9 @@ MODEL = "embedding_model"
 DIMENSIONS = "embedding_dimensions"
 LARGEST_SEARCH = 4096
 """sqlite-vec returns no more rows than this."""
+ROWS_PER_BLOB = 128
+"""sqlite-vec keeps vectors in blobs of so many rows. With its default of 1024, reading a row walks through a megabyte:
+loading and deleting take twice as long, searching takes the same."""
 
 
 def dimensions(connection: apsw.Connection) -> int:
@@ -58,7 +61,8 @@ def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_i
     if get_meta(txn.connection, MODEL) is None:
         size = vectors.shape[1]
         txn.connection.execute(
-            f"CREATE VIRTUAL TABLE chunk_vectors USING vec0 (embedding float[{size}] distance_metric=cosine)"
+            "CREATE VIRTUAL TABLE chunk_vectors USING vec0 "
+            f"(embedding float[{size}] distance_metric=cosine, chunk_size={ROWS_PER_BLOB})"
         )
         set_meta(txn, MODEL, model_id)
         set_meta(txn, DIMENSIONS, str(size))

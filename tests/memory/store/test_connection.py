@@ -275,6 +275,31 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
 
 
+def test_a_store_in_use_is_closed_once_the_query_has_ended(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "store.db")
+    started, released = threading.Event(), threading.Event()
+
+    def hold() -> int:
+        started.set()
+        return int(released.wait())
+
+    def query() -> None:
+        connection = database.reader()
+        connection.create_scalar_function("hold", hold, 0)
+        connection.execute("SELECT hold() UNION ALL SELECT 1").fetchall()
+
+    with ThreadPoolExecutor(1, "worker") as other:
+        running = other.submit(query)
+        started.wait()
+        with pytest.raises(SpeckitError, match="in use by worker") as caught:
+            database.close()
+        assert caught.value.code == "E022"
+        released.set()
+        running.result()
+        database.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
+
+
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [

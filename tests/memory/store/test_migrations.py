@@ -57,20 +57,23 @@ def test_looking_for_migrations_writes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "new.db").stat().st_size == 0
 
 
-def test_two_processes_that_open_an_old_store_migrate_it_once(database: Database, tmp_path: Path) -> None:
-    other = apsw.Connection(str(database.path))
+def test_processes_that_open_a_store_at_once_bring_it_up_to_date_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
     steps = (*MIGRATIONS, SECOND)
+    first, second = apsw.Connection(str(path)), apsw.Connection(str(path))
 
     def be_faster(_: apsw.Cursor, statement: str, __: object) -> bool:
-        """Lets the other one finish between this one's look at the records and its transaction."""
+        """Lets the second finish between the first one's look at the records and its transaction."""
         if statement == "BEGIN IMMEDIATE":
-            database.reader().exec_trace = None
-            assert migrate(other, tmp_path / "store.db", steps) == ("0002_second",)
+            first.exec_trace = None
+            assert migrate(second, path, steps) == tuple(step.name for step in steps)
         return True
 
     try:
-        database.reader().exec_trace = be_faster
-        assert migrate(database.reader(), tmp_path / "store.db", steps) == ()
+        assert applied(first) == ()
+        first.exec_trace = be_faster
+        assert migrate(first, path, steps) == ()
+        assert applied(first) == applied(second) == tuple(step.name for step in steps)
     finally:
-        other.close()
-    assert applied(database.reader()) == tuple(step.name for step in steps)
+        first.close()
+        second.close()
