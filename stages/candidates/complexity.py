@@ -38,7 +38,7 @@ class Complexity:
     Without this step every query is complex, which leaves nothing out. Feature C9.
     """
 
-    about = About(features=("C9",))
+    about = About(features=("C9",), before=("router", "embedding_expansion"))
     Params = ComplexityParams
 
     def __init__(self, params: ComplexityParams) -> None:

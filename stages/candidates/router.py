@@ -53,7 +53,7 @@ class Router:
     @classmethod
     def check(cls, params: RouterParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Every tier has two declared channels, and a complexity step stands in the pipeline."""
-        if "complexity" not in surroundings.steps:
+        if "complexity" not in surroundings.uses:
             yield (), "routes by complexity, which no step determines; add 'complexity' before it"
         for tier in ("simple", "moderate", "complex"):
             wanted = getattr(params, tier).channels

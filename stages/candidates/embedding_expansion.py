@@ -1,0 +1,76 @@
+"""The query with words of its nearest passages."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from pydantic import Field
+
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import Plan, Query
+from pipeline.ports import Store, Unavailable
+
+SHORTEST = 3
+"""Shorter words are not added."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class EmbeddingExpansionParams(Params):
+    """Parameters of expansion by nearest passages."""
+
+    neighbours: int = Field(5, ge=1, le=20, description="How many nearest passages words are taken from.")
+    terms: int = Field(8, ge=1, le=30, description="How many words are added at most.")
+
+
+class EmbeddingExpansion:
+    """Adds a variant: the query followed by the most frequent words of the passages nearest to it.
+
+    Stop words and words of the query are not added; of equally frequent words the alphabetically first. Simple queries
+    are left alone: expanding what was judged simple would contradict the judgement. Feature C12.
+    """
+
+    about = About(features=("C12",))
+    Params = EmbeddingExpansionParams
+
+    def __init__(self, params: EmbeddingExpansionParams) -> None:
+        self._params = params
+
+    @classmethod
+    def check(
+        cls, _: EmbeddingExpansionParams, surroundings: Surroundings
+    ) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """Something tells simple queries from others."""
+        if "complexity" not in surroundings.uses:
+            yield (), "must leave simple queries alone, but no step finds them; add 'complexity' before it"
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
+        """The plan with one more variant."""
+        if plan.complexity == "simple":
+            return replace(plan, reasons=plan.because("embedding_expansion: not for simple queries"))
+        vector = store.vectors.embed(query.text)
+        if isinstance(vector, Unavailable):
+            return vector
+        words = self._words(query, vector, store) if np.any(vector) else []
+        if not words:
+            return plan
+        variants = (*plan.variants, " ".join((query.text, *words)))
+        return replace(plan, variants=variants, reasons=plan.because(f"embedding_expansion: added {' '.join(words)}"))
+
+    def _words(
+        self, query: Query, vector: np.ndarray[tuple[int, ...], np.dtype[np.float32]], store: Store
+    ) -> list[str]:
+        scope = store.attributes.scope(query.wanted, query.now)
+        ids, _, _ = store.vectors.nearest(vector, self._params.neighbours, scope, "chunk")
+        counted: Counter[str] = Counter()
+        for passage in store.passages.passages(ids.tolist()):
+            # What the analyser drops from running text are stop words; what it makes of the query is known already.
+            telling = set(store.lexicon.analyse(passage.text)) - set(query.terms)
+            for word, count in Counter(_WORD.findall(passage.text.casefold())).items():
+                if len(word) >= SHORTEST and not telling.isdisjoint(store.lexicon.analyse(word)):
+                    counted[word] += count
+        return sorted(counted, key=lambda word: (-counted[word], word))[: self._params.terms]

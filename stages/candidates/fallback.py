@@ -1,0 +1,63 @@
+"""What to try when no channel found anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pydantic import Field
+
+from pipeline.contracts import About, Params, Surroundings
+from pipeline.model import Plan, Query
+from pipeline.ports import Store
+
+
+class FallbackParams(Params):
+    """Parameters of the fallback; the defaults are the catalogue's."""
+
+    similarity: float = Field(0.3, ge=0, le=1, description="The similarity that channels ask for at first.")
+    floor: float = Field(0.17, ge=0, le=1, description="The similarity that is never gone below.")
+    limit_factor: float = Field(2.0, ge=1, le=10, description="Factor of every channel's limit in the second try.")
+    lexical: tuple[str, ...] = Field(
+        ("fts5", "bm25"), strict=False, description="Channels of the last try, at full length, without a router."
+    )
+
+
+class Fallback:
+    """Searches again: first with half the similarity and double limits in all folders, then with words alone.
+
+    The second try asks for max(floor, similarity / 2); the last one asks the full-text channels only, also where the
+    router had left them out. Feature C14.
+    """
+
+    about = About(features=("C14",))
+    Params = FallbackParams
+
+    def __init__(self, params: FallbackParams) -> None:
+        self._params = params
+
+    @classmethod
+    def check(cls, params: FallbackParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """The last try has a channel to ask."""
+        if not set(params.lexical) & set(surroundings.channels):
+            declared = ", ".join(surroundings.channels)
+            yield ("lexical",), f"none of {', '.join(params.lexical)} is a declared channel; declared: {declared}"
+
+    def recover(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says how far we are
+        """The plan of the next try; the plan as it is when there is none."""
+        params = self._params
+        match plan.attempt:
+            case 0:
+                similarity = max(params.floor, params.similarity / 2)
+                reason = f"fallback: nothing found; similarity {similarity:g}, limits × {params.limit_factor:g}"
+                return replace(
+                    plan,
+                    min_similarity=similarity,
+                    limit_factor=params.limit_factor,
+                    folders=(),
+                    reasons=plan.because(reason),
+                )
+            case 1:
+                reason = f"fallback: still nothing; words only ({', '.join(params.lexical)})"
+                return replace(plan, channels=params.lexical, reasons=plan.because(reason))
+        return plan

@@ -1,0 +1,57 @@
+"""Narrows the search to the folders that a query is plainly about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from pipeline.contracts import About, Params
+from pipeline.model import Plan, Query
+from pipeline.ports import FolderDescription, Store
+
+
+class FolderPrefilterParams(Params):
+    """Parameters of the folder pre-filter."""
+
+    min_share: float = Field(
+        0.5, gt=0, le=1, description="Share of the query's words that a folder must be about.",
+        json_schema_extra={"tunable": [0.3, 1.0]},
+    )  # fmt: skip
+
+
+class FolderPrefilter:
+    """Compares the query with the one-sentence descriptions and key words of all folders.
+
+    The search is narrowed only when some folders are each about every word that any folder is about, and those are
+    at least `min_share` of the query's words. A query whose words are spread over several folders is left as it is, so
+    that cross-folder questions find the same with this step as without it. A query that names its folder is not
+    touched. Feature C13.
+    """
+
+    about = About(features=("C13",))
+    Params = FolderPrefilterParams
+
+    def __init__(self, params: FolderPrefilterParams) -> None:
+        self._params = params
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
+        """The plan with the folders to search; all of them when none stands out."""
+        terms = set(query.terms)
+        if query.wanted.folder or not terms:
+            return plan
+        known = {described.folder: _about(terms, described) for described in store.folders.described()}
+        anywhere = set().union(*known.values())
+        if len(anywhere) < self._params.min_share * len(terms) or not anywhere:
+            return plan
+        folders = tuple(sorted(folder for folder, found in known.items() if found == anywhere))
+        if not folders or len(folders) == len(known):
+            return plan
+        reason = f"folder_prefilter: only {', '.join(folders)} (about {', '.join(sorted(anywhere))})"
+        return replace(plan, folders=folders, reasons=plan.because(reason))
+
+
+def _about(terms: set[str], described: FolderDescription) -> set[str]:
+    """The terms among the folder's key words, or in its sentence."""
+    sentence = described.sentence.casefold()
+    return {term for term in terms if term in described.keywords or term in sentence}
