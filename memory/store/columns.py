@@ -132,9 +132,10 @@ class Columns:
         Never a deprecated one, nor one that expired before `now` (features C6, F7).
         """
         admitted: Mask = self._numbers[_ENDS, :-1] >= now
-        folder = wanted.folder.rstrip("/")
-        if folder:
-            admitted &= self._where("folder", lambda value: value == folder or value.startswith(f"{folder}/"))
+        if wanted.folder:
+            admitted &= self._where("folder", _within((wanted.folder,)))
+        if wanted.folders:
+            admitted &= self._where("folder", _within(wanted.folders))
         if wanted.tier:
             admitted &= self._where("tier", lambda value: value == wanted.tier)
         if wanted.context_type:
@@ -144,6 +145,10 @@ class Columns:
     def of_tier(self, tier: str) -> Ids:
         """All memories of a tier, ascending."""
         return self.ids[self._where("tier", lambda value: value == tier)]
+
+    def in_folder(self, folder: str) -> Ids:
+        """All memories whose folder is exactly this one, ascending."""
+        return self.ids[self._where("folder", lambda value: value == folder)]
 
     def _where(self, name: str, holds: Callable[[str], bool]) -> Mask:
         """Which memories have a label that passes the test. The test runs once per distinct label."""
@@ -171,6 +176,12 @@ class Columns:
         order = np.argsort(known, kind="stable")
         self._sorted = np.append(known[order], UNKNOWN)
         self._owners = np.append(owners[order], -1)
+
+
+def _within(folders: Sequence[str]) -> Callable[[str], bool]:
+    """The test for a folder being one of these or inside one; the empty name is that of the root."""
+    names = [folder.rstrip("/") for folder in folders]
+    return lambda value: any(not name or value == name or value.startswith(f"{name}/") for name in names)
 
 
 def _spliced(table: NDArray[Any], drop: NDArray[np.intp], at: NDArray[np.intp], columns: NDArray[Any]) -> NDArray[Any]:

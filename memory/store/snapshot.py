@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -15,7 +15,7 @@ from memory.store.columns import Columns
 from memory.store.connection import Database
 from memory.store.lexicon import Analyse, Lexicon
 from memory.store.sql_answers import CausalGraph, FullText, Passages
-from memory.store.trigger_index import TriggerIndex
+from memory.store.trigger_index import Entry, TriggerIndex
 from memory.store.vector_space import Embed, VectorSpace
 
 
@@ -46,7 +46,7 @@ class Snapshot:
         return cls(
             sequence=changes.latest(connection),
             attributes=columns,
-            triggers=TriggerIndex((row[0], row[1]) for row in loading.load_triggers(connection)),
+            triggers=TriggerIndex(_triggers(connection)),
             lexicon=Lexicon(database, columns, analyse),
             vectors=VectorSpace(database, columns, embed),
             passages=Passages(database),
@@ -65,8 +65,7 @@ class Snapshot:
             columns = columns.replaced(
                 gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
             )
-            phrases = ((row[0], row[1]) for row in loading.load_triggers(connection, put))
-            triggers = triggers.replaced(outdated.tolist(), phrases)
+            triggers = triggers.replaced(outdated.tolist(), _triggers(connection, put))
             lexicon = lexicon.advanced(connection, columns, outdated, put)
             vectors = vectors.advanced(connection, columns, outdated, put)
         used = _of_kind(changed, "attributes")
@@ -83,6 +82,11 @@ class Snapshot:
             fulltext=FullText(database, columns),
             graph=self.graph.seen_from(columns) if same_edges else CausalGraph(database, columns),
         )
+
+
+def _triggers(connection: apsw.Connection, memories: Ids | None = None) -> Iterator[Entry]:
+    for memory, phrase, _, weight, expires_at in loading.load_triggers(connection, memories):
+        yield memory, phrase, weight, expires_at
 
 
 def _of_kind(changed: Sequence[tuple[int, Kind]], wanted: Kind) -> Ids:

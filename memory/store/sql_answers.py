@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Neighbours, Passage
 from memory.store import edges, fulltext, reader, traversal
 from memory.store.columns import UNKNOWN, Columns
 from memory.store.connection import Database
+from memory.store.queries import integers, rows
 from memory.store.scope import Restriction
 
 
@@ -80,11 +83,13 @@ class CausalGraph:
         self._database = database
         self._columns = columns
         self._degrees: dict[tuple[tuple[str, float], ...], tuple[Ids, Column]] = {}
+        self._regions: tuple[Ids, Ids] | None = None
 
     def seen_from(self, columns: Columns) -> CausalGraph:
         """The same edges as part of another snapshot; what was computed about them is kept."""
         twin = CausalGraph(self._database, columns)
         twin._degrees = self._degrees
+        twin._regions = self._regions
         return twin
 
     @property
@@ -113,3 +118,47 @@ class CausalGraph:
         ids, sums = self._degrees[weights]
         known = self._columns.places(ids) != UNKNOWN
         return ids[known], sums[known]
+
+    def edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
+        """Sources and targets (memories) of every edge of this relation with both ends among `ids`, in that order.
+
+        A chunk stands for its memory.
+        """
+        memories = integers(np.unique(self._columns.parents(ids)))
+        with self._database.snapshot_read() as connection:
+            found = rows(
+                connection,
+                "SELECT source_id, target_id FROM causal_edges WHERE relation = ?1 AND source_id IN "
+                "(SELECT value FROM carray(?2)) AND target_id IN (SELECT value FROM carray(?2)) ORDER BY 1, 2",
+                (relation, memories),
+            )
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def regions(self, ids: Ids) -> Ids:
+        """The connected component that each id lies in, named by its smallest memory id; -1 for none."""
+        if self._regions is None:
+            with self._database.snapshot_read() as connection:
+                self._regions = _components(rows(connection, "SELECT source_id, target_id FROM causal_edges"))
+        members, names = self._regions
+        memories = self._columns.parents(ids)
+        at = np.searchsorted(members[:-1], memories)
+        regions: Ids = np.where(members[at] == memories, names[at], UNKNOWN)
+        return regions
+
+
+def _components(edges: Sequence[tuple[int, int]]) -> tuple[Ids, Ids]:
+    """Every node, ascending, and the smallest node of its component; then `UNKNOWN` for both."""
+    leader: dict[int, int] = {}
+
+    def find(node: int) -> int:
+        while (above := leader.setdefault(node, node)) != node:
+            leader[node] = leader[above]
+            node = above
+        return node
+
+    for source, target in edges:
+        first, second = sorted((find(source), find(target)))
+        leader[second] = first
+    nodes = sorted(leader)
+    return np.array([*nodes, UNKNOWN], np.int64), np.array([*map(find, nodes), UNKNOWN], np.int64)

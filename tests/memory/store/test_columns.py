@@ -83,6 +83,9 @@ def test_a_folder_admits_its_sub_folders_and_no_folder_that_merely_starts_alike(
     assert admitted(store, Filter(folder="a/b")) == [3, 4]
     assert admitted(store, Filter(folder="a/")) == [2, 3, 4, 5, 6]
     assert admitted(store, Filter(folder="b")) == []
+    assert admitted(store, Filter(folders=("a/bc", "a/b/"))) == [3, 4, 5]
+    assert admitted(store, Filter(folder="a/b", folders=("a/bc", "a/b/c"))) == [4]
+    assert [store.in_folder(name).tolist() for name in ("a", "", "b")] == [[2], [1], []]
     assert admitted(store) == [1, 2, 3, 4, 5, 6]
 
 

@@ -17,6 +17,7 @@ from memory.store.connection import Database
 from memory.store.read_model import MOST_CHANGES, ReadModel
 from memory.store.records import Document, Relation, Tier
 from memory.store.snapshot import Snapshot
+from pipeline import ports
 
 Make = Callable[..., Document]
 Unit = Callable[..., Vectors]
@@ -91,7 +92,10 @@ def answers(store: Snapshot) -> dict[str, Any]:
         "edges": store.graph.edge_count,
         "neighbours": [c.tolist() for c in (neighbours.seeds, neighbours.ids, neighbours.hops, neighbours.product)],
         "degrees": [column.tolist() for column in store.graph.degrees(WEIGHTS)],
+        "caused": [ends.tolist() for ends in store.graph.edges(known, "caused")],
+        "regions": store.graph.regions(ids).tolist(),
         "triggers": [store.triggers.exact(word) for word in WORDS],
+        "matches": [column.tolist() for column in store.triggers.matches(" ".join(WORDS), NOW)],
     }
 
 
@@ -337,3 +341,34 @@ def test_queries_in_many_threads_see_whole_states_while_another_process_might_wr
         assert failures == []
         assert all(counts <= {0} for counts in seen)
         assert model.current().attributes.count == 80
+
+
+def test_edges_and_regions_of_the_graph_are_those_between_stored_memories(database: Database, document: Make) -> None:
+    a, b, c, d, e = (put(database, document(key, "alpha", "beta")) for key in "abcde")
+    with database.write() as txn:
+        for source, target, relation in ((d, b, Relation.CAUSED), (b, e, Relation.SUPPORTS), (e, d, Relation.CAUSED)):
+            edges.add_edge(txn, source, target, relation, 0.5, "", "test", NOW)
+    model = read_model(database)
+    graph = model.current().graph
+    chunk_of_b = int(model.current().passages.of_memory(b)[1].id)
+    assert graph.regions(np.array([a, b, c, d, e, chunk_of_b, 999])).tolist() == [-1, b, -1, b, b, b, -1]
+    assert [ends.tolist() for ends in graph.edges(np.array([e, chunk_of_b, d]), "caused")] == [[d, e], [b, d]]
+    assert [ends.tolist() for ends in graph.edges(np.array([e, d]), "caused")] == [[e], [d]]
+    delete(database, d)
+    assert model.current().graph.regions(np.array([b, e])).tolist() == [b, b]
+    delete(database, e)
+    assert model.current().graph.regions(np.array([b])).tolist() == [-1]
+
+
+def test_every_part_of_a_snapshot_is_what_the_pipeline_asks_for(database: Database) -> None:
+    """The assignments are for the type checker: the two packages may not import each other."""
+    snapshot = read_model(database).current()
+    attributes: ports.Attributes = snapshot.attributes
+    passages: ports.Passages = snapshot.passages
+    space: ports.VectorSpace = snapshot.vectors
+    lexicon: ports.Lexicon = snapshot.lexicon
+    fulltext: ports.FullText = snapshot.fulltext
+    graph: ports.CausalGraph = snapshot.graph
+    triggers: ports.Triggers = snapshot.triggers
+    parts = (attributes, passages, space, lexicon, fulltext, graph, triggers)
+    assert set(map(id, parts)) <= {id(getattr(snapshot, name)) for name in snapshot.__slots__}
