@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,15 +16,15 @@ from pipeline.model import Notes, Query
 from pipeline.ports import Store, Unavailable
 from pipeline.ranking import Ranking
 
-LIMITS = {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1}
+StateName = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 
 
 class StateFilterParams(Params):
     """Which states are shown, and how many rows of each."""
 
-    minimum: State = Field(State.ARCHIVED, strict=False, description="The coldest state that is shown.")
-    limits: dict[State, int] = Field(
-        {}, strict=False, description="Rows shown of each state at most; a state without an entry has no limit."
+    minimum: StateName = Field("ARCHIVED", description="The coldest state that is shown.")
+    limits: dict[StateName, Annotated[int, Field(ge=0)]] = Field(
+        {}, description="Rows shown of each state at most; a state without an entry has no limit."
     )
     hot: float = Field(0.80, gt=0, le=1, description="Retrievability from which on a memory is HOT.")
     warm: float = Field(0.25, gt=0, le=1, description="Retrievability from which on a memory is WARM.")
@@ -46,8 +47,8 @@ class StateFilter:
     Params = StateFilterParams
 
     def __init__(self, params: StateFilterParams) -> None:
-        self._coldest = STATES.index(params.minimum)
-        self._limits = {STATES.index(state): limit for state, limit in params.limits.items()}
+        self._coldest = STATES.index(State(params.minimum))
+        self._limits = {STATES.index(State(state)): limit for state, limit in params.limits.items()}
         self._thresholds = Thresholds(params.hot, params.warm, params.cold, params.dormant, params.idle_days)
 
     @classmethod
