@@ -18,8 +18,8 @@ Vectors = NDArray[np.float32]
 Level = Literal["memory", "chunk"]
 """What a channel's hits are: whole memories, or single passages."""
 
-FIELDS = ("title", "triggers", "path", "body")
 Field = Literal["title", "triggers", "path", "body"]
+FIELDS: tuple[Field, ...] = ("title", "triggers", "path", "body")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,10 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
         results=tuple(_rows(outcome, store, snippet_characters)),
         notes={**overall, "warnings": warnings, "degraded": [part.as_json() for part in trace.degraded]},
         pipeline={"name": trace.pipeline, "hash": trace.config_hash},
-        timings_ms={"total": _ms(trace.total_ns), **{stage: _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES}},
+        timings_ms={
+            "total": _ms(trace.total_ns),
+            **{str(stage): _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES},
+        },
         outcome=outcome,
     )
 

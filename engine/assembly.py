@@ -5,6 +5,13 @@ from __future__ import annotations
 from functools import cache, cached_property
 from pathlib import Path
 
+from channels.bm25 import Bm25
+from channels.constitutional import Constitutional
+from channels.degree import Degree
+from channels.fts5 import Fts5
+from channels.graph import Graph
+from channels.trigger import Trigger
+from channels.vector import Vector
 from config.errors import SpeckitError
 from config.exchange import Unavailable, Vectors
 from memory.indexing import Analyser, Indexer
@@ -14,14 +21,124 @@ from memory.store.connection import Database
 from memory.store.meta import get_meta
 from memory.store.read_model import ReadModel
 from memory.store.vectors import MODEL
+from pipeline.contracts import Role
 from pipeline.registry import Registry
+from signals.causal import Causal
+from signals.coactivation import Coactivation
+from signals.composite import Composite
+from signals.confidence import Confidence
+from signals.contiguity import Contiguity
+from signals.encoding_intent import EncodingIntent
+from signals.field_match import FieldMatch
+from signals.folder_score import FolderScore
+from signals.hierarchy import Hierarchy
+from signals.importance import Importance
+from signals.interference import Interference
+from signals.novelty import Novelty
+from signals.recency import Recency
+from signals.session import Session
+from signals.temporal import Temporal
+from signals.validation import Validation
+from stages.annotate.anchor_filter import AnchorFilter
+from stages.annotate.attribution import Attribution
+from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
+from stages.annotate.evidence_gap import EvidenceGap
+from stages.annotate.session_dedup import SessionDedup
+from stages.annotate.state_filter import StateFilter
+from stages.annotate.superseded import Superseded
+from stages.annotate.token_budget import TokenBudget
+from stages.candidates.complexity import Complexity
+from stages.candidates.coverage import Coverage
+from stages.candidates.embedding_expansion import EmbeddingExpansion
+from stages.candidates.expansion import Expansion
+from stages.candidates.fallback import Fallback
+from stages.candidates.folder_prefilter import FolderPrefilter
+from stages.candidates.intent import Intent
+from stages.candidates.pressure import Pressure
+from stages.candidates.router import Router
+from stages.candidates.signal_vocabulary import SignalVocabulary
+from stages.fusion.rrf import Rrf
+from stages.fusion.rsf import Rsf
+from stages.fusion.single import Single
+from stages.fusion.z_score import ZScore
+from stages.rerank.channel_floor import ChannelFloor
+from stages.rerank.collapse import Collapse
+from stages.rerank.confidence_cut import ConfidenceCut
+from stages.rerank.context_diversity import ContextDiversity
+from stages.rerank.cross_encoder import CrossEncoder
+from stages.rerank.maxsim import Maxsim
+from stages.rerank.min_max import MinMax
+from stages.rerank.mmr import Mmr
+from stages.rerank.pin import Pin
+from stages.rerank.regularise import Regularise
+from stages.rerank.relevance_floor import RelevanceFloor
+
+COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
+    (Role.UNDERSTANDER, Complexity),
+    (Role.UNDERSTANDER, Coverage),
+    (Role.UNDERSTANDER, EmbeddingExpansion),
+    (Role.UNDERSTANDER, Expansion),
+    (Role.UNDERSTANDER, FolderPrefilter),
+    (Role.UNDERSTANDER, Intent),
+    (Role.UNDERSTANDER, Pressure),
+    (Role.UNDERSTANDER, Router),
+    (Role.UNDERSTANDER, SignalVocabulary),
+    (Role.CHANNEL, Bm25),
+    (Role.CHANNEL, Constitutional),
+    (Role.CHANNEL, Degree),
+    (Role.CHANNEL, Fts5),
+    (Role.CHANNEL, Graph),
+    (Role.CHANNEL, Trigger),
+    (Role.CHANNEL, Vector),
+    (Role.RECOVERER, Fallback),
+    (Role.FUSER, Rrf),
+    (Role.FUSER, Rsf),
+    (Role.FUSER, Single),
+    (Role.FUSER, ZScore),
+    (Role.SIGNAL, Causal),
+    (Role.SIGNAL, Coactivation),
+    (Role.SIGNAL, Composite),
+    (Role.SIGNAL, Confidence),
+    (Role.SIGNAL, Contiguity),
+    (Role.SIGNAL, EncodingIntent),
+    (Role.SIGNAL, FieldMatch),
+    (Role.SIGNAL, FolderScore),
+    (Role.SIGNAL, Hierarchy),
+    (Role.SIGNAL, Importance),
+    (Role.SIGNAL, Interference),
+    (Role.SIGNAL, Novelty),
+    (Role.SIGNAL, Recency),
+    (Role.SIGNAL, Session),
+    (Role.SIGNAL, Temporal),
+    (Role.SIGNAL, Validation),
+    (Role.RERANKER, ChannelFloor),
+    (Role.RERANKER, Collapse),
+    (Role.RERANKER, ConfidenceCut),
+    (Role.RERANKER, ContextDiversity),
+    (Role.RERANKER, CrossEncoder),
+    (Role.RERANKER, Maxsim),
+    (Role.RERANKER, MinMax),
+    (Role.RERANKER, Mmr),
+    (Role.RERANKER, Pin),
+    (Role.RERANKER, Regularise),
+    (Role.RERANKER, RelevanceFloor),
+    (Role.ANNOTATOR, AnchorFilter),
+    (Role.ANNOTATOR, Attribution),
+    (Role.ANNOTATOR, ConstitutionalGuarantee),
+    (Role.ANNOTATOR, EvidenceGap),
+    (Role.ANNOTATOR, SessionDedup),
+    (Role.ANNOTATOR, StateFilter),
+    (Role.ANNOTATOR, Superseded),
+    (Role.ANNOTATOR, TokenBudget),
+)
 
 
 @cache
 def registry() -> Registry:
     """Every component of the product and of installed extensions, frozen."""
     registry = Registry()
-    # REGISTRATIONS
+    for role, component in COMPONENTS:
+        registry.add(role, component)
     registry.add_entry_points()
     return registry.freeze()
 

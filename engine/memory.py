@@ -13,11 +13,13 @@ from config.errors import SpeckitError
 from config.settings import Settings, settings
 from engine import assembly
 from engine.answer import answer, explanation
+from engine.health import HealthReport, health
 from engine.plans import PlanReport, plan_report
 from engine.questions import check_question, normalised_folder
 from engine.results import Explanation, SearchResult
 from engine.why_not import why_not
-from memory.indexing import IndexReport, Progress, Saved, Source
+from memory.indexing import Analyser, IndexReport, Progress, Saved, Source
+from memory.indexing.embedders.protocol import Embedder
 from memory.store import reader
 from memory.store.connection import Database
 from memory.store.edges import add_edge
@@ -95,6 +97,16 @@ class Memory:
     def database(self) -> Database:
         """The store's file."""
         return self._open.database
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model that makes vectors."""
+        return self._open.embedder
+
+    @property
+    def analyser(self) -> Analyser:
+        """The analyser that makes words."""
+        return self._open.analyser
 
     def store(self) -> Store:
         """The current state of the store, as the pipeline sees it."""
@@ -220,6 +232,10 @@ class Memory:
     ) -> tuple[list[MemoryRecord], int]:
         """One page of the memories of a folder and its sub-folders, and how many there are altogether."""
         return reader.list_memories(self._open.database.reader(), normalised_folder(folder), sort, limit, offset)
+
+    def health(self) -> HealthReport:
+        """Whether everything that a search needs is in order."""
+        return health(self)
 
     def stats(self) -> reader.StoreStatistics:
         """How much the store holds."""

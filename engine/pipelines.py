@@ -55,8 +55,8 @@ def show(
 
 def diff(a: str, b: str, environ: Mapping[str, str]) -> str:
     """What differs between two effective pipelines, as a unified diff; empty when they would do the same."""
-    texts = [show(source, environ, effective=True).splitlines()[2:] for source in (a, b)]
-    return "\n".join(unified_diff(*texts, fromfile=a, tofile=b, lineterm="", n=1))
+    before, after = (show(source, environ, effective=True).splitlines()[2:] for source in (a, b))
+    return "\n".join(unified_diff(before, after, fromfile=a, tofile=b, lineterm="", n=1))
 
 
 def schema() -> dict[str, Any]:

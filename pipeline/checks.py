@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.errors import ContractError, StageInvariantError
 from pipeline.model import Fused, Grouped, Hits, Notes, Plan, Pool, Query, Reranking, Rescored, Selected
@@ -64,7 +67,7 @@ def _finite(array: Column, shape: tuple[int, ...]) -> bool:
     return array.shape == shape and bool(np.all(np.isfinite(array)))
 
 
-def _shape(array: Column) -> str:
+def _shape(array: NDArray[Any]) -> str:
     return f"shape {array.shape}" if np.all(np.isfinite(array)) else f"shape {array.shape} with NaN or infinity"
 
 

@@ -88,7 +88,9 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The ids of the channels and of all steps of a pipeline: what a component may check its parameters against.
+    """What else a pipeline holds: what a component may check its own parameters against.
+
+    `channels` and `steps` are ids, `scales` those of the channels (None: unknown), `uses` the component of each step.
 
     A component that wants to offers `check(params, surroundings) -> Iterable[tuple[path, message]]`, a class method
     that yields a problem for the parameter at `path`. What depends on parameters is offered as class methods too:
@@ -97,7 +99,9 @@ class Surroundings:
     """
 
     channels: tuple[str, ...]
+    scales: tuple[Scale | None, ...]
     steps: tuple[str, ...]
+    uses: tuple[str, ...]
 
 
 class Understander(Protocol):

@@ -149,9 +149,12 @@ def chunks_are_grouped(bound: Sequence[Bound]) -> Iterator[Problem]:
 
 def own_checks(bound: Sequence[Bound]) -> Iterator[Problem]:
     """What components know about their own parameters among these surroundings."""
+    channels = _in("channels", bound)
     surroundings = Surroundings(
-        channels=tuple(entry.step.id for entry in _in("channels", bound)),
+        channels=tuple(entry.step.id for entry in channels),
+        scales=tuple(scale_of(entry) for entry in channels),
         steps=tuple(entry.step.id for entry in bound),
+        uses=tuple(entry.step.use for entry in bound),
     )
     for entry in bound:
         own = getattr(entry.registered.component, "check", None) if entry.registered and entry.params else None

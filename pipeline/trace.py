@@ -7,8 +7,8 @@ from typing import Literal
 
 from pipeline.ports import Ids
 
-STAGES = ("candidates", "fusion", "rerank", "annotate")
 Stage = Literal["candidates", "fusion", "rerank", "annotate"]
+STAGES: tuple[Stage, ...] = ("candidates", "fusion", "rerank", "annotate")
 State = Literal["ran", "unavailable", "failed", "skipped"]
 
 

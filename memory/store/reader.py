@@ -191,3 +191,9 @@ def _below(column: str, folder: str) -> tuple[str, tuple[str, ...]]:
     if not folder:
         return "1", ()
     return f"({column} = ? OR ({column} >= ? AND {column} < ?))", (folder, f"{folder}/", f"{folder}0")
+
+
+def sqlite_versions(connection: apsw.Connection) -> tuple[str, str]:
+    """The versions of SQLite and of sqlite-vec that serve this connection."""
+    engine, extension = rows(connection, "SELECT sqlite_version(), vec_version()", ())[0]
+    return str(engine), str(extension)
