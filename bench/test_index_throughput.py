@@ -16,8 +16,11 @@ from memory.store.connection import Database
 
 DOCUMENTS = 300
 SIZE = 5000
-VOCABULARY = [f"{stem}{ending}" for stem in ("search", "rank", "memor", "decid", "graph", "stor") for ending in
-              ("", "ing", "ed", "er", "ation", "able", "ness", "ful", "s", "Id", "_key", "-01")]
+VOCABULARY = [
+    f"{stem}{ending}"
+    for stem in ("search", "rank", "memor", "decid", "graph", "stor")
+    for ending in ("", "ing", "ed", "er", "ation", "able", "ness", "ful", "s", "Id", "_key", "-01")
+]
 
 Benchmark = Callable[..., Any]
 

@@ -62,15 +62,23 @@ def find(text: str, file: str, first_line: int = 1) -> tuple[tuple[Section, ...]
             report(f"'{name}' is not an anchor id", line, column, hint)
         elif not closing and name in taken:
             first = taken[name] + first_line - 1
-            report(f"the anchor '{name}' stands twice; the first is at line {first}", line, column,
-                   "An anchor id names one section of a document.")
+            report(
+                f"the anchor '{name}' stands twice; the first is at line {first}",
+                line,
+                column,
+                "An anchor id names one section of a document.",
+            )
         elif not closing:
             taken[name] = line
             open_ids.add(name)
             stack.append(_Open(name, match.start(), match.end(), line, column))
         elif name not in open_ids:
-            report(f"the anchor '{name}' is closed but not open here", line, column,
-                   f"Open the section with <!-- ANCHOR:{name} -->, or remove this tag.")
+            report(
+                f"the anchor '{name}' is closed but not open here",
+                line,
+                column,
+                f"Open the section with <!-- ANCHOR:{name} -->, or remove this tag.",
+            )
         else:
             while (tag := stack.pop()).id != name:
                 open_ids.remove(tag.id)

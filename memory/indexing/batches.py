@@ -66,11 +66,13 @@ class BatchWriter:
         documents, self._documents, self._characters = self._documents, [], 0
         if not documents:
             return
-        embedded = self._embed([
-            embedding_text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
-            for document in documents
-            for chunk in document.chunks
-        ])
+        embedded = self._embed(
+            [
+                embedding_text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
+                for document in documents
+                for chunk in document.chunks
+            ]
+        )
         report = self._report
         outcomes = {"created": report.created, "updated": report.updated, "unchanged": report.unchanged}
         with self._database.write() as txn:

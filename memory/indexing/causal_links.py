@@ -75,7 +75,7 @@ def body_links(text: str, file: str, first_line: int = 1) -> tuple[tuple[Link, .
     """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence.
 
     `first_line` is the number of the text's first line in the file.
-   """
+    """
     links: dict[Link, None] = {}
     problems: list[Problem] = []
     line, counted = first_line, 0

@@ -81,7 +81,8 @@ def _sections(text: str, sections: Sequence[Section]) -> Iterator[list[_Span]]:
     Headings and tags without text below them lead in the next section: they never stand alone.
     """
     section: list[_Span] = []
-    path: list[tuple[int, str]] = []
+    above: list[tuple[int, str]] = []
+    path: tuple[str, ...] = ()
     leading = True
     for start, end, block, anchor in _atoms(text, sections):
         heading = block.kind == "heading"
@@ -89,9 +90,10 @@ def _sections(text: str, sections: Sequence[Section]) -> Iterator[list[_Span]]:
             yield section
             section, leading = [], True
         if heading:
-            path = [above for above in path if above[0] < block.level]
-            path.append((block.level, _MARKUP.sub("", block.heading).strip()))
-        section.append(_Span(start, end, tuple(name for _, name in path if name), anchor, block.kind))
+            above = [entry for entry in above if entry[0] < block.level]
+            above.append((block.level, _MARKUP.sub("", block.heading).strip()))
+            path = tuple(name for _, name in above if name)
+        section.append(_Span(start, end, path, anchor, block.kind))
         leading = leading and (heading or not without_tags(text[start:end]).strip())
     yield section
 
@@ -114,44 +116,46 @@ def _atoms(text: str, sections: Sequence[Section]) -> Iterator[tuple[int, int, B
             yield start, end, block, anchor
 
 
-def _pack(text: str, group: list[_Span], sizes: ChunkSizes) -> list[_Span]:
+def _pack(text: str, section: list[_Span], sizes: ChunkSizes) -> list[_Span]:
     """The blocks of one section put together up to the target; a small beginning or rest is not left alone.
 
     All take the path and the anchor of the last block, which the headings and tags before it lead to.
     """
-    packed: list[_Span] = []
-    for atom in group:
-        for piece in _pieces(text, replace(atom, path=group[-1].path, anchor=group[-1].anchor), sizes):
-            if packed and (packed[-1].length < sizes.minimum or packed[-1].length + piece.length <= sizes.target):
-                packed[-1] = replace(packed[-1], end=piece.end)
+    packed: list[tuple[int, int]] = []
+    for block in section:
+        for start, end in _pieces(text, block, sizes):
+            first, last = packed[-1] if packed else (0, 0)
+            if packed and (last - first < sizes.minimum or end - first <= sizes.target):
+                packed[-1] = (first, end)
             else:
-                packed.append(piece)
-    if len(packed) > 1 and packed[-1].length < sizes.minimum and packed[-2].length + packed[-1].length <= sizes.maximum:
-        rest = packed.pop()
-        packed[-1] = replace(packed[-1], end=rest.end)
-    return packed
+                packed.append((start, end))
+    if len(packed) > 1:
+        (first, _), (start, end) = packed[-2:]
+        if end - start < sizes.minimum and end - first <= sizes.maximum:
+            packed[-2:] = [(first, end)]
+    return [_Span(start, end, section[-1].path, section[-1].anchor) for start, end in packed]
 
 
-def _pieces(text: str, span: _Span, sizes: ChunkSizes) -> Iterator[_Span]:
-    """The span itself, or its parts when it is too long to stay whole."""
+def _pieces(text: str, span: _Span, sizes: ChunkSizes) -> Iterator[tuple[int, int]]:
+    """Offsets of the span itself, or of its parts when it is too long to stay whole."""
     whole = span.kind == "whole"
     if span.length <= (sizes.whole_block if whole else sizes.maximum):
-        yield span
+        yield span.start, span.end
         return
     start = last = span.start
     ends = (match.end() for match in (_LINE_ENDS if whole else _SENTENCE_ENDS).finditer(text, start, span.end))
     for border in chain(ends, (span.end,)):
         if border - start > sizes.target and last > start:
-            yield replace(span, start=start, end=last)
+            yield start, last
             start = last
         while border - start > sizes.maximum:
             blank = text.rfind(" ", start + sizes.target // 2, start + sizes.target)
             cut = blank + 1 if blank >= 0 else start + sizes.target
-            yield replace(span, start=start, end=cut)
+            yield start, cut
             start = cut
         last = border
     if span.end > start:
-        yield replace(span, start=start)
+        yield start, span.end
 
 
 def _merge(spans: list[_Span], sizes: ChunkSizes) -> list[_Span]:

@@ -16,18 +16,33 @@ CONTEXT_WORDS = {
     "discovery": ("found", "discovered"),
 }
 MEMORY_TYPES = (
-    "working", "episodic", "prospective", "implicit", "declarative", "procedural", "semantic", "autobiographical",
+    "working",
+    "episodic",
+    "prospective",
+    "implicit",
+    "declarative",
+    "procedural",
+    "semantic",
+    "autobiographical",
     "meta-cognitive",
 )
 SPEC_DOCUMENTS = {
-    "spec.md": "spec", "plan.md": "plan", "tasks.md": "tasks", "checklist.md": "checklist",
-    "decision-record.md": "decision_record", "implementation-summary.md": "implementation_summary",
-    "research.md": "research", "handover.md": "handover",
+    "spec.md": "spec",
+    "plan.md": "plan",
+    "tasks.md": "tasks",
+    "checklist.md": "checklist",
+    "decision-record.md": "decision_record",
+    "implementation-summary.md": "implementation_summary",
+    "research.md": "research",
+    "handover.md": "handover",
 }
 
 _TYPE_OF_TIER = {
-    Tier.CONSTITUTIONAL: "meta-cognitive", Tier.CRITICAL: "semantic", Tier.IMPORTANT: "declarative",
-    Tier.TEMPORARY: "working", Tier.DEPRECATED: "episodic",
+    Tier.CONSTITUTIONAL: "meta-cognitive",
+    Tier.CRITICAL: "semantic",
+    Tier.IMPORTANT: "declarative",
+    Tier.TEMPORARY: "working",
+    Tier.DEPRECATED: "episodic",
 }
 _TYPE_OF_PATH = tuple(
     (re.compile(rf"(?:^|[/_.-])(?:{words})(?:[/_.-]|$)"), kind)

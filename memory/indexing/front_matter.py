@@ -19,10 +19,20 @@ LONGEST_TRIGGER = 100
 
 _BLOCK = re.compile(r"---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _NAMES = {
-    "title": "title", "description": "description", "trigger_phrases": "triggers", "triggers": "triggers",
-    "importance_tier": "tier", "tier": "tier", "context_type": "context_type", "contextType": "context_type",
-    "memory_type": "memory_type", "created": "created_at", "created_at": "created_at", "date": "created_at",
-    "causalLinks": "links", "causal_links": "links",
+    "title": "title",
+    "description": "description",
+    "trigger_phrases": "triggers",
+    "triggers": "triggers",
+    "importance_tier": "tier",
+    "tier": "tier",
+    "context_type": "context_type",
+    "contextType": "context_type",
+    "memory_type": "memory_type",
+    "created": "created_at",
+    "created_at": "created_at",
+    "date": "created_at",
+    "causalLinks": "links",
+    "causal_links": "links",
 }
 
 
@@ -140,6 +150,12 @@ def _refuse(node: Node, message: str, problems: list[Problem], hint: str = "") -
 
 
 _READERS: dict[str, Callable[[Entry, list[Problem]], object]] = {
-    "title": _text, "description": _text, "triggers": _triggers, "tier": _tier, "context_type": _text,
-    "memory_type": _text, "created_at": _created, "links": _links,
+    "title": _text,
+    "description": _text,
+    "triggers": _triggers,
+    "tier": _tier,
+    "context_type": _text,
+    "memory_type": _text,
+    "created_at": _created,
+    "links": _links,
 }

@@ -51,8 +51,6 @@ def _parser() -> MarkdownIt:
     """Imported at first use: reading a stored index needs no Markdown. The parser keeps no state between texts."""
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark").enable("table").disable(
-        ["blockquote", "hr", "html_block", "list", "reference"]
-    )
+    parser = MarkdownIt("commonmark").enable("table").disable(["blockquote", "hr", "html_block", "list", "reference"])
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

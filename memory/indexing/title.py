@@ -8,10 +8,20 @@ from pathlib import PurePosixPath
 LONGEST_TITLE = 120
 """Characters, the ellipsis included."""
 
-GENERIC_TITLES = frozenset({
-    "context", "context summary", "document", "memory", "note", "notes", "session", "session summary", "summary",
-    "untitled",
-})
+GENERIC_TITLES = frozenset(
+    {
+        "context",
+        "context summary",
+        "document",
+        "memory",
+        "note",
+        "notes",
+        "session",
+        "session summary",
+        "summary",
+        "untitled",
+    }
+)
 """Titles that say nothing about their document: the next source is asked instead."""
 
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")

@@ -8,7 +8,9 @@ from config.errors import Where
 from memory.indexing import anchors
 
 TAGS = st.lists(
-    st.sampled_from(["<!-- ANCHOR:a -->", "<!-- /ANCHOR:a -->", "<!-- ANCHOR:b -->", "<!-- /ANCHOR:b -->", "```", "text", "\n"]),
+    st.sampled_from(
+        ["<!-- ANCHOR:a -->", "<!-- /ANCHOR:a -->", "<!-- ANCHOR:b -->", "<!-- /ANCHOR:b -->", "```", "text", "\n"]
+    ),
     max_size=30,
 ).map("".join)
 
@@ -55,9 +57,13 @@ def test_sections_are_nested_and_stretches_name_the_innermost(text: str) -> None
 
     for first in sections:
         for second in sections:
-            assert first.end <= second.start or second.end <= first.start or first == second or (
-                first.inner_start <= second.start and second.end <= first.inner_end
-            ) or (second.inner_start <= first.start and first.end <= second.inner_end)
+            assert (
+                first.end <= second.start
+                or second.end <= first.start
+                or first == second
+                or (first.inner_start <= second.start and second.end <= first.inner_end)
+                or (second.inner_start <= first.start and first.end <= second.inner_end)
+            )
     stretches = anchors.borders(sections)
     assert [offset for offset, _ in stretches] == sorted(offset for offset, _ in stretches)
     for offset in range(len(text)):

@@ -35,7 +35,10 @@ def test_unknown_words_and_wrong_forms_are_reported_with_their_place() -> None:
     links, problems = causal_links.declared_links(node)
 
     assert [link.target for link in links] == ["y"]
-    assert [(p.code, p.where) for p in problems] == [("E090", Where("note.md", 1, 1)), ("E090", Where("note.md", 2, 10))]
+    assert [(p.code, p.where) for p in problems] == [
+        ("E090", Where("note.md", 1, 1)),
+        ("E090", Where("note.md", 2, 10)),
+    ]
     assert problems[0].hint == "did you mean 'caused_by'?"
 
 

@@ -12,8 +12,27 @@ SMALL = ChunkSizes(whole_document=50, target=80, minimum=40, maximum=120, whole_
 LINES = st.lists(
     st.one_of(
         st.sampled_from(
-            ["", "# One", "## Two", "### Three", "```", "~~~", "| a | b |", "|---|---|", "- item", "> quote", "===", "---",
-             "<!-- ANCHOR:a -->", "<!-- /ANCHOR:a -->", "    code", "<div>", "word " * 30, "x" * 150, "ends. Begins. " * 9]
+            [
+                "",
+                "# One",
+                "## Two",
+                "### Three",
+                "```",
+                "~~~",
+                "| a | b |",
+                "|---|---|",
+                "- item",
+                "> quote",
+                "===",
+                "---",
+                "<!-- ANCHOR:a -->",
+                "<!-- /ANCHOR:a -->",
+                "    code",
+                "<div>",
+                "word " * 30,
+                "x" * 150,
+                "ends. Begins. " * 9,
+            ]
         ),
         st.text(st.characters(exclude_characters="\r", exclude_categories=["Cs"]), max_size=60),
     ),
@@ -56,7 +75,8 @@ def test_headings_are_borders_and_name_the_path() -> None:
     text = f"# Design\n\n## Fusion\n\n{body}\n\n## `Rerank`\n\n{body}\n"
 
     assert [(chunk.heading, chunk.first_line, chunk.last_line) for chunk in split(text, (), SMALL)] == [
-        ("Design > Fusion", 1, 5), ("Design > Rerank", 7, 9),
+        ("Design > Fusion", 1, 5),
+        ("Design > Rerank", 7, 9),
     ]
 
 
@@ -66,8 +86,12 @@ def test_anchors_are_borders_and_a_tag_leads_in_its_section() -> None:
     text = f"{body}\n\n<!-- ANCHOR:why -->\n## Why\n\n{body}\n<!-- /ANCHOR:why -->\n\n{body}\n"
     sections, _ = anchors.find(text, "note.md")
 
-    assert [(chunk.anchor, chunk.heading, chunk.first_line, chunk.last_line) for chunk in split(text, sections, SMALL)] == [
-        ("", "", 1, 1), ("why", "Why", 3, 7), ("", "Why", 9, 9),
+    assert [
+        (chunk.anchor, chunk.heading, chunk.first_line, chunk.last_line) for chunk in split(text, sections, SMALL)
+    ] == [
+        ("", "", 1, 1),
+        ("why", "Why", 3, 7),
+        ("", "Why", 9, 9),
     ]
 
 
@@ -112,8 +136,16 @@ def test_chinese_text_is_cut_at_its_own_full_stops() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["> " * 200_000, "- " * 200_000, "[" * 400_000, "x" * 400_000, "\n" * 400_000, "<!-- ANCHOR:a -->\n" * 20_000,
-     "".join(f"<!-- ANCHOR:a{n} -->\n" for n in range(15_000)) + "".join(f"<!-- /ANCHOR:a{n} -->\n" for n in reversed(range(15_000)))],
+    [
+        "> " * 200_000,
+        "- " * 200_000,
+        "[" * 400_000,
+        "x" * 400_000,
+        "\n" * 400_000,
+        "<!-- ANCHOR:a -->\n" * 20_000,
+        "".join(f"<!-- ANCHOR:a{n} -->\n" for n in range(15_000))
+        + "".join(f"<!-- /ANCHOR:a{n} -->\n" for n in reversed(range(15_000))),
+    ],
     ids=["quotes", "lists", "brackets", "word", "lines", "anchors", "nested anchors"],
 )
 def test_hostile_texts_of_hundreds_of_kilobytes_are_cut(text: str) -> None:

@@ -10,7 +10,12 @@ from config.errors import SpeckitError
 from memory.indexing.encoding import decode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\ufeff"))
-ENCODINGS = [(b"", "utf-8"), (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
+ENCODINGS = [
+    (b"", "utf-8"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+]
 
 
 @pytest.mark.requirement("I1")

@@ -17,10 +17,17 @@ def test_every_key_is_read_and_unknown_ones_are_kept() -> None:
 
     assert parse(text, "note.md") == (
         FrontMatter(
-            title="Ranks: fused", description="Why", triggers=("rank fusion", "RRF"), tier=Tier.CRITICAL,
-            context_type="decision", memory_type="semantic", created_at=1769817600.0,
+            title="Ranks: fused",
+            description="Why",
+            triggers=("rank fusion", "RRF"),
+            tier=Tier.CRITICAL,
+            context_type="decision",
+            memory_type="semantic",
+            created_at=1769817600.0,
             links=(Link(Relation.CAUSED, "a.md", 1.0, "caused_by: a.md", reverse=True),),
-            extra={"owner": '{"team": "search"}'}, body_start=text.index("# Body"), body_line=14,
+            extra={"owner": '{"team": "search"}'},
+            body_start=text.index("# Body"),
+            body_line=14,
         ),
         [],
     )

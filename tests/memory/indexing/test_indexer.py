@@ -47,22 +47,38 @@ class OtherModel:
 def test_a_folder_is_indexed_with_everything_its_documents_say(
     database: Database, indexer: Indexer, root: Path, write: Write
 ) -> None:
-    write("docs/rrf.md", "---\ntitle: Rank fusion\ntriggers: [RRF]\ntier: important\ncreated: 2026-01-31\n"
-                         "causalLinks: {supersedes: [old.md]}\n---\nWe decided on RRF. It was decided early.\n")
+    write(
+        "docs/rrf.md",
+        "---\ntitle: Rank fusion\ntriggers: [RRF]\ntier: important\ncreated: 2026-01-31\n"
+        "causalLinks: {supersedes: [old.md]}\n---\nWe decided on RRF. It was decided early.\n",
+    )
     write("docs/old.md", "# Score sums\n\nText.\n")
     write("long.md", LONG)
 
     report = indexer.index([root], now=100.0)
 
     assert report == IndexReport(
-        created=["docs/old.md", "docs/rrf.md", "long.md"], chunks=report.chunks, embedded=report.chunks,
-        characters=report.characters, links=1,
+        created=["docs/old.md", "docs/rrf.md", "long.md"],
+        chunks=report.chunks,
+        embedded=report.chunks,
+        characters=report.characters,
+        links=1,
     )
     memory = reader.get_memory(database.reader(), "docs/rrf.md")
     assert replace(memory, content_hash="", updated_at=0.0) == replace(
-        memory, content_hash="", updated_at=0.0, key="docs/rrf.md", title="Rank fusion", folder="docs",
-        tier=Tier.IMPORTANT, context_type="decision", document_type="memory", created_at=1769817600.0,
-        embedding_status="done", chunk_count=1, triggers=("RRF",),
+        memory,
+        content_hash="",
+        updated_at=0.0,
+        key="docs/rrf.md",
+        title="Rank fusion",
+        folder="docs",
+        tier=Tier.IMPORTANT,
+        context_type="decision",
+        document_type="memory",
+        created_at=1769817600.0,
+        embedding_status="done",
+        chunk_count=1,
+        triggers=("RRF",),
     )
     (edge,) = list_edges(database.reader())
     old = reader.get_memory(database.reader(), "docs/old.md")
@@ -87,8 +103,13 @@ def test_a_second_run_touches_only_what_changed(indexer: Indexer, root: Path, wr
     report = indexer.index([root], now=200.0)
 
     assert report == IndexReport(
-        created=["e.md"], updated=["c.md"], unchanged=["a.md", "b.md"], deleted=["d.md"],
-        chunks=2, embedded=2, characters=report.characters,
+        created=["e.md"],
+        updated=["c.md"],
+        unchanged=["a.md", "b.md"],
+        deleted=["d.md"],
+        chunks=2,
+        embedded=2,
+        characters=report.characters,
     )
     again = indexer.index([root], now=300.0)
     assert again.unchanged == ["a.md", "b.md", "c.md", "e.md"]
@@ -187,7 +208,9 @@ def test_another_analyser_forces_the_run_and_names_what_it_did_not_reach(
 
 def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, indexer: Indexer) -> None:
     sources = [
-        Source("d1", "# Heading\n\nbody", title="Given", folder="f", tier=Tier.CRITICAL, triggers=("t",), created_at=5.0),
+        Source(
+            "d1", "# Heading\n\nbody", title="Given", folder="f", tier=Tier.CRITICAL, triggers=("t",), created_at=5.0
+        ),
         Source("d2", "one turn of a talk", title=""),
     ]
     seen: list[Progress] = []
@@ -197,7 +220,11 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
     assert (report.created, seen) == (["d1", "d2"], [Progress(2, None, "d2")])
     first, second = (reader.get_memory(database.reader(), key) for key in ("d1", "d2"))
     assert (first.title, first.folder, first.tier, first.triggers, first.created_at) == (
-        "Given", "f", Tier.CRITICAL, ("t",), 5.0,
+        "Given",
+        "f",
+        Tier.CRITICAL,
+        ("t",),
+        5.0,
     )
     assert (second.title, second.created_at) == ("d2", 100.0)
     assert indexer.index_documents(sources, now=200.0).unchanged == ["d1", "d2"]

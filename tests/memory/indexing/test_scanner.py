@@ -22,7 +22,7 @@ def test_documents_below_the_paths_are_found_and_working_folders_passed_over(roo
     for key in ("a.md", "b/c.TXT", "b/d.markdown", "b/e.py", ".git/f.md", "node_modules/g.md", "b/.h.md"):
         write(key, "text")
 
-    found = scan([Path("."), root / "b"], root)
+    found = scan([Path(), root / "b"], root)
 
     assert sorted(found.files) == ["a.md", "b/c.TXT", "b/d.markdown"]
     assert found.covered == ["", "b"]
@@ -74,7 +74,9 @@ def test_paths_outside_the_workspace_are_refused_and_missing_ones_noted(root: Pa
     ],
     ids=["deleted", "new", "no stored time", "same time", "changed", "forced", "never a file"],
 )
-def test_each_file_takes_one_of_six_paths(stored: KnownFile | None, on_disk: int | None, force: bool, path: str) -> None:
+def test_each_file_takes_one_of_six_paths(
+    stored: KnownFile | None, on_disk: int | None, force: bool, path: str
+) -> None:
     file = FoundFile("a.md", Path("a.md"), on_disk or 0)
     found = Scan(files={} if on_disk is None else {"a.md": file}, covered=[""])
 

@@ -19,7 +19,9 @@ from memory.indexing import title
         ("untitled", "# Memory", "auth/memory.md", "auth memory"),
     ],
 )
-def test_the_first_source_that_says_something_gives_the_title(declared: str, body: str, key: str, expected: str) -> None:
+def test_the_first_source_that_says_something_gives_the_title(
+    declared: str, body: str, key: str, expected: str
+) -> None:
     assert title.choose(declared, body, key) == expected
 
 
