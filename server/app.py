@@ -13,6 +13,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, InputRequiredResult
 
 from config.errors import SpeckitError, nearest
+from server import logs
 from server.envelope import failure
 from server.options import Common
 from server.tool import SpeckitTool
@@ -52,9 +53,9 @@ class WarmUp:
         self._workspace = workspace
         self._begun = False
 
-    async def __call__(self, request: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Passes the request on."""
-        result = await call_next(request)
+        result = await call_next(ctx)
         if not self._begun:
             self._begun = True
             thread = Thread(target=self._workspace.warm_up, name="warm-up", daemon=True)
@@ -96,14 +97,15 @@ def build(
     auth: AuthSettings | None = None,
 ) -> MemoryServer:
     """The server over a workspace. Nothing of the store is loaded before a tool is called or the warm-up begins."""
-    return MemoryServer(
-        NAME,
-        title="Project memory",
-        instructions=INSTRUCTIONS,
-        version=version(NAME),
-        tools=list(tools(workspace, limiter)),
-        middleware=[WarmUp(workspace)] if warm_up else [],
-        token_verifier=token_verifier,
-        auth=auth,
-        subscriptions=False,
-    )
+    with logs.without_rich():
+        return MemoryServer(
+            NAME,
+            title="Project memory",
+            instructions=INSTRUCTIONS,
+            version=version(NAME),
+            tools=list(tools(workspace, limiter)),
+            middleware=[WarmUp(workspace)] if warm_up else [],
+            token_verifier=token_verifier,
+            auth=auth,
+            subscriptions=False,
+        )

@@ -27,15 +27,9 @@ def show(error: SpeckitError, as_json: bool) -> int:
 
 def lines(problem: Problem) -> str:
     """A problem in as many lines as it needs: what and where, the hint, the next steps."""
-    place = f"{problem.where}: " if problem.where else ""
-    code = click.style(f"error {problem.code}", fg="red", bold=True)
-    return "\n".join(
-        [
-            f"{place}{code}: {problem.message}",
-            f"  hint: {problem.hint}",
-            *(f"  try:  {action}" for action in problem.actions),
-        ]
-    )
+    code = click.style(problem.code, fg="red", bold=True)
+    head = f"{problem.where}: {code} {problem.message}" if problem.where else f"error {code}: {problem.message}"
+    return "\n".join([head, f"  hint: {problem.hint}", *(f"  try:  {action}" for action in problem.actions)])
 
 
 def internal(error: Exception) -> SpeckitError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -17,6 +18,8 @@ def serve_stdio(common: Common, *, warm_up: bool) -> int:
 
     The interpreter's own shutdown would wait for the thread that reads standard input, and for tools still running.
     """
+    # Nothing allocated before the server stands is garbage; looking for some would delay the first answer.
+    gc.disable()
     logs.configure()
     from server.app import THREADS, build, workspace_of
 
@@ -43,6 +46,8 @@ def serve_stdio(common: Common, *, warm_up: bool) -> int:
 
     async def serve() -> None:
         server = build(workspace, warm_up=warm_up, limiter=limiter)
+        gc.freeze()
+        gc.enable()
         async with anyio.create_task_group() as group:
             group.start_soon(end_on_signal, group.cancel_scope)
             await server.run_stdio_async()
