@@ -1,0 +1,137 @@
+"""Signals that compare the query with the outside of memories: field match and composite."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.ports import Passage
+from signals.composite import Composite, CompositeParams
+from signals.field_match import FieldMatch, FieldMatchParams
+from signals.matching import matched_share
+from tests.components.fake_store import DAY, FakePassages, FakeStore, Memory
+from tests.components.pools import NOW, ask, evidence, pool_of
+
+
+class Anchored(FakePassages):
+    """Passages that lie in named sections."""
+
+    def __init__(self, store: FakeStore, anchors: dict[int, str]) -> None:
+        super().__init__(store)
+        self._anchors = anchors
+
+    def _passage(self, id_: int) -> Passage:
+        return replace(super()._passage(id_), anchor=self._anchors.get(id_, ""))
+
+
+def idf(count: int, frequency: int) -> float:
+    return math.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0)
+
+
+@pytest.mark.requirement("F15")
+def test_rare_words_weigh_more_in_the_share_that_a_field_holds() -> None:
+    store = FakeStore(Memory(1, title="rank fusion"), Memory(2, title="rank"), Memory(3, title="other"), holes=2)
+    rank, fusion = idf(3, 2), idf(3, 1)
+
+    share = matched_share(("rank", "fusion", "rank"), store.attributes.of_tier("normal"), "title", store)
+
+    assert share.tolist() == pytest.approx([1.0, rank / (rank + fusion), 0.0])
+
+
+@pytest.mark.requirement("F15")
+def test_fields_count_by_their_multipliers_and_the_sum_is_bounded() -> None:
+    store = FakeStore(
+        Memory(1, title="alpha", triggers=("alpha",), chunks=("alpha",)),
+        Memory(2, title="alpha"),
+        Memory(3, triggers=("alpha",)),
+        Memory(4, chunks=("alpha",)),
+        Memory(5, chunks=("beta",)),
+        Memory(6),
+    )
+    store.passages = Anchored(store, {1: "alpha", 5: "alpha-beta"})
+    pool = pool_of(store, dict.fromkeys(store.memories, 0.5))
+
+    # multipliers 10 + 30 + 20 + 1 = 61; "alpha-beta" is named by half
+    gain = evidence(FieldMatch(FieldMatchParams(weight=0.61)), ask("alpha"), pool, store)
+    assert gain == pytest.approx({1: 0.61, 2: 0.1, 3: 0.3, 4: 0.01, 5: 0.1, 6: 0.0})
+
+
+@given(st.lists(st.sampled_from(["alpha", "beta", "gamma", ""]), min_size=1, max_size=4))
+def test_a_field_match_stays_within_its_weight(words: list[str]) -> None:
+    text = " ".join(words)
+    store = FakeStore(Memory(1, title=text, triggers=("alpha",), chunks=(text,)), Memory(2, chunks=("beta",)))
+
+    gains = evidence(FieldMatch(FieldMatchParams()), ask(text), pool_of(store, {1: 0.5, 2: 0.4}), store)
+
+    assert all(0.0 <= gain <= 0.15 + 1e-12 for gain in gains.values())
+
+
+@pytest.mark.requirement("F5", "F6")
+def test_five_factors_make_the_composite() -> None:
+    numbers = {"created_at": NOW - 9 * DAY, "last_accessed": NOW - 10 * DAY, "access_count": 4.0, "stability": 9.0}
+    store = FakeStore(
+        Memory(1, tier="important", context_type="decision", title="fusion", numbers=numbers), Memory(2, title="rank")
+    )
+    query = ask("rank fusion", plan_intent="find_decision")
+    composite = Composite(CompositeParams(weight=1.0))
+
+    # temporal: the last event is 9 days ago, R(9, 9) = .9; usage min(.5, .05 · 4) / .5 = .4;
+    # importance .8 · 1.3 / 2 = .52; citation 1/(1 + .1 · 10) = .5;
+    # pattern: similarity .9: .45 + .5 · .1 = .5; title holds half: .075; the context suits: .2 → .775
+    expected = 0.25 * 0.9 + 0.15 * 0.4 + 0.25 * 0.52 + 0.15 * 0.5 + 0.20 * 0.775
+    assert evidence(composite, query, pool_of(store, {1: 0.9}), store) == pytest.approx({1: expected})
+
+
+@pytest.mark.requirement("F5")
+def test_a_spec_document_counts_more_a_scratch_file_less_and_the_product_is_clamped() -> None:
+    def memory(id_: int, kind: str, tier: str = "normal") -> Memory:
+        return Memory(id_, document_type=kind, tier=tier, numbers={"created_at": NOW, "stability": 1.0})
+
+    store = FakeStore(memory(1, "memory"), memory(2, "spec"), memory(3, "scratch"), memory(4, "constitutional"))
+    pool = pool_of(store, dict.fromkeys(store.memories, 0.0))
+
+    # temporal 1 · .25 + importance .5 · 1 / 2 · .25 = .3125
+    gain = evidence(Composite(CompositeParams()), ask(), pool, store)
+    assert gain == pytest.approx({1: 0.3125, 2: 0.4375, 3: 0.1875, 4: 0.625})
+    plain = evidence(Composite(CompositeParams(documents=False)), ask(), pool, store)
+    assert plain == pytest.approx(dict.fromkeys(store.memories, 0.3125))
+
+
+@pytest.mark.requirement("F5")
+def test_the_older_model_has_six_factors() -> None:
+    numbers = {"created_at": NOW, "updated_at": NOW - 10 * DAY, "access_count": 10.0, "stability": 1.0}
+    store = FakeStore(Memory(1, tier="critical", numbers=numbers))
+
+    # similarity .8, importance min(1, 1 · 1.5 / 2) = .75, recency 1/2, usage 1, tier 1, temporal 1
+    expected = 0.30 * 0.8 + 0.25 * 0.75 + 0.10 * 0.5 + 0.15 * 1 + 0.05 * 1 + 0.15 * 1
+    gain = evidence(Composite(CompositeParams(model="six_factor")), ask(), pool_of(store, {1: 0.8}), store)
+    assert gain == pytest.approx({1: expected})
+
+
+@pytest.mark.requirement("P6", "F5")
+def test_attributes_are_weighed_by_intent_in_one_model_only() -> None:
+    store = FakeStore(Memory(1, numbers={"updated_at": NOW}))
+    by_intent = CompositeParams(model="by_intent")
+    query = ask(plan_intent="fix_bug", plan_importance_boost=0.2)
+
+    # similarity .5 · .3 + importance (.25 + .2) · .2 + recency 1 · .5
+    gain = evidence(Composite(by_intent), query, pool_of(store, {1: 0.5}), store)
+    assert gain == pytest.approx({1: 0.74})
+    assert Composite.weighs_intent(by_intent) == "attributes"
+    assert Composite.weighs_intent(CompositeParams()) is None
+
+
+@pytest.mark.requirement("F10")
+def test_decay_by_classification_is_an_option_of_the_composite() -> None:
+    store = FakeStore(Memory(1, context_type="decision", numbers={"created_at": 0.0, "stability": 1.0}))
+    pool = pool_of(store, {1: 0.0})
+
+    with_decay = evidence(Composite(CompositeParams()), ask(), pool, store)[1]
+    without = evidence(Composite(CompositeParams(classification_decay=True)), ask(), pool, store)[1]
+
+    # temporal becomes 1 instead of (1 + 19/81 · 1000)^-0.5
+    assert without - with_decay == pytest.approx(0.25 * (1 - (1 + 19_000 / 81) ** -0.5))

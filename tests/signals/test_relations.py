@@ -1,0 +1,185 @@
+"""Signals by which rows support each other: causal, contiguity, coactivation, folder score."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.ports import Unavailable
+from signals.causal import Causal, CausalParams
+from signals.coactivation import Coactivation, CoactivationParams
+from signals.contiguity import Contiguity, ContiguityParams
+from signals.folder_score import FolderScore, FolderScoreParams
+from tests.components.fake_store import DAY, Edge, FakeStore, Memory
+from tests.components.pools import NOW, applied, ask, evidence, pool_of
+
+HOUR = 3600.0
+
+
+def falling(count: int) -> dict[int, float]:
+    return {i: 1.0 - i / 100 for i in range(1, count + 1)}
+
+
+@pytest.mark.requirement("F11")
+def test_neighbours_of_the_best_quarter_gain_by_distance_and_relation() -> None:
+    store = FakeStore(
+        *(Memory(i) for i in range(1, 9)),
+        edges=[Edge(1, 3, "supersedes", 0.8), Edge(3, 4, "caused", 0.5), Edge(5, 2, "contradicts"), Edge(7, 8)],
+    )
+    signal, pool = Causal(CausalParams()), pool_of(store, falling(8))
+
+    # seeds: ceil(8 · 0.25) = 2, so 1 and 2. 1→3: 0.05 · 0.8 · 1.5; 3→4 at two hops: 0.05 / 2 · 1.2 · 0.5;
+    # 2←5: 0.05 · 0.8; 7 and 8 are linked to no seed
+    expected = {1: 0.0, 2: 0.0, 3: 0.06, 4: 0.015, 5: 0.04, 6: 0.0, 7: 0.0, 8: 0.0}
+    assert evidence(signal, ask(), pool, store) == pytest.approx(expected)
+    quick = evidence(signal, ask(mode="quick"), pool, store)
+    assert quick == pytest.approx({**expected, 4: 0.0})
+
+
+@pytest.mark.requirement("F11")
+def test_the_strength_of_a_walk_is_clamped_and_the_best_seed_counts() -> None:
+    store = FakeStore(
+        *(Memory(i) for i in range(1, 9)),
+        edges=[Edge(1, 3, "supports", 0.01), Edge(1, 4, "caused", 0.2), Edge(2, 4, "caused", 0.9)],
+    )
+
+    gain = evidence(Causal(CausalParams()), ask(), pool_of(store, falling(8)), store)
+
+    # 0.01 counts as 0.1; of 0.2 and 0.9 the larger
+    assert {i: gain[i] for i in (3, 4)} == pytest.approx({3: 0.005, 4: 0.045})
+
+
+@pytest.mark.requirement("F11")
+def test_all_passages_of_a_linked_memory_gain() -> None:
+    store = FakeStore(Memory(1), Memory(2, chunks=("a", "b")), edges=[Edge(1, 2)])
+
+    gain = evidence(Causal(CausalParams()), ask(), pool_of(store, {1: 0.9, 201: 0.5, 202: 0.4}), store)
+
+    assert gain == pytest.approx({1: 0.0, 201: 0.05, 202: 0.05})
+
+
+@pytest.mark.requirement("F11", "F13")
+def test_causal_and_session_together_add_at_most_a_fifth() -> None:
+    store = FakeStore(*(Memory(i) for i in (1, 2)), edges=[Edge(1, 2)])
+    pool = pool_of(store, {1: 0.9, 2: 0.5})
+
+    after = applied(Causal(CausalParams()), ask(), pool, store, used=np.array([0.0, 0.18]))
+
+    assert after == pytest.approx({1: 0.9, 2: 0.52})
+
+
+def test_without_edges_nothing_is_walked() -> None:
+    store = FakeStore(Memory(1))
+
+    assert evidence(Causal(CausalParams()), ask(), pool_of(store, {1: 0.9}), store) == {1: 0.0}
+
+
+@pytest.mark.requirement("F14")
+def test_memories_made_within_an_hour_support_each_other() -> None:
+    made = {1: 0.0, 2: 0.5 * HOUR, 3: 0.75 * HOUR, 4: 3 * HOUR}
+    store = FakeStore(*(Memory(i, numbers={"created_at": NOW - t}) for i, t in made.items()), Memory(5))
+    pool = pool_of(store, dict.fromkeys(store.memories, 0.5))
+
+    # pairs 1-2 (half an hour apart: 0.5), 1-3 (0.25), 2-3 (0.75), each · 0.15
+    gain = evidence(Contiguity(ContiguityParams()), ask(), pool, store)
+    assert gain == pytest.approx({1: 0.1125, 2: 0.1875, 3: 0.15, 4: 0.0, 5: 0.0})
+    # the frame caps the sum of the pairs at 0.15
+    after = applied(Contiguity(ContiguityParams()), ask(), pool, store)
+    assert after == pytest.approx({1: 0.6125, 2: 0.65, 3: 0.65, 4: 0.5, 5: 0.5})
+
+
+@pytest.mark.requirement("F14")
+def test_passages_of_one_memory_are_no_pair() -> None:
+    store = FakeStore(Memory(1, chunks=("a", "b"), numbers={"created_at": NOW}))
+
+    gain = evidence(Contiguity(ContiguityParams()), ask(), pool_of(store, {101: 0.5, 102: 0.4}), store)
+
+    assert gain == {101: 0.0, 102: 0.0}
+
+
+@pytest.mark.requirement("F12")
+def test_activation_spreads_over_two_hops_and_hubs_share_it() -> None:
+    store = FakeStore(
+        Memory(1, chunks=("a a a b",)),
+        Memory(2, chunks=("a a a",)),
+        Memory(3, chunks=("b b b a",)),
+        Memory(4, chunks=("b b b",)),
+        Memory(5, chunks=("z",)),
+    )
+    signal = Coactivation(CoactivationParams(weight=1.0, seeds=1, min_similarity=0.55))
+
+    # cosines: 1-2 = 3/√10 = .9487, 1-3 = 6/10 = .6, 3-4 = .9487, 1-4 = 1/√10 = .316 and 2-3 = .316 (too small)
+    # 1 has two related memories: 2 gets .5 · .9487 / √2, 3 gets .5 · .6 / √2. Second hop: 3 has two related
+    # memories (1 and 4): 4 gets (.3 / √2) · .5 · .9487 / √2; 1 gets .5 · .9487 of what 2 (one related) received
+    second = 0.5 * 0.9486833 / math.sqrt(2)
+    third = 0.3 / math.sqrt(2)
+    expected = {1: second * 0.5 * 0.9486833, 2: second, 3: third, 4: third * second, 5: 0.0}
+    gain = evidence(signal, ask(), pool_of(store, falling(5)), store)
+    assert gain == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.requirement("F12")
+def test_only_the_most_activated_and_the_most_similar_count() -> None:
+    store = FakeStore(Memory(1, chunks=("a b",)), Memory(2, chunks=("a b",)), Memory(3, chunks=("a b b",)))
+    pool = pool_of(store, falling(3))
+
+    one_related = Coactivation(CoactivationParams(seeds=1, hops=1, related=1))
+    assert [i for i, g in evidence(one_related, ask(), pool, store).items() if g > 0] == [2]
+    one_activated = Coactivation(CoactivationParams(seeds=1, hops=1, most=1))
+    assert [i for i, g in evidence(one_activated, ask(), pool, store).items() if g > 0] == [2]
+
+
+def test_without_vectors_coactivation_is_unavailable() -> None:
+    store = FakeStore(Memory(1))
+
+    answer = Coactivation(CoactivationParams()).evidence(ask(), pool_of(store, {1: 0.5}), store)
+
+    assert answer == Unavailable("the store holds no vectors")
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=4).map(" ".join), min_size=1, max_size=6))
+def test_activation_never_exceeds_its_weight(texts: list[str]) -> None:
+    store = FakeStore(*(Memory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)))
+
+    gains = evidence(Coactivation(CoactivationParams(weight=0.25)), ask(), pool_of(store, falling(len(texts))), store)
+
+    assert all(0.0 <= gain <= 0.25 * 0.5 for gain in gains.values())
+
+
+@pytest.mark.requirement("F16")
+def test_a_folder_scores_by_recency_importance_activity_and_validation() -> None:
+    def memory(id_: int, folder: str, tier: str, age: float) -> Memory:
+        return Memory(id_, folder=folder, tier=tier, numbers={"updated_at": NOW - age * DAY, "confidence": 0.5})
+
+    store = FakeStore(
+        memory(1, "live", "critical", 10),
+        memory(2, "live", "normal", 90),
+        memory(3, "old/z_archive", "critical", 10),
+        memory(4, "old/z_archive", "normal", 90),
+        memory(5, "", "critical", 0),
+    )
+    signal = FolderScore(FolderScoreParams(weight=1.0))
+
+    # .4 · 1/(1 + .1 · 10) + .3 · (1 + .5)/2 + .2 · 2/5 + .1 · .5 = .2 + .225 + .08 + .05; archives count a tenth;
+    # memory 2 was not found and still counts
+    gain = evidence(signal, ask(), pool_of(store, {1: 0.5, 3: 0.5, 5: 0.5}), store)
+    assert gain == pytest.approx({1: 0.555, 3: 0.0555, 5: 0.0})
+
+
+@pytest.mark.requirement("F16")
+def test_the_damped_sum_of_what_was_found_is_relative_to_the_best_folder() -> None:
+    store = FakeStore(
+        Memory(1, folder="a"), Memory(2, folder="a", chunks=("x", "y")), Memory(3, folder="b"), Memory(4, folder="")
+    )
+    pool = pool_of(store, {1: 0.6, 201: 0.5, 202: 0.9, 3: 0.8, 4: 1.0})
+
+    gain = evidence(FolderScore(FolderScoreParams(weight=0.1, form="damped_sum")), ask(), pool, store)
+
+    # a: (.6 + .9) / √3 = .8660; b: .8 / √2 = .5657; memories outside all folders count for none
+    assert gain == pytest.approx(
+        {1: 0.1, 201: 0.1, 202: 0.1, 3: 0.1 * 0.8 / math.sqrt(2) / (1.5 / math.sqrt(3)), 4: 0.0}
+    )
