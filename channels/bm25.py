@@ -60,17 +60,31 @@ class Bm25Params(ChannelParams):
     )
 
 
-@dataclass(frozen=True, slots=True)
 class _Part:
-    """A weighted field of a bag. `places` is the index row of each row of the bag, -1 for none; None: the same rows."""
+    """A weighted field of a bag. `places` are the index rows of the bag's rows, -1 for none; None: the same rows."""
 
-    index: TermIndex
-    weight: float
-    places: Rows | None
+    def __init__(self, index: TermIndex, weight: float, places: Rows | None) -> None:
+        self._index = index
+        self._weight = weight
+        self._same = places is None
+        self.lengths: Column = weight * index.lengths.astype(np.float64)
+        if places is not None:
+            self.lengths = np.append(self.lengths, 0.0)[places]
+            # The bag's rows of each index row, one after the other.
+            members = np.argsort(places, kind="stable")
+            self._members: Rows = members[np.searchsorted(places[members], 0) :]
+            self._starts = np.searchsorted(places[self._members], np.arange(len(index.ids) + 1))
 
-    def spread(self, values: NDArray[np.floating]) -> Column:
-        """Values of the index's rows as values of the bag's rows."""
-        return values.astype(np.float64) if self.places is None else np.append(values, 0.0)[self.places]
+    def occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
+        """The bag's rows that hold a term and its weighted frequency in each."""
+        postings = self._index.postings(term)
+        frequency = self._weight * postings.frequency.astype(np.float64)
+        if self._same or not len(postings.rows):
+            return postings.rows, frequency
+        first = self._starts[postings.rows]
+        count = self._starts[postings.rows + 1] - first
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        return self._members[np.repeat(first, count) + within], np.repeat(frequency, count)
 
 
 class _Bags:
@@ -79,7 +93,7 @@ class _Bags:
     def __init__(self, parts: Sequence[_Part], rows: int, count: int, k1: float, b: float) -> None:
         lengths = np.zeros(rows)
         for part in parts:
-            lengths += part.weight * part.spread(part.index.lengths)
+            lengths += part.lengths
         mean = lengths.sum() / count if count else 0.0
         self._parts = parts
         self._count = count
@@ -89,30 +103,27 @@ class _Bags:
 
     def scores(self, terms: Iterable[str]) -> Column:
         """BM25 of every row: Σ idf · tf·(k1+1) / (tf + norm)."""
-        scores = np.zeros(len(self._norm))
+        scores, total = np.zeros((2, len(self._norm)))
         for term in terms:
-            rows, frequency = self._occurrences(term)
+            rows, frequency = self._occurrences(term, total)
             if len(rows):
                 idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
                 scores[rows] += frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
         return scores
 
-    def _occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
-        """The rows that hold a term, ascending, and its weighted frequency in each."""
-        found = [(part, postings) for part in self._parts if len((postings := part.index.postings(term)).rows)]
-        if len(found) == 1 and found[0][0].places is None:
-            part, postings = found[0]
-            return postings.rows, part.weight * postings.frequency.astype(np.float64)
-        total = np.zeros(len(self._norm))
-        for part, postings in found:
-            if part.places is None:
-                total[postings.rows] += part.weight * postings.frequency
-            else:
-                frequency = np.zeros(len(part.index.ids))
-                frequency[postings.rows] = postings.frequency
-                total += part.weight * part.spread(frequency)
-        rows = np.flatnonzero(total)
-        return rows, total[rows]
+    def _occurrences(self, term: str, total: Column) -> tuple[NDArray[np.integer], Column]:
+        """The rows that hold a term and its frequency summed over the parts. `total` holds zeros, before and after."""
+        found = [found for part in self._parts if len((found := part.occurrences(term))[0])]
+        if len(found) < 2:
+            return found[0] if found else (np.empty(0, np.intp), np.empty(0))
+        distinct = []
+        for rows, frequency in found:
+            distinct.append(rows[total[rows] == 0.0])
+            total[rows] += frequency
+        rows = np.concatenate(distinct)
+        frequency = total[rows]
+        total[rows] = 0.0
+        return rows, frequency
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +218,9 @@ class Bm25:
         parents, titles = np.full((2, len(chunks.ids)), -1)
         owners = store.attributes.parents(chunks.ids[live])
         parents[live], titles[live] = positions(owners, memories), positions(owners, by_field["title"].ids)
-        parts = [_Part(chunks, 1.0, None), _Part(by_field["title"], params.passage_title, titles)]
+        parts = [_Part(chunks, 1.0, None)]
+        if params.passage_title:
+            parts.append(_Part(by_field["title"], params.passage_title, titles))
         of_passages = _Bags(parts, len(chunks.ids), chunks.count, params.k1, params.b)
         return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages)
 
