@@ -10,13 +10,14 @@ from pathlib import PurePosixPath
 from config.errors import Problem, Where
 from memory.indexing import anchors, causal_links, chunks, classify, front_matter, title
 from memory.indexing.analysis import Analyser
+from memory.indexing.encoding import clean
 from memory.indexing.sources import Source
 from memory.store.records import Chunk, Document, Tier
 
 
 def content_hash(text: str) -> str:
     """SHA-256 of a decoded text, in hexadecimal."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(text.encode()).hexdigest()
 
 
 def build(
@@ -26,15 +27,16 @@ def build(
 
     `keys` are all known keys, among which links find their targets.
     """
-    front, problems = front_matter.parse(source.text, source.key)
-    body = source.text[front.body_start :]
+    text = clean(source.text)
+    front, problems = front_matter.parse(text, source.key)
+    body = text[front.body_start :]
     sections, broken_anchors = anchors.find(body, source.key, front.body_line)
     body_links, broken_links = causal_links.body_links(body, source.key, front.body_line)
     problems += broken_anchors + broken_links
     if not body.strip():
         problems.append(Problem("E090", "the document holds no text", where=Where(source.key, front.body_line, 1)))
 
-    name = title.choose(front.title, body, source.key) if source.title is None else title.normalise(source.title)
+    name = title.choose(front.title, body, source.key) if source.title is None else title.normalise(clean(source.title))
     declared_tier = source.tier or front.tier
     kind = classify.document_type(source.key)
     tier = declared_tier or (Tier.CONSTITUTIONAL if kind == "constitutional" else Tier.NORMAL)
@@ -49,13 +51,13 @@ def build(
         key=source.key,
         title=name or source.key,
         body=body,
-        content_hash=content_hash(source.text),
+        content_hash=content_hash(text),
         folder=_folder(source.key) if source.folder is None else source.folder,
         tier=tier,
         context_type=classify.context_type(front.context_type, name, body),
         document_type=kind,
         memory_type=classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers),
-        spec_level=classify.spec_level(kind, source.text, _siblings(source)),
+        spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
         links=tuple(links),
         chunks=tuple(_analysed(chunk, analyser) for chunk in chunks.split(body, sections, sizes, front.body_line)),

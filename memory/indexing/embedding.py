@@ -43,7 +43,7 @@ class Embedded:
 
 def embed(connection: apsw.Connection, embedder: Embedder, texts: Sequence[str]) -> Embedded:
     """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing."""
-    hashes = [sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
+    hashes = [sha256(text.encode()).hexdigest() for text in texts]
     cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
     missing = {key: text for key, text in zip(hashes, texts, strict=True) if key not in cached}
     computed = dict(zip(missing, embedder.embed_documents(list(missing.values())), strict=True)) if missing else {}

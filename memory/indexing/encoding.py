@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 
 from config.errors import SpeckitError
 
 _MARKS = ((BOM_UTF8, "utf-8"), (BOM_UTF16_LE, "utf-16-le"), (BOM_UTF16_BE, "utf-16-be"))
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def decode(data: bytes, file: str) -> str:
@@ -24,9 +26,10 @@ def decode(data: bytes, file: str) -> str:
     if "\0" in text:
         offset = len(mark) + len(text[: text.index("\0")].encode(encoding))
         raise SpeckitError("E012", f"{file}: a binary file (NUL at byte {offset})")
-    return newlines(text)
+    return clean(text)
 
 
-def newlines(text: str) -> str:
-    """The text with every line end written as "\\n"."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+def clean(text: str) -> str:
+    """The text with every line end as "\n", and lone surrogates, which no encoding holds, as U+FFFD."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -13,7 +13,7 @@ from memory.indexing.batches import BatchWriter
 from memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
 from memory.indexing.documents import build, content_hash
 from memory.indexing.embedders.protocol import Embedder
-from memory.indexing.encoding import newlines
+from memory.indexing.encoding import clean
 from memory.indexing.scanner import FoundFile, decide, scan
 from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from memory.store import reader, writer
@@ -117,7 +117,9 @@ class Indexer:
         """
         if not key.strip():
             raise SpeckitError("E031", "a memory needs a key")
-        return self._save(Source(key, newlines(text)), now, force, dry_run)
+        if clean(key) != key:
+            raise SpeckitError("E030", f"{clean(key)!r} cannot be a key", hint="A key is one line of Unicode text.")
+        return self._save(Source(key, text), now, force, dry_run)
 
     def _save(self, source: Source, now: float, force: bool, dry_run: bool) -> Saved:
         connection = self._database.reader()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -16,6 +17,8 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "si
 """Passed over beside hidden folders: none of them holds what somebody wrote."""
 LARGEST_FILE = 10_000_000
 """Bytes."""
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python shows bytes of a name that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,10 @@ def _walk(top: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str]) 
 
 def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], state: os.stat_result) -> None:
     key = path.relative_to(root).as_posix()
+    if _SURROGATE.search(key):
+        shown = key.encode(errors="replace").decode()
+        found.problems.append(Problem("E014", f"{shown}: the name is not UTF-8", "Rename the file."))
+        return
     first = seen.setdefault((state.st_dev, state.st_ino), key)
     if first == key:
         found.files[key] = FoundFile(key, path, state.st_mtime_ns)

@@ -12,13 +12,13 @@ from config.errors import SpeckitError
 from config.exchange import Vectors
 from memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
 from memory.indexing.embedders import StaticEmbedder
-from memory.store import reader
+from memory.store import reader, vectors
 from memory.store.connection import Database
 from memory.store.edges import list_edges
 from memory.store.records import Relation, Tier
 
 Write = Callable[[str, str], Path]
-LONG = "\n\n".join(f"## Section {number}\n\n" + f"Sentence {number} of many words. " * 40 for number in range(6))
+LONG = "\n\n".join(f"## Section {number}\n\n" + f"Sentence {number * 111} of many words. " * 40 for number in range(6))
 
 
 class OtherModel:
@@ -88,6 +88,26 @@ def test_a_folder_is_indexed_with_everything_its_documents_say(
     assert len(passages) == long.chunk_count > 1
     assert "".join("".join(p.text for p in passages).split()) == "".join(LONG.split())
     assert database.check() == []
+
+
+@pytest.mark.requirement("I6")
+def test_each_passage_has_the_vector_of_its_title_headings_and_words(
+    database: Database, indexer: Indexer, embedder: StaticEmbedder, root: Path, write: Write
+) -> None:
+    write("a.md", "# About apples\n\nApples are fruit.\n")
+    write("b.md", "# Banking\n\nMoney and interest.\n")
+    write("long.md", LONG)
+    indexer.index([root], now=100.0)
+    connection = database.reader()
+
+    memories, _ = reader.list_memories(connection, sort="key")
+    for memory in memories:
+        for passage in reader.passages_of(connection, memory.id):
+            heading = [passage.heading] if passage.heading else []
+            text = "\n".join([*[memory.title] * 3, *heading, passage.text])
+            ids, similarities = vectors.nearest_exact(connection, embedder.embed_query(text), 1)
+            assert ids.tolist() == [passage.id]
+            assert similarities[0] == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.requirement("I7", "I8")
@@ -275,3 +295,22 @@ def test_the_static_model_needs_no_network_and_no_model_code() -> None:
     StaticEmbedder().embed_query("text")
 
     assert "wordllama" not in sys.modules
+
+
+@pytest.mark.requirement("I1")
+def test_texts_and_names_that_no_encoding_holds_do_not_stop_a_run(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    write("good.md", "text")
+    (Path(os.fsdecode(os.fsencode(root) + b"/bad\xff.md"))).write_text("text")
+
+    report = indexer.index([root], now=100.0)
+
+    assert (report.created, [str(p) for p in report.failures]) == (["good.md"], ["E014 bad?.md: the name is not UTF-8"])
+    indexer.index_documents([Source("d", "one \ud800 two\r\n", title="t\udfff")], now=100.0)
+    memory = reader.get_memory(database.reader(), "d")
+    for key, code in (("bad\udfff", "E030"), ("  ", "E031")):
+        with pytest.raises(SpeckitError) as caught:
+            indexer.save_text(key, "text", now=100.0)
+        assert caught.value.code == code
+    assert (memory.title, reader.body(database.reader(), memory.id)) == ("t\ufffd", "one \ufffd two\n")
