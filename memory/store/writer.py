@@ -73,7 +73,7 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
             fulltext.delete(txn, memory_id)
         # Texts, chunks, triggers, links and edges follow by their foreign keys.
         txn.connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM carray(?))", (chosen,))
-        changes.record(txn, sorted({row[0] for row in neighbours} - set(found)), "edges")
+        changes.record(txn, [row[0] for row in neighbours], "edges")
         changes.record(txn, found, "delete")
     return len(found)
 

@@ -106,6 +106,14 @@ def test_known_files_are_those_of_a_folder_or_one_file(filled: Database) -> None
     assert reader.known_files(connection, "four.md")["four.md"].embedding_status == "pending"
 
 
+def test_a_name_that_only_begins_like_a_folder_is_not_inside_it(filled: Database, document: Make) -> None:
+    with filled.write() as txn:
+        for key in ("a-x/one.md", "a.md", "a0", "A/one.md"):
+            writer.put_document(txn, document(key, "x", folder=key.rpartition("/")[0]), None, 1.0, None)
+    assert list(reader.known_files(filled.reader(), "a")) == ["a/b/two.md", "a/one.md"]
+    assert listed(filled, folder="a", sort="key") == ["a/b/two.md", "a/one.md"]
+
+
 def test_statistics_count_everything(filled: Database) -> None:
     statistics = reader.statistics(filled.reader())
     assert statistics == StoreStatistics(
@@ -122,7 +130,7 @@ def test_an_empty_store_has_no_dates(database: Database) -> None:
     assert (statistics.embedding_model, statistics.dimensions, statistics.by_folder) == ("", 0, {})
 
 
-def test_loading_can_be_restricted_to_some_memories(filled: Database, unit: Unit) -> None:
+def test_loading_can_be_restricted_to_some_memories(filled: Database, document: Make, unit: Unit) -> None:
     connection = filled.reader()
     assert [row[0] for row in loading.load_attributes(connection)] == [1, 2, 5, 6]
     assert [row[0] for row in loading.load_attributes(connection, [6, 2, 3])] == [2, 6]
@@ -131,7 +139,10 @@ def test_loading_can_be_restricted_to_some_memories(filled: Database, unit: Unit
     assert [part.tolist() for part in loading.load_chunk_parents(connection)] == [[1, 3, 4, 5, 6], [1, 2, 2, 5, 6]]
     assert [part.tolist() for part in loading.load_chunk_parents(connection, [])] == [[], []]
     assert list(loading.load_triggers(connection, [2])) == []
+    with filled.write() as txn:
+        writer.put_document(txn, document("a/one.md", "alpha", "more"), unit(0, 0), 1.0, "m")
+    assert [part.tolist() for part in loading.load_chunk_parents(connection)] == [[3, 4, 5, 6, 7, 8], [2, 2, 5, 6, 1, 1]]
     ids, matrix = loading.load_vectors(connection, [2, 5])
     assert (ids.tolist(), matrix.tolist()) == ([3, 4], unit(0, 1).tolist())
-    assert loading.load_vectors(connection)[0].tolist() == [1, 3, 4]
+    assert loading.load_vectors(connection)[0].tolist() == [3, 4, 7, 8]
     assert loading.load_vectors(connection, [])[1].shape == (0, 4)
