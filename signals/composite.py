@@ -172,7 +172,7 @@ def _pattern(query: Query, pool: Pool, store: Store) -> Column:
     fit = (
         0.5 * similarity
         + 0.5 * np.maximum(similarity - 0.8, 0.0)
-        + np.where(title >= 1.0, 0.3, 0.15 * title)
+        + np.where(title > 1.0 - 1e-9, 0.3, 0.15 * title)
         + 0.25 * (named_section(query, pool, store) >= 1.0)
         + 0.2 * suits
         + 0.2 * named_label(query, facts.label("document_type", ids), store)

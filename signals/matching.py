@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.lookup import holders, idf
 from pipeline.model import Pool, Query
 from pipeline.ports import Column, Field, Ids, Store
 
@@ -22,17 +23,13 @@ SUITS = {
 def matched_share(terms: tuple[str, ...], memories: Ids, field: Field, store: Store) -> Column:
     """Share of the query's distinct terms that the field of each memory holds, float64[n] in [0, 1].
 
-    Terms weigh by their idf in the field, log((N - df + 0.5) / (df + 0.5) + 1); 0 without terms.
+    Terms weigh by their idf in the field; 0 without terms.
     """
-    wanted = tuple(dict.fromkeys(terms))
     index = store.lexicon.index(field)
-    held, total = np.zeros(len(memories)), 0.0
-    for term in wanted:
-        holders = index.ids[index.postings(term).rows]
-        idf = np.log((index.count - len(holders) + 0.5) / (len(holders) + 0.5) + 1.0)
-        total += idf
-        held += idf * np.isin(memories, holders)
-    return held / total if total > 0 else held
+    held, frequency = holders(index, tuple(dict.fromkeys(terms)), memories)
+    information = idf(frequency, index.count)
+    total = information.sum()
+    return np.asarray(held @ information / total) if total > 0 else np.zeros(len(memories))
 
 
 def named_section(query: Query, pool: Pool, store: Store) -> Column:

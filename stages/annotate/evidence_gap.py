@@ -9,8 +9,9 @@ from pydantic import Field
 
 from memory.lifecycle.tables import any_of
 from pipeline.contracts import About, Params
+from pipeline.lookup import holders, idf
 from pipeline.model import Notes, Query
-from pipeline.ports import Ids, Store, Unavailable
+from pipeline.ports import FIELDS, Ids, Store, Unavailable
 from pipeline.ranking import Ranking
 
 
@@ -89,13 +90,7 @@ def coverage(terms: tuple[str, ...], memories: Ids, store: Store) -> float:
     wanted = tuple(dict.fromkeys(terms))
     if not wanted:
         return 1.0
-    count = store.attributes.count
-    indexes = [store.lexicon.index(field) for field in ("title", "triggers", "path", "body")]
-    total, held = 0.0, np.zeros(len(memories))
-    for term in wanted:
-        holders = [index.ids[index.postings(term).rows] for index in indexes]
-        frequency = max(len(ids) for ids in holders)
-        idf = float(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))
-        total += idf
-        held += idf * np.logical_or.reduce([np.isin(memories, ids) for ids in holders])
-    return float(held.max() / total) if total > 0 else 1.0
+    found = [holders(store.lexicon.index(field), wanted, memories) for field in FIELDS]
+    held = np.logical_or.reduce([held for held, _ in found])
+    information = idf(np.max([frequency for _, frequency in found], axis=0), store.attributes.count)
+    return float((held @ information).max() / information.sum())

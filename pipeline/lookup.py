@@ -1,0 +1,34 @@
+"""Looking words up in inverted indexes, for components that ask which of a few memories hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.arithmetic import positions
+from pipeline.ports import Column, Ids, TermIndex
+
+
+def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[np.bool_], Column]:
+    """Which of these entries hold which term, bool[n, terms], and how many entries of the index hold each term.
+
+    `ids` may repeat and come in any order; an id that is no entry of the index holds nothing.
+    """
+    rows = np.flatnonzero(np.isin(index.ids, ids))
+    row_of = np.append(rows, -1)[positions(ids, index.ids[rows])]
+    held = np.zeros((len(ids), len(terms)), np.bool_)
+    frequency = np.zeros(len(terms))
+    for column, term in enumerate(terms):
+        found = index.postings(term).rows
+        frequency[column] = len(found)
+        if len(found):
+            at = np.minimum(np.searchsorted(found, row_of), len(found) - 1)
+            held[:, column] = found[at] == row_of
+    return held, frequency
+
+
+def idf(frequency: Column, count: int) -> Column:
+    """log((N - df + 0.5) / (df + 0.5) + 1) of terms that `frequency` of `count` entries hold; always positive."""
+    return np.asarray(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))
