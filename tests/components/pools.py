@@ -45,7 +45,9 @@ def pool_of(
     candidates = Candidates(
         ids=ids,
         parents=store.attributes.parents(ids),
-        passages=np.array([i if int(i) in store.memories[store.parent[int(i)]].chunk_ids else -1 for i in ids], np.int64),
+        passages=np.array(
+            [i if int(i) in store.memories[store.parent[int(i)]].chunk_ids else -1 for i in ids], np.int64
+        ),
         updated_at=store.attributes.number("updated_at", ids),
         channels=tuple(found),
         variants=(0,) * len(found),
