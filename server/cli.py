@@ -94,7 +94,11 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in options
     try:
         try:
-            status = ROOT.main(list(arguments), prog_name="speckit-memory", standalone_mode=False)
+            # not `main`: that has its own ways with interrupts and closed pipes
+            with ROOT.make_context("speckit-memory", list(arguments)) as context:
+                status = ROOT.invoke(context)
+        except click.exceptions.Exit as finished:
+            status = finished.exit_code
         except SpeckitError as error:
             status = failures.show(error, as_json)
         except click.UsageError as error:

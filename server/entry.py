@@ -11,10 +11,18 @@ from server.shadowing import report, shadowed
 
 SINGLE_THREADED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
 YOUNG_OBJECTS = 50_000
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Runs the command line and ends the process with its exit status."""
+    try:
+        _main()
+    except KeyboardInterrupt:  # between the first import and the command line's own handler
+        os._exit(INTERRUPTED)
+
+
+def _main() -> None:
     # Nothing allocated while modules load is garbage; collecting then costs a tenth of the start-up.
     gc.disable()
     arguments = sys.argv[1:]

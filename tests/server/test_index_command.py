@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.server.doors import DOCUMENTS, call
+
+
+@pytest.mark.requirement("I8")
+def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
+    (workspace / "docs" / "new.md").write_text("# New\n\nA new document.\n")
+    (workspace / "docs" / "fusion.md").write_text("# Why rank fusion\n\nRewritten from scratch.\n")
+    (workspace / "docs" / "tone.md").unlink()
+    ran = call(workspace, ["index", "docs", "--json"])
+    assert ran.status == 0
+    assert set(ran.json) == {
+        "created", "updated", "unchanged", "deleted", "problems", "aliases", "chunks", "characters", "embedded",
+        "cache_hits", "pending", "links", "seconds", "dry_run",
+    }  # fmt: skip
+    assert ran.json["created"] == ["docs/new.md"]
+    assert ran.json["updated"] == ["docs/fusion.md"]
+    assert ran.json["deleted"] == ["docs/tone.md"]
+    assert len(ran.json["unchanged"]) == len(DOCUMENTS) - 2
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Note\n\nText.\n")
+    assert call(tmp_path, ["index", ".", "--dry-run", "--json"]).json["created"] == ["note.md"]
+    human = call(tmp_path, ["index", ".", "--dry-run"])
+    assert human.out.startswith("dry run, nothing written: 1 created, 0 updated")
+
+
+def test_a_path_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -> None:
+    ran = call(tmp_path, ["index", "nowhere", "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E010")
+    assert "nowhere" in ran.json["error"]["message"]
+
+
+def test_a_file_that_cannot_be_read_is_reported_and_the_rest_indexed(tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("# Good\n\nText.\n")
+    (tmp_path / "bad.md").write_bytes(b"# Bad\n\n\xff\xfe\x00broken\x80")
+    ran = call(tmp_path, ["index", ".", "--json"])
+    assert ran.status == 2
+    assert ran.json["created"] == ["good.md"]
+    assert ran.json["error"]["code"] == "E012"
+    human = call(tmp_path, ["index", "."])
+    assert human.status == 2
+    assert "not indexed: 1" in human.err
+    assert "bad.md" in human.err
+
+
+def test_watch_and_dry_run_exclude_each_other(tmp_path: Path) -> None:
+    ran = call(tmp_path, ["index", ".", "--watch", "--dry-run", "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E200")
+
+
+def test_the_store_is_where_the_option_says(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Note\n\nText.\n")
+    store = tmp_path / "elsewhere" / "my.db"
+    assert call(tmp_path, ["index", "note.md", "--db", str(store)]).status == 0
+    assert store.is_file()
+    assert not (tmp_path / "memory.db").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_an_error_of_the_store(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    ran = call(tmp_path, ["index", ".", "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (1, "E020")

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.doors import Run
+
+SIX_PROBLEMS = """\
+pipeline: mine
+candidates:
+  understand: [{use: intnet}]
+  channels:
+    - {use: bm25, limit: 0}
+    - {use: vectr}
+fusion:
+  - {use: rrf, kk: 60}
+rerank: on
+annotate:
+  - {use: mmr}
+"""
+
+
+@pytest.mark.requirement("P7")
+def test_check_reports_every_problem_with_its_position(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(SIX_PROBLEMS)
+    ran = run("pipeline", "check", str(file), "--json")
+    assert ran.status == 2
+    found = [(error["where"]["line"], error["where"]["column"], error["code"]) for error in ran.json["errors"]]
+    assert found == sorted(found)
+    assert {line for line, _, _ in found} >= {3, 5, 6, 8, 9, 11}
+    assert ran.json["error"] == ran.json["errors"][0]
+    assert all(error["where"]["file"] == str(file) for error in ran.json["errors"])
+    human = run("pipeline", "check", str(file))
+    assert human.status == 2
+    heads = [line for line in human.out.splitlines() if line.startswith(str(file))]
+    assert [line.split(" ")[0] for line in heads] == [f"{file}:{line}:{column}:" for line, column, _ in found]
+    assert human.out.splitlines()[-1] == f"{len(found)} problems in {file}"
+    assert "did you mean 'intent'?" in human.out
+
+
+def test_a_file_without_problems_passes(run: Run) -> None:
+    ran = run("pipeline", "check", "default")
+    assert (ran.status, ran.out) == (0, "default: no problems\n")
+    assert run("pipeline", "check", "default", "--json").json == {"file": "default", "problems": []}
+
+
+def test_an_unknown_pipeline_offers_the_nearest_preset(run: Run) -> None:
+    ran = run("pipeline", "check", "defualt", "--json")
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E121")
+    assert "did you mean 'default'?" in ran.json["error"]["message"]
+
+
+def test_show_fills_in_every_value_and_says_where_it_comes_from(run: Run, tmp_path: Path) -> None:
+    ran = run("pipeline", "show", "--pipeline", "bm25", "--effective", "--origin", "--set", "bm25.k1=1.7")
+    assert ran.status == 0
+    assert "k1: 1.7  # this call" in ran.out
+    assert "# default of bm25" in ran.out
+    file = tmp_path / "shown.yaml"
+    file.write_text(ran.out)
+    assert run("pipeline", "check", str(file)).status == 0
+    assert run("pipeline", "show", "--pipeline", "bm25", "--json").json["pipeline"] == "bm25"
+
+
+def test_diff_is_empty_for_equals_and_shows_what_differs(run: Run) -> None:
+    assert run("pipeline", "diff", "default", "default", "--json").json == {
+        "a": "default", "b": "default", "same": True, "diff": "",
+    }  # fmt: skip
+    ran = run("pipeline", "diff", "default", "bm25")
+    assert ran.status == 0
+    assert ran.out.startswith("--- default\n+++ bm25\n")
+
+
+def test_plan_says_what_a_query_would_do(run: Run) -> None:
+    document = run("pipeline", "plan", "why are ranks fused", "--json").json
+    assert document["query"] == "why are ranks fused"
+    assert {channel["id"] for channel in document["plan"]["channels"]} >= {"bm25"}
+    assert document["work"]["memories_in_scope"] > 0
+    human = run("pipeline", "plan", "why are ranks fused")
+    assert human.status == 0
+    assert "channels\n" in human.out
+
+
+def test_schema_is_a_json_schema(run: Run) -> None:
+    document = run("pipeline", "schema").json
+    assert document["$schema"].startswith("https://json-schema.org/")
+    assert document["type"] == "object"

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.doors import Run, call
+
+
+def first(run: Run, query: str, *more: str) -> str:
+    ran = run("search", query, "--json", *more)
+    assert ran.status == 0, ran.out
+    return str(ran.json["results"][0]["key"])
+
+
+@pytest.mark.requirement("P8")
+def test_the_json_of_a_search_has_the_promised_shape(run: Run) -> None:
+    document = run("search", "why are ranks fused", "--json").json
+    assert set(document) >= {"query", "plan", "results", "notes", "pipeline", "timings_ms"}
+    assert set(document["plan"]) >= {"intent", "intent_confidence", "complexity", "channels", "variants"}
+    assert set(document["notes"]) >= {"evidence_gap", "warnings", "degraded"}
+    assert set(document["pipeline"]) == {"name", "hash"}
+    assert set(document["timings_ms"]) == {"total", "candidates", "fusion", "rerank", "annotate"}
+    row = document["results"][0]
+    assert set(row) >= {
+        "id",
+        "key",
+        "title",
+        "folder",
+        "tier",
+        "state",
+        "score",
+        "channels",
+        "steps",
+        "snippet",
+        "reason",
+    }
+    assert (row["key"], row["title"], row["folder"], row["tier"]) == (
+        "docs/fusion.md",
+        "Why rank fusion",
+        "docs",
+        "important",
+    )
+    for row in document["results"]:
+        assert row["steps"][-1]["score"] == row["score"]
+        assert all(set(seen) == {"rank", "score"} for seen in row["channels"].values())
+    order = [(-row["score"], row["id"]) for row in document["results"]]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("全文検索", "docs/cjk.md"),
+        ("日本語の索引", "docs/cjk.md"),
+        ("computeMPAB", "docs/storage/wal.md"),
+        ("busy_timeout", "docs/storage/wal.md"),
+        ("REQ-006", "docs/storage/wal.md"),
+        ("reciprocal rank fusion", "docs/fusion.md"),
+        ("to be or not to be", "docs/tone.md"),
+        ("quokka " + "x" * 9_993, "docs/long.md"),
+    ],
+)
+def test_queries_of_all_kinds_find_their_document(run: Run, query: str, expected: str) -> None:
+    assert first(run, query) == expected
+
+
+@pytest.mark.parametrize(("query", "code"), [("", "E043"), ("   ", "E043"), ("…!?", "E043"), ("x" * 10_001, "E042")])
+def test_a_query_that_cannot_be_asked_is_refused(run: Run, query: str, code: str) -> None:
+    ran = run("search", query, "--json")
+    assert (ran.status, ran.json["error"]["code"]) == (2, code)
+
+
+def test_the_folder_limits_the_results_to_it_and_below(run: Run) -> None:
+    document = run("search", "file mode fusion", "--json", "--folder", "docs/storage").json
+    assert {row["folder"] for row in document["results"]} == {"docs/storage"}
+
+
+def test_a_reader_sees_rank_score_key_passage_and_reason(run: Run) -> None:
+    ran = run("search", "why are ranks fused", "--limit", "1")
+    assert ran.status == 0
+    assert ran.out.startswith(" 1. ")
+    for part in (
+        "Why rank fusion",
+        "docs/fusion.md",
+        "important",
+        "cannot be compared",
+        "surfaced because",
+        "1 results in",
+    ):
+        assert part in ran.out
+    assert "\x1b[" not in ran.out
+
+
+@pytest.mark.requirement("P8")
+def test_explain_shows_the_steps_that_made_the_score(run: Run) -> None:
+    document = run("search", "why are ranks fused", "--json", "--explain").json
+    assert len(document["explanations"]) == len(document["results"])
+    for row, explanation in zip(document["results"], document["explanations"], strict=True):
+        assert explanation["key"] == row["key"]
+        assert explanation["steps"][-1]["after"] == row["score"]
+        assert [step["step"] for step in explanation["steps"]] == [step["step"] for step in row["steps"]]
+    human = run("search", "why are ranks fused", "--explain").out
+    assert "How the score of docs/fusion.md came about:" in human
+
+
+def test_why_not_names_the_reason_for_absence(run: Run) -> None:
+    document = run(
+        "search", "why are ranks fused", "--json", "--folder", "docs/storage", "--why-not", "docs/fusion.md"
+    ).json
+    assert "outside the scope" in document["why_not"]
+    unknown = run("search", "fused", "--json", "--why-not", "nothing.md")
+    assert (unknown.status, unknown.json["error"]["code"]) == (2, "E080")
+
+
+def test_a_parameter_can_be_set_for_one_call(run: Run) -> None:
+    before = run("search", "fusion", "--json", "--pipeline", "bm25").json["pipeline"]
+    after = run("search", "fusion", "--json", "--pipeline", "bm25", "--set", "bm25.k1=1.7").json["pipeline"]
+    assert before["name"] == after["name"] == "bm25"
+    assert before["hash"] != after["hash"]
+
+
+def test_searching_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
+    ran = call(tmp_path, ["search", "x", "--json"])
+    assert ran.status == 2
+    assert ran.json["error"]["code"] == "E010"
+    assert "run `speckit-memory index PATH` first" in ran.json["error"]["actions"]
+    assert not (tmp_path / "memory.db").exists()
+
+
+@pytest.mark.parametrize(("name", "content"), [("text.db", b"this is no database at all" * 50), ("empty.db", b"")])
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    ran = call(tmp_path, ["search", "x", "--json", "--db", name])
+    assert ran.status == 1
+    assert ran.json["error"]["code"] in ("E020", "E024")
+    assert (tmp_path / name).read_bytes() == content

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.server.doors import COMMAND, Run, call, environment
+
+
+def test_help_names_every_command(run: Run) -> None:
+    ran = run("--help")
+    assert ran.status == 0
+    listed = [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()]
+    assert listed == ["demo", "index", "search", "serve", "doctor", "pipeline", "flags", "eval"]
+
+
+def test_version_is_the_installed_one(run: Run) -> None:
+    from importlib.metadata import version
+
+    assert run("--version").out == f"speckit-memory {version('speckit-memory')}\n"
+
+
+@pytest.mark.requirement("T26")
+def test_an_unknown_command_offers_the_nearest_one(run: Run) -> None:
+    ran = run("serch", "x")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("error E200: no command 'serch'; did you mean 'search'?\n  hint: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "--json"], "Missing argument 'QUERY'."),
+        (["search", "x", "--json", "--colour"], "No such option"),
+        (["search", "x", "--json", "--mode", "slow"], "Invalid value for '--mode'"),
+        (["search", "x", "--json", "--set", "k=3"], "Invalid value for '--set': 'k=3' is not of the form"),
+        (["pipeline", "--json", "chekc"], "No such option"),
+        (["eval", "run", "--json"], "Missing option '--dataset'"),
+        (["index", "--json"], "Missing argument 'PATH...'"),
+    ],
+)
+def test_wrong_usage_is_one_json_document_with_code_e200(run: Run, arguments: list[str], message: str) -> None:
+    ran = run(*arguments)
+    assert ran.status == 2
+    error = ran.json["error"]
+    assert error["code"] == "E200"
+    assert message in error["message"]
+    assert error["hint"]
+    assert error["actions"]
+
+
+def test_a_json_flag_behind_the_separator_is_no_option(run: Run) -> None:
+    ran = run("pipeline", "check", "--", "--json")
+    assert (ran.status, ran.out) == (2, "")
+    assert "E121" in ran.err
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(indexed: Path) -> None:
+    with subprocess.Popen(
+        [COMMAND, "pipeline", "schema"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(indexed),
+        cwd=indexed,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_an_interrupt_ends_with_130_and_the_store_stays_whole(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(4000):
+        (docs / f"{number}.md").write_text(f"# Note {number}\n\n" + f"word{number} and more text. " * 40)
+    store = tmp_path / "memory.db"
+    with subprocess.Popen(
+        [COMMAND, "index", "docs"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+    ) as process:
+        while not store.exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert (process.returncode, err) == (130, b"interrupted\n")
+    doctor = call(tmp_path, ["doctor", "--json"])
+    [check] = [check for check in doctor.json["checks"] if check["name"] == "store"]
+    assert check["verdict"] == "ok"
+
+
+def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(indexed: Path, tmp_path: Path) -> None:
+    # a component of a third party that fails while it is registered is a defect nobody foresaw
+    distribution = tmp_path / "broken-1.dist-info"
+    distribution.mkdir()
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (distribution / "entry_points.txt").write_text("[speckit_memory.components]\nbroken = broken_component:register\n")
+    (tmp_path / "broken_component.py").write_text("def register(registry):\n    raise KeyError('secret')\n")
+    ran = call(indexed, ["pipeline", "check", "default", "--json"], {"PYTHONPATH": str(tmp_path)})
+    assert ran.status == 1
+    assert ran.json["error"]["code"] == "E199"
+    assert "secret" not in ran.out + ran.err
+    with_debug = subprocess.run(
+        [COMMAND, "pipeline", "check", "default", "--json"],
+        capture_output=True,
+        check=False,
+        env=environment(indexed, PYTHONPATH=str(tmp_path), SPECKIT_DEBUG="1"),
+    )
+    assert json.loads(with_debug.stdout)["error"]["code"] == "E199"
+    assert b"Traceback" in with_debug.stderr
