@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,16 +13,11 @@ from typing import Self
 import apsw
 
 from config.errors import SpeckitError
-from memory.store import migrations
 from memory.store.consistency import inconsistencies
 from memory.store.failures import translated
-from memory.store.schema import APPLICATION_ID
+from memory.store.opening import prepare, require_file, require_sqlite, vector_extension
 
 BUSY_TIMEOUT_MS = 10_000
-OLDEST_SQLITE = (3, 51, 3)
-"""Older ones can damage a file in WAL mode that two processes write at once."""
-
-_HEADER = b"SQLite format 3\0"
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON;"
     "PRAGMA cache_size = -65536;"  # KiB: 64 MB
@@ -77,11 +70,11 @@ class Database:
         failed), E024 (not a store, or damaged) and E025 (newer than this version).
         """
         require_sqlite(apsw.sqlite_lib_version())
-        _require_file(path, create)
+        require_file(path, create)
         database = cls(path, busy_timeout_ms=busy_timeout_ms)
         try:
             with translated(path):
-                _prepare(database.reader(), path)
+                prepare(database.reader(), path)
         except BaseException:
             database.close()
             raise
@@ -172,7 +165,7 @@ class Database:
             connection.set_busy_timeout(self._busy_timeout_ms)
             connection.execute(_PRAGMAS)
             connection.enable_load_extension(True)
-            connection.load_extension(_vector_extension())
+            connection.load_extension(vector_extension())
             connection.enable_load_extension(False)
         with self._guard:
             for thread, abandoned in self._connections:
@@ -182,52 +175,3 @@ class Database:
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection
-
-
-def require_sqlite(version: str) -> None:
-    """Raises E020 when this version of SQLite must not be used."""
-    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
-        oldest = ".".join(map(str, OLDEST_SQLITE))
-        raise SpeckitError("E020", f"SQLite {version} is too old, {oldest} is needed", actions=("upgrade apsw",))
-
-
-def _require_file(path: Path, create: bool) -> None:
-    """Refuses what is not a store by looking at the file alone, so that no foreign file is ever touched."""
-    if path.is_dir():
-        raise SpeckitError("E014", f"{path} is a folder, not a file")
-    if not path.exists():
-        if not create:
-            raise SpeckitError("E010", f"there is no store at {path}", actions=("run `speckit-memory index PATH`",))
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SpeckitError("E020", f"the folder {path.parent} could not be created: {error.strerror}") from error
-        return
-    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise SpeckitError("E011", f"{path} may not be read")
-    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise SpeckitError("E020", f"{path} may only be read", actions=("make the file and its folder writable",))
-    with path.open("rb") as file:
-        start = file.read(len(_HEADER))
-    if start != _HEADER and (start or not create):
-        raise SpeckitError("E024", f"{path} is not a SQLite file" if start else f"{path} is empty")
-
-
-def _prepare(connection: apsw.Connection, path: Path) -> None:
-    identity = connection.pragma("application_id")
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-    if identity != APPLICATION_ID and (identity or tables):
-        raise SpeckitError("E024", f"{path} is a SQLite file of another program")
-    todo = migrations.pending(connection)
-    if connection.pragma("journal_mode") != "wal":
-        connection.pragma("journal_mode", "wal")
-    if todo:
-        migrations.migrate(connection, path)
-
-
-def _vector_extension() -> str:
-    """The loadable library of sqlite-vec, found without importing its package, which would import numpy."""
-    package = importlib.util.find_spec("sqlite_vec")
-    if package is None or package.origin is None:
-        raise SpeckitError("E020", "the package sqlite-vec is not installed", actions=("install sqlite-vec",))
-    return str(Path(package.origin).with_name("vec0"))

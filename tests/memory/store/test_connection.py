@@ -14,8 +14,9 @@ import pytest
 
 from config.errors import SpeckitError
 from memory.store import loading, reader, writer
-from memory.store.connection import Database, require_sqlite
+from memory.store.connection import Database
 from memory.store.meta import get_meta, set_meta
+from memory.store.opening import require_sqlite
 from memory.store.records import Document
 
 Make = Callable[..., Document]

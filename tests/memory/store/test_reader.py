@@ -141,7 +141,8 @@ def test_loading_can_be_restricted_to_some_memories(filled: Database, document: 
     assert list(loading.load_triggers(connection, [2])) == []
     with filled.write() as txn:
         writer.put_document(txn, document("a/one.md", "alpha", "more"), unit(0, 0), 1.0, "m")
-    assert [part.tolist() for part in loading.load_chunk_parents(connection)] == [[3, 4, 5, 6, 7, 8], [2, 2, 5, 6, 1, 1]]
+    chunks, parents = loading.load_chunk_parents(connection)
+    assert (chunks.tolist(), parents.tolist()) == ([3, 4, 5, 6, 7, 8], [2, 2, 5, 6, 1, 1])
     ids, matrix = loading.load_vectors(connection, [2, 5])
     assert (ids.tolist(), matrix.tolist()) == ([3, 4], unit(0, 1).tolist())
     assert loading.load_vectors(connection)[0].tolist() == [3, 4, 7, 8]

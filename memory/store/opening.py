@@ -1,0 +1,74 @@
+"""What must hold before a file is used as a store."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import apsw
+
+from config.errors import SpeckitError
+from memory.store import migrations
+from memory.store.schema import APPLICATION_ID
+
+OLDEST_SQLITE = (3, 51, 3)
+"""Older ones can damage a file in WAL mode that two processes write at once."""
+
+_HEADER = b"SQLite format 3\0"
+
+
+def require_sqlite(version: str) -> None:
+    """Raises E020 when this version of SQLite must not be used."""
+    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise SpeckitError("E020", f"SQLite {version} is too old, {oldest} is needed", actions=("upgrade apsw",))
+
+
+def require_file(path: Path, create: bool) -> None:
+    """Refuses what is not a store by looking at the file alone, so that no foreign file is ever touched.
+
+    Makes the folder of a new file if `create` allows one. Raises E010, E011, E014, E020 and E024.
+    """
+    if path.is_dir():
+        raise SpeckitError("E014", f"{path} is a folder, not a file")
+    if not path.exists():
+        if not create:
+            raise SpeckitError("E010", f"there is no store at {path}", actions=("run `speckit-memory index PATH`",))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SpeckitError("E020", f"the folder {path.parent} could not be created: {error.strerror}") from error
+        return
+    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise SpeckitError("E011", f"{path} may not be read")
+    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise SpeckitError("E020", f"{path} may only be read", actions=("make the file and its folder writable",))
+    with path.open("rb") as file:
+        start = file.read(len(_HEADER))
+    if start != _HEADER and (start or not create):
+        raise SpeckitError("E024", f"{path} is not a SQLite file" if start else f"{path} is empty")
+
+
+def prepare(connection: apsw.Connection, path: Path) -> None:
+    """Makes a new file a store and brings an old one up to date; writes nothing to a current one.
+
+    Raises E024 when the file belongs to another program, and as `migrations.migrate` does.
+    """
+    identity = connection.pragma("application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if identity != APPLICATION_ID and (identity or tables):
+        raise SpeckitError("E024", f"{path} is a SQLite file of another program")
+    todo = migrations.pending(connection)
+    if connection.pragma("journal_mode") != "wal":
+        connection.pragma("journal_mode", "wal")
+    if todo:
+        migrations.migrate(connection, path)
+
+
+def vector_extension() -> str:
+    """The loadable library of sqlite-vec, found without importing its package, which would import numpy."""
+    package = importlib.util.find_spec("sqlite_vec")
+    if package is None or package.origin is None:
+        raise SpeckitError("E020", "the package sqlite-vec is not installed", actions=("install sqlite-vec",))
+    return str(Path(package.origin).with_name("vec0"))
