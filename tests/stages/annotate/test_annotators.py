@@ -1,0 +1,304 @@
+"""Known answers of the annotators, worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.contracts import NoParams
+from pipeline.model import Notes
+from pipeline.ports import Filter, Passage
+from stages.annotate.anchor_filter import AnchorFilter
+from stages.annotate.attribution import Attribution
+from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
+from stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
+from stages.annotate.session_dedup import SessionDedup, SessionDedupParams
+from stages.annotate.state_filter import StateFilter, StateFilterParams
+from stages.annotate.superseded import Superseded, SupersededParams
+from stages.annotate.token_budget import TokenBudget, TokenBudgetParams
+from tests.components.fake_store import DAY, Edge, FakePassages, FakeStore, Memory
+from tests.components.pools import NOW, ask, ranking_of
+
+
+def kept(notes: object, ids: np.ndarray) -> list[int]:
+    assert isinstance(notes, Notes)
+    return ids.tolist() if notes.keep is None else ids[notes.keep].tolist()
+
+
+def falling(store: FakeStore) -> dict[int, float]:
+    return {i: 1.0 - i / 100 for i in store.memories}
+
+
+AGES = {1: 1.0, 2: 20.0, 3: 80.0, 4: 100.0}
+
+
+def aged(**tiers: str) -> FakeStore:
+    """Stability 1: R after 1, 20 and 80 days is 0.90, 0.42 and 0.22."""
+    memories = [
+        Memory(i, tier=tiers.get(f"m{i}", "normal"), numbers={"created_at": NOW - age * DAY, "stability": 1.0})
+        for i, age in AGES.items()
+    ]
+    return FakeStore(*memories, Memory(5))
+
+
+@pytest.mark.requirement("A1", "M3")
+def test_states_are_noted_and_nothing_is_hidden_unless_asked_for() -> None:
+    store = aged(m4="critical")
+    ranking = ranking_of(store, falling(store))
+
+    notes = StateFilter(StateFilterParams()).annotate(ask(), ranking, store)
+
+    assert notes.by_id == {1: {"state": "HOT"}, 2: {"state": "WARM"}, 3: {"state": "COLD"}, 4: {"state": "HOT"}}
+    assert kept(notes, ranking.ids) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.requirement("A1")
+def test_colder_memories_are_hidden_and_an_unknown_state_passes() -> None:
+    store = aged()
+    ranking = ranking_of(store, falling(store))
+
+    notes = StateFilter(StateFilterParams(minimum="WARM")).annotate(ask(), ranking, store)
+
+    assert kept(notes, ranking.ids) == [1, 2, 5]
+    assert notes.overall == {"hidden_by_state": 2}
+
+
+@pytest.mark.requirement("A1")
+def test_limits_count_from_the_top_of_each_state() -> None:
+    store = FakeStore(*(Memory(i, numbers={"created_at": NOW, "stability": 1.0}) for i in range(1, 5)), Memory(5))
+    ranking = ranking_of(store, falling(store))
+
+    notes = StateFilter(StateFilterParams(limits={"HOT": 2, "WARM": 0})).annotate(ask(), ranking, store)
+
+    assert kept(notes, ranking.ids) == [1, 2, 5]
+
+
+@pytest.mark.requirement("A1")
+def test_thresholds_must_fall() -> None:
+    params = StateFilterParams(warm=0.9, dormant=0.05)
+
+    assert [path for path, _ in StateFilter.check(params, None)] == [("warm",), ("dormant",)]
+    assert list(StateFilter.check(StateFilterParams(), None)) == []
+
+
+@pytest.mark.requirement("A2")
+def test_what_the_session_has_seen_is_left_out() -> None:
+    store = FakeStore(Memory(1), Memory(2), Memory(3), delivered={"s": {1, 3}})
+    ranking = ranking_of(store, falling(store))
+
+    notes = SessionDedup(SessionDedupParams()).annotate(ask(session="s"), ranking, store)
+
+    assert kept(notes, ranking.ids) == [2]
+    assert notes.overall == {"deduplicated": {"already_sent": 2, "tokens_saved": 400}}
+    assert kept(SessionDedup(SessionDedupParams()).annotate(ask(), ranking, store), ranking.ids) == [1, 2, 3]
+
+
+@pytest.mark.requirement("A2")
+def test_repeats_may_be_marked_instead() -> None:
+    store = FakeStore(Memory(1), Memory(2), delivered={"s": {2}})
+
+    notes = SessionDedup(SessionDedupParams(action="mark")).annotate(
+        ask(session="s"), ranking_of(store, falling(store)), store
+    )
+
+    assert notes == Notes(by_id={2: {"already_sent": True}})
+
+
+@pytest.mark.requirement("A3", "C6")
+def test_missing_constitutional_memories_are_named() -> None:
+    store = FakeStore(
+        Memory(1, tier="constitutional"), Memory(2, tier="constitutional"), Memory(3),
+        Memory(4, tier="constitutional", folder="elsewhere"),
+    )  # fmt: skip
+    guard = ConstitutionalGuarantee(NoParams())
+
+    complete = guard.annotate(ask(wanted=Filter(folder="")), ranking_of(store, {1: 0.9, 2: 0.8, 4: 0.7}), store)
+    assert complete == Notes(overall={"constitutional": {"expected": 3, "missing": []}})
+    # the limit of the query cuts off what stands below
+    partial = guard.annotate(ask(limit=2), ranking_of(store, {1: 0.9, 3: 0.8, 2: 0.1}), store)
+    assert partial.overall == {"constitutional": {"expected": 3, "missing": [2, 4]}}
+    assert partial.warnings == ("2 of 3 constitutional memories are not in this answer: ids [2, 4].",)
+    scoped = guard.annotate(ask(wanted=Filter(folder="elsewhere")), ranking_of(store, {4: 0.9}), store)
+    assert scoped == Notes(overall={"constitutional": {"expected": 1, "missing": []}})
+
+
+@pytest.mark.requirement("A4")
+def test_the_z_test_warns_when_nothing_stands_out() -> None:
+    store = FakeStore(*(Memory(i) for i in range(1, 9)))
+    gap = EvidenceGap(EvidenceGapParams())
+
+    flat = gap.annotate(ask(), ranking_of(store, {1: 0.9, 2: 0.8, 3: 0.7}), store)
+    # mean .8, deviation .0816: z = 1.2247
+    assert flat.overall == {"evidence_gap": True, "z": 1.2247}
+    assert len(flat.warnings) == 1
+    # one of eight at 1, the others at 0: mean 1/8, deviation √7/8, z = √7
+    clear = gap.annotate(ask(), ranking_of(store, {i: float(i == 1) for i in store.memories}), store)
+    assert clear == Notes(overall={"evidence_gap": False, "z": 2.6458})
+
+
+@pytest.mark.requirement("A4")
+def test_a_faint_best_score_is_a_gap_whatever_its_z() -> None:
+    store = FakeStore(*(Memory(i) for i in range(1, 9)))
+    gap = EvidenceGap(EvidenceGapParams())
+
+    faint = gap.annotate(ask(), ranking_of(store, {i: 0.014 * (i == 1) for i in store.memories}), store)
+    assert faint.overall["evidence_gap"] is True
+    assert "hardly better than nothing" in faint.warnings[0]
+    # for a single row only the absolute test is made
+    assert gap.annotate(ask(), ranking_of(store, {1: 0.5}), store).overall == {"evidence_gap": False, "z": 0.0}
+
+
+@pytest.mark.requirement("A4")
+def test_what_surfaces_anyway_is_no_evidence() -> None:
+    store = FakeStore(Memory(1, tier="constitutional"))
+
+    for form in ("z", "coverage"):
+        gap = EvidenceGap(EvidenceGapParams(form=form))
+        only_law = gap.annotate(ask("x"), ranking_of(store, {1: 0.9}), store)
+        assert only_law.overall == {"evidence_gap": True}
+        assert gap.annotate(ask("x"), ranking_of(store, {}), store).overall == {"evidence_gap": True}
+
+
+@pytest.mark.requirement("A4")
+def test_coverage_is_the_share_of_the_querys_information_that_one_row_holds() -> None:
+    store = FakeStore(Memory(1, title="rank", chunks=("fusion",)), Memory(2, triggers=("rank",)), Memory(3))
+    ranking = ranking_of(store, {1: 0.9, 2: 0.8})
+    gap = EvidenceGap(EvidenceGapParams(form="coverage"))
+
+    assert gap.annotate(ask("rank fusion"), ranking, store) == Notes(overall={"evidence_gap": False, "coverage": 1.0})
+    # idf of a word in 1 of 3 memories: log(2.5/1.5 + 1) = .9808; of one in none: log(3.5/.5 + 1) = 2.0794
+    weak = gap.annotate(ask("fusion cuttlefish"), ranking, store)
+    assert weak.overall == {"evidence_gap": True, "coverage": 0.3205}
+    assert "hold 32% of the query; 50% are expected" in weak.warnings[0]
+    assert gap.annotate(ask(""), ranking, store).overall == {"evidence_gap": False, "coverage": 1.0}
+
+
+@pytest.mark.requirement("A5")
+def test_channels_are_named_and_counted() -> None:
+    store = FakeStore(Memory(1), Memory(2), Memory(3))
+    ranking = ranking_of(store, falling(store), found={"vector": [1, 2], "bm25": [2]})
+
+    assert Attribution(NoParams()).annotate(ask(), ranking, store) == Notes(
+        by_id={1: {"found_by": ["vector"]}, 2: {"found_by": ["vector", "bm25"]}, 3: {"found_by": []}},
+        overall={"attribution": {"vector": {"found": 2, "alone": 1}, "bm25": {"found": 1, "alone": 0}}},
+    )
+
+
+@pytest.mark.requirement("A6")
+def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
+    store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in {1: 400, 2: 401, 3: 4000, 4: 4}.items()))
+    ranking = ranking_of(store, falling(store))
+
+    # 100 + 101 + 1000 tokens; the last would fit, but nothing stands below a missing row
+    notes = TokenBudget(TokenBudgetParams(budget=300, snippet=5000)).annotate(ask(), ranking, store)
+    assert kept(notes, ranking.ids) == [1, 2]
+    assert notes.overall == {
+        "token_budget": 300, "tokens": 201, "overflow": {"rows": 4, "kept": 2, "tokens_wanted": 1202},
+    }  # fmt: skip
+    # only what is sent is counted: snippets of 400 characters
+    notes = TokenBudget(TokenBudgetParams(budget=301)).annotate(ask(), ranking, store)
+    assert notes.overall == {"token_budget": 301, "tokens": 301}
+    assert notes.keep is None
+
+
+@pytest.mark.requirement("A6")
+def test_the_first_row_always_stays_and_rows_past_the_limit_are_not_counted() -> None:
+    store = FakeStore(*(Memory(i, chunks=("x" * 4000,), numbers={"characters": 4000.0}) for i in (1, 2)))
+    ranking = ranking_of(store, falling(store))
+    budget = TokenBudget(TokenBudgetParams(budget=100, sent="content"))
+
+    assert kept(budget.annotate(ask(), ranking, store), ranking.ids) == [1]
+    assert budget.annotate(ask(limit=1), ranking, store).overall == {"token_budget": 100, "tokens": 1000}
+
+
+@pytest.mark.requirement("A6")
+@pytest.mark.parametrize(("complexity", "tokens"), [("simple", 1500), ("moderate", 2500), ("complex", 4000)])
+def test_the_budget_follows_the_complexity(complexity: str, tokens: int) -> None:
+    store = FakeStore(Memory(1))
+    budget = TokenBudget(TokenBudgetParams(budget="by_complexity"))
+
+    notes = budget.annotate(ask(plan_complexity=complexity), ranking_of(store, {1: 0.5}), store)
+
+    assert notes.overall["token_budget"] == tokens
+
+
+@given(st.lists(st.integers(0, 2000), min_size=1, max_size=12), st.integers(1, 1000))
+def test_what_is_kept_fits_or_is_one_row(lengths: list[int], tokens: int) -> None:
+    store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
+    ranking = ranking_of(store, falling(store))
+
+    params = TokenBudgetParams(budget=tokens, snippet=2000)
+    notes = TokenBudget(params).annotate(ask(limit=20), ranking, store)
+
+    rows = kept(notes, ranking.ids)
+    assert rows == ranking.ids.tolist()[: len(rows)]
+    assert len(rows) == 1 or sum(-(-lengths[i - 1] // 4) for i in rows) <= tokens
+
+
+class Sectioned(FakePassages):
+    """Passages whose section is their first word."""
+
+    def _passage(self, id_: int) -> Passage:
+        passage = super()._passage(id_)
+        return replace(passage, anchor=passage.text.partition(" ")[0])
+
+
+@pytest.mark.requirement("A7")
+def test_only_the_named_sections_are_handed_out() -> None:
+    store = FakeStore(
+        Memory(1, chunks=("state one", "other text", "next steps", "state two"), numbers={"characters": 50.0}),
+        Memory(2, chunks=("other text",), numbers={"characters": 10.0}),
+    )
+    store.passages = Sectioned(store)
+    ranking = ranking_of(store, {1: 0.9, 2: 0.8})
+
+    notes = AnchorFilter(NoParams()).annotate(ask(anchors=("next", "state")), ranking, store)
+
+    sections = [{"anchor": "state", "text": "state one\n\nstate two"}, {"anchor": "next", "text": "next steps"}]
+    assert notes.by_id == {1: {"sections": sections}}
+    assert kept(notes, ranking.ids) == [1]
+    assert notes.overall == {"anchors": {"characters_sent": 30, "characters_whole": 50, "hidden": 1}}
+    assert AnchorFilter(NoParams()).annotate(ask(), ranking, store) == Notes()
+
+
+def chain(*edges: tuple[int, int]) -> FakeStore:
+    return FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(a, b, "supersedes") for a, b in edges])
+
+
+@pytest.mark.requirement("M7")
+def test_a_superseded_memory_names_its_successor() -> None:
+    store = chain((1, 2), (3, 2), (4, 5))
+
+    notes = Superseded(SupersededParams()).annotate(ask(), ranking_of(store, {1: 0.1, 2: 0.9, 3: 0.5, 5: 0.2}), store)
+
+    # the successor of 5 is not in the answer
+    assert notes == Notes(by_id={2: {"superseded_by": [1, 3]}})
+
+
+@pytest.mark.requirement("M7")
+def test_superseded_memories_are_hidden_through_chains_but_not_in_a_circle() -> None:
+    hide = Superseded(SupersededParams(action="hide"))
+
+    store = chain((1, 2), (2, 3))
+    ranking = ranking_of(store, {3: 0.9, 2: 0.8, 1: 0.7})
+    assert kept(hide.annotate(ask(), ranking, store), ranking.ids) == [1]
+    # 1 and 2 supersede each other, and both supersede 3
+    store = chain((1, 2), (2, 1), (1, 3))
+    ranking = ranking_of(store, {3: 0.9, 2: 0.8, 1: 0.7})
+    notes = hide.annotate(ask(), ranking, store)
+    assert kept(notes, ranking.ids) == [2, 1]
+    assert notes.by_id == {1: {"superseded_by": [2]}, 2: {"superseded_by": [1]}}
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)).filter(lambda e: e[0] != e[1]), max_size=10))
+def test_hiding_never_leaves_nothing(edges: list[tuple[int, int]]) -> None:
+    store = chain(*edges)
+    ranking = ranking_of(store, falling(store))
+
+    notes = Superseded(SupersededParams(action="hide")).annotate(ask(), ranking, store)
+
+    assert kept(notes, ranking.ids)
