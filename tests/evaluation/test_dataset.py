@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,16 @@ def test_unknown_metadata_nulls_blank_lines_and_a_byte_order_mark_are_no_problem
     assert [document.key for document in read(folder).corpus()] == ["a", "b"]
 
 
+@pytest.fixture
+def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "JST-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_from_greenwich")
 def test_a_moment_may_be_a_number_a_date_or_a_time_with_a_zone(write_dataset: Write) -> None:
     moments = [1.5, "1970-01-02", "1970-01-01T02:00:00+02:00", "1970-01-01T00:00:01Z", None]
     folder = write_dataset(
