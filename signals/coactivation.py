@@ -29,13 +29,13 @@ class CoactivationParams(SignalParams):
 
 
 class Coactivation:
-    """Spreads activation from the 5 best memories to those of the pool that resemble them, breadth first, over
-    2 hops.
+    """Spreads activation from the 5 best memories to those of the pool that resemble them.
 
-    A source hands its activation × 0.5 × similarity / √(number of its related memories) to its 5 most similar
-    memories of cosine 0.70 or more: the divisor keeps hubs from raising everything. A memory keeps the largest
-    activation that reaches it, seeds gain from each other, and the 20 most activated memories get 0.25 ×
-    activation. Seeds start with activation 1. Unit scale, in [0, weight · decay]. Feature F12.
+    Activation spreads breadth first over 2 hops. A source hands its activation × 0.5 × similarity / √(number of
+    its related memories) to its 5 most similar memories of cosine 0.70 or more: the divisor keeps hubs from
+    raising everything. A memory keeps the largest activation that reaches it, seeds gain from each other, and
+    the 20 most activated memories get 0.25 × activation. Seeds start with activation 1. Unit scale, in [0,
+    weight · decay]. Feature F12.
     """
 
     about = About(features=("F12",))

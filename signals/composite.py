@@ -81,8 +81,7 @@ class CompositeParams(SignalParams):
 
 
 class Composite:
-    """Adds weight × the composite of a memory: a weighted sum of factors in [0, 1] × its document multiplier,
-    clamped.
+    """Adds weight × the composite of a memory: a weighted sum of factors × its document multiplier.
 
     Factors: temporal = FSRS retrievability; usage = (min(1.5, 1 + 0.05 · accesses) - 1) / 0.5; importance =
     min(1, base of the tier × multiplier of the tier / 2); citation = 1 / (1 + 0.1 · days since the last
@@ -92,9 +91,9 @@ class Composite:
 
     Weights of the five-factor model: 0.25, 0.15, 0.25, 0.15, 0.20 in that order; of the older one: similarity
     0.30, importance 0.25, recency 0.10, usage 0.15, tier 0.05, temporal 0.15. Multipliers: constitutional 2.0,
-    spec and decision record 1.4, plan 1.3, scratch 0.6. Unit scale, in [0, weight]. The attributes' weights by
-    intent act here and nowhere else (feature P6). Novelty and interference are signals of their own. Feature
-    F5.
+    spec and decision record 1.4, plan 1.3, scratch 0.6. The sum is clamped to [0, 1]; unit scale, in [0,
+    weight]. The attributes' weights by intent act here and nowhere else (feature P6). Novelty and interference
+    are signals of their own. Feature F5.
     """
 
     about = About(features=("F5", "F6", "P6"), needs=(Scale.UNIT, Scale.BOOST), conflicts=("temporal",))

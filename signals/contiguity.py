@@ -25,8 +25,7 @@ class ContiguityParams(SignalParams):
 
 
 class Contiguity:
-    """Adds (1 - Δ/window) · 0.15 to both memories of every found pair whose creation lies at most an hour
-    apart.
+    """Adds (1 - Δ/window) · 0.15 to both memories of every found pair made at most an hour apart.
 
     A memory may stand in many pairs (notes imported at once all do): what it gains is capped, at one full pair
     unless set otherwise. Passages of one memory are no pair. Unit scale, in [0, cap]. Feature F14.

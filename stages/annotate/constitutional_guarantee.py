@@ -11,8 +11,7 @@ from pipeline.ranking import Ranking
 
 
 class ConstitutionalGuarantee:
-    """Counts the constitutional memories that the query may see, and names those that the ranking does not
-    hold.
+    """Names the constitutional memories that the query may see and the answer does not hold.
 
     It only reports. Bringing them in is the work of the channel `constitutional`, keeping them on top that of
     `pin`; a warning here means that the pipeline lacks one of the two, or that a limit is too low. Feature A3.

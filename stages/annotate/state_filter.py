@@ -34,8 +34,7 @@ class StateFilterParams(Params):
 
 
 class StateFilter:
-    """Notes the state of every row and hides those that are colder than `minimum` or above the limit of their
-    state.
+    """Notes the state of every row and hides states that are too cold or above their limit.
 
     The state comes from FSRS retrievability (HOT >= 0.80, WARM >= 0.25, COLD >= 0.05, DORMANT >= 0.02, else
     ARCHIVED, as is what was not used for 90 days); constitutional and critical memories are HOT. Nothing is

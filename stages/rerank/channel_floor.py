@@ -46,6 +46,8 @@ class ChannelFloor:
 
     def _order(self, pool: Pool) -> NDArray[np.intp]:
         """Row numbers from first to last."""
+        if not len(pool):
+            return np.empty(0, np.intp)
         found = _found(pool)
         window = list(range(min(self._params.top, len(pool))))
         promoted: list[int] = []

@@ -24,8 +24,7 @@ class ContextDiversityParams(Params):
 
 
 class ContextDiversity:
-    """Prefers a row from a region of the causal graph not yet seen, when it scores above half of the next best
-    row.
+    """Prefers a row from an unseen region of the causal graph, if it scores above half of the next best.
 
     Places are filled from the top. Where the next best row lies in a region that stands above already, the best
     row of an unseen region takes the place, if it scores more than half. A memory without causal links is a

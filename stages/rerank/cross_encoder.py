@@ -22,8 +22,7 @@ class CrossEncoderParams(Params):
 
 
 class CrossEncoder:
-    """Replaces the score of the best rows by the relevance that a cross-encoder reads from query and matched
-    passage.
+    """Replaces the score of the best rows by the relevance that a cross-encoder reads from the text.
 
     Passages shorter than 50 characters count × 0.9, longer than 2000 × 0.95. How many rows are read follows
     from the query's deadline and the measured speed of the model, from the top; the rows that were not read

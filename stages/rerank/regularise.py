@@ -26,10 +26,10 @@ class RegulariseParams(Params):
 class Regularise:
     """Moves the score of each row towards those of the rows that resemble it.
 
-    score' = (1 - weight) · score + weight · Σ cos · score / Σ cos over the 10 rows whose matched passages are most
-    similar. By the cluster hypothesis, what resembles relevant passages is relevant (score regularisation, Diaz 2005).
-    Negative similarities count 0; a row that resembles nothing keeps its score. The scale stays: every new score is a
-    weighted mean of scores. Feature R1.
+    score' = (1 - weight) · score + weight · Σ cos · score / Σ cos over the 10 rows whose matched passages are
+    most similar. By the cluster hypothesis, what resembles relevant passages is relevant (score regularisation,
+    Diaz 2005). Negative similarities count 0; a row that resembles nothing keeps its score. The scale stays:
+    every new score is a weighted mean of scores. Feature R1.
     """
 
     about = About(features=("R1",))

@@ -17,7 +17,9 @@ class RelevanceFloorParams(Params):
     """Where the floor lies."""
 
     channel: str = Field("vector", description="The id of the channel whose own scores are compared with the floor.")
-    least: float = Field(0.2, description="The score of that channel below which a row is left out, on the channel's scale.")
+    least: float = Field(
+        0.2, description="The score of that channel below which a row is left out, on the channel's scale."
+    )
     unknown: bool = Field(True, description="Rows that the channel did not score stay.")
     spare: list[str] = Field(["constitutional"], description="Tiers that are never left out.")
 
