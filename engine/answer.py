@@ -137,8 +137,11 @@ def _reason(pool: Pool, row: int, evidence: dict[str, ChannelEvidence]) -> str:
 
 
 def snippet(passage: Passage, query: str, characters: int) -> str:
-    """The part of a passage around the query's words, at most `characters` long, cut at word borders."""
-    text = re.sub(r"\s+", " ", passage.text).strip()
+    """The part of a passage around the query's words, at most `characters` long, cut at word borders.
+
+    HTML comments, such as ANCHOR tags, are left out: they are not meant for readers.
+    """
+    text = re.sub(r"\s+", " ", re.sub(r"<!--.*?-->", " ", passage.text, flags=re.DOTALL)).strip()
     if len(text) <= characters:
         return text
     if characters <= 0:

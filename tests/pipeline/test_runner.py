@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from config.errors import SpeckitError
-from pipeline.explain import explain, replay
-from pipeline.model import Grouped, Plan, Pool, Rescored, Selected
-from pipeline.ports import Store, Unavailable
-from pipeline.runner import Outcome, Runner
-from tests.pipeline.conftest import (
+from frame.doubles import (
     FixedChannel,
     FunctionReranker,
     FunctionUnderstander,
@@ -25,6 +17,14 @@ from tests.pipeline.conftest import (
     signal,
     step,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config.errors import SpeckitError
+from pipeline.explain import explain, replay
+from pipeline.model import Grouped, Plan, Pool, Rescored, Selected
+from pipeline.ports import Store, Unavailable
+from pipeline.runner import Outcome, Runner
 
 
 def rows(outcome: Outcome) -> list[tuple[int, float]]:

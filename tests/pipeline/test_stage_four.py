@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frame.doubles import FixedChannel, FunctionAnnotator, SmallStore, pipeline, question, step
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from pipeline.model import Notes
 from pipeline.ports import Store
 from pipeline.ranking import Ranking
 from pipeline.runner import Outcome, Runner
-from tests.pipeline.conftest import FixedChannel, FunctionAnnotator, SmallStore, pipeline, question, step
 
 pytestmark = pytest.mark.requirement("P3")
 HITS = {1: 0.9, 2: 0.5, 3: 0.7, 4: 0.1}

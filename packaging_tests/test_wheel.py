@@ -1,0 +1,96 @@
+"""The wheel as a user gets it: what it holds, and that it runs where nothing of the repository is in reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = {"config", "pipeline", "channels", "signals", "stages", "memory", "engine", "evaluation", "server"}
+
+
+def run(*command: str | Path, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPECKIT_"))}
+    arguments = [str(part) for part in command]
+    return subprocess.run(arguments, cwd=cwd, env=clean | environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    built = run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT, cwd=out)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (file,) = out.glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=True)
+    pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    for arguments in (("--require-hashes", "-r", ROOT / "requirements.lock"), ("--no-deps", wheel)):
+        done = run(*pip, *arguments, cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "bin" / "speckit-memory"
+
+
+@pytest.fixture
+def decoys(tmp_path: Path) -> Path:
+    """A working directory that holds packages of the same names."""
+    for name in ("config", "stages", "memory"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('the decoy was imported')\n")
+    (tmp_path / "note.md").write_text("# A note\n\nThe gateway retries three times.\n")
+    return tmp_path
+
+
+def test_the_wheel_holds_our_packages_their_data_and_nothing_else(wheel: Path) -> None:
+    listed = run("git", "ls-files", *sorted(PACKAGES), cwd=ROOT).stdout.splitlines()
+    documents = run("git", "ls-files", "docs", cwd=ROOT).stdout.splitlines()
+    expected = {*listed, *(name.replace("docs/", "server/demo/", 1) for name in documents)}
+
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+
+    assert held == expected
+
+
+def test_the_installed_wheel_indexes_and_searches_beside_decoy_packages(installed: Path, decoys: Path) -> None:
+    indexed = run(installed, "index", "note.md", "--json", cwd=decoys)
+    found = run(installed, "search", "how often does the gateway retry?", "--json", cwd=decoys)
+
+    assert indexed.returncode == 0, indexed.stderr
+    assert [row["key"] for row in json.loads(found.stdout)["results"]] == ["note.md"]
+
+
+def test_a_package_that_hides_ours_is_named(installed: Path, decoys: Path) -> None:
+    shadowed = run(installed, "doctor", "--json", cwd=decoys, PYTHONPATH=str(decoys))
+
+    assert shadowed.returncode == 2
+    assert json.loads(shadowed.stdout)["error"]["code"] == "E122"
+    assert str(decoys / "config") in shadowed.stdout
+
+
+def test_the_demonstration_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    shown = run(installed, "demo", cwd=tmp_path)
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+
+
+def test_the_sdk_client_saves_searches_and_lists_over_stdio(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / ".speckit").mkdir()
+    (tmp_path / "gateway.md").write_text("# Gateway\n\nThe gateway retries three times before it gives up.\n")
+    client = Path(__file__).with_name("client.py")
+
+    talked = run(sys.executable, client, installed, tmp_path, cwd=tmp_path)
+
+    assert talked.returncode == 0, talked.stdout + talked.stderr
+    assert json.loads(talked.stdout) == {"saved": "created", "found": ["gateway.md"], "listed": ["gateway.md"]}

@@ -1,0 +1,135 @@
+"""A store in memory and small components, for tests of the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
+from pipeline.contracts import About, ChannelParams, NoParams, Params, SignalParams
+from pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
+from pipeline.ports import Column, Ids, Store, Unavailable
+from pipeline.ranking import Ranking
+from pipeline.scales import Scale
+
+
+class Attributes:
+    """Chunk 100·m + k belongs to memory m; every other id is its own memory."""
+
+    def parents(self, ids: Ids) -> Ids:
+        return np.where(ids >= 100, ids // 100, ids)
+
+    def number(self, name: str, ids: Ids) -> Column:
+        return np.full(len(ids), np.nan)
+
+
+class Lexicon:
+    def analyse(self, text: str) -> tuple[str, ...]:
+        return tuple(text.lower().split())
+
+
+class SmallStore:
+    attributes = Attributes()
+    lexicon = Lexicon()
+
+
+@dataclass
+class FixedChannel:
+    """Answers with the given hits, or raises, or is unavailable."""
+
+    hits: dict[int, float] | Unavailable | Exception
+    scale: Scale = Scale.UNIT
+    level: Literal["memory", "chunk"] = "memory"
+    asked: list[str] = field(default_factory=list)
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
+        self.asked.append(query.text)
+        if isinstance(self.hits, Exception):
+            raise self.hits
+        if isinstance(self.hits, Unavailable):
+            return self.hits
+        ids, scores = np.array([*self.hits], np.int64), np.array([*self.hits.values()], np.float64)
+        return Hits.ordered(ids, scores, self.scale, limit=limit, level=self.level)
+
+
+class SumFuser:
+    """Adds up the raw scores."""
+
+    def fuse(self, query: Query, candidates: Candidates) -> Fused:
+        return Fused(candidates.channels, np.nan_to_num(candidates.raw))
+
+
+@dataclass
+class FixedSignal:
+    """Answers with a constant column, or whatever it was given."""
+
+    value: Any
+    combine: ClassVar[Literal["add", "multiply"]] = "add"
+
+    def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
+        if isinstance(self.value, Exception):
+            raise self.value
+        if isinstance(self.value, dict):
+            return np.array([self.value.get(memory, 0.0) for memory in pool.ids.tolist()])
+        return cast("Column | Unavailable", self.value)
+
+
+@dataclass
+class FunctionReranker:
+    work: Callable[[Pool], Reranking | Unavailable]
+
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
+        return self.work(pool)
+
+
+@dataclass
+class FunctionAnnotator:
+    work: Callable[[Ranking], Notes | Unavailable]
+
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
+        return self.work(ranking)
+
+
+@dataclass
+class FunctionUnderstander:
+    work: Callable[[Query, Plan], Plan | Unavailable]
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
+        return self.work(query, plan)
+
+
+def step(
+    name: str, component: Any, params: Params | None = None, *, optional: bool = False, gives: Scale | None = None
+) -> BoundStep[Any]:
+    return BoundStep(name, name, component, params or NoParams(), About(features=("P1",)), gives, optional)
+
+
+def pipeline(
+    channels: dict[str, Any],
+    signals: Iterable[BoundStep[Any]] = (),
+    rerank: Iterable[BoundStep[Any]] = (),
+    annotate: Iterable[BoundStep[Any]] = (),
+    understand: Iterable[BoundStep[Any]] = (),
+    recover: Iterable[BoundStep[Any]] = (),
+) -> Pipeline:
+    searches = tuple(step(name, channel, ChannelParams()) for name, channel in channels.items())
+    return Pipeline(
+        "test",
+        "0" * 12,
+        {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0},
+        CandidateStage(tuple(understand), searches, tuple(recover)),
+        FusionStage(step("fuse", SumFuser(), gives=Scale.BOOST), tuple(signals)),
+        tuple(rerank),
+        tuple(annotate),
+    )
+
+
+def signal(name: str, value: Any, *, optional: bool = True, **bounds: Any) -> BoundStep[Any]:
+    return step(name, FixedSignal(value), SignalParams(**bounds), optional=optional)
+
+
+def question(text: str = "why", **more: Any) -> Query:
+    return Query(text=text, now=1_000_000.0, **more)
