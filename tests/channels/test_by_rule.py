@@ -1,0 +1,68 @@
+"""Channels that follow what was declared about a memory: its tier, its trigger phrases."""
+
+from __future__ import annotations
+
+import pytest
+
+from channels.constitutional import Constitutional, ConstitutionalParams
+from channels.trigger import Trigger
+from pipeline.contracts import ChannelParams
+from pipeline.model import Filter, Plan
+from pipeline.scales import Scale
+from tests.channels.asking import query, scores
+from tests.components.fake_store import FakeStore, Memory
+
+RULES = FakeStore(
+    Memory(3, "second rule", tier="constitutional"),
+    Memory(1, "first rule", tier="constitutional", folder="a"),
+    Memory(2, "note"),
+)
+
+
+@pytest.mark.requirement("C6")
+def test_constitutional_memories_are_found_whatever_the_question() -> None:
+    found = Constitutional(ConstitutionalParams()).search(query("anything"), 10, RULES)
+
+    assert scores(found) == {1: 1.0, 3: 1.0}
+    assert found.scale is Scale.UNIT
+
+
+@pytest.mark.requirement("C6")
+def test_the_filter_and_the_limit_hold_for_them_as_well() -> None:
+    channel = Constitutional(ConstitutionalParams())
+
+    assert channel.search(query("", wanted=Filter(folder="a")), 10, RULES).ids.tolist() == [1]
+    assert channel.search(query("", wanted=Filter(tier="normal")), 10, RULES).ids.tolist() == []
+    assert channel.search(query(""), 1, RULES).ids.tolist() == [1]
+
+
+TRIGGERS = FakeStore(
+    Memory(1, triggers=("deploy", "release day"), numbers={"importance_weight": 0.5}),
+    Memory(2, triggers=("deploy",), numbers={"importance_weight": 0.9}),
+    Memory(3, learned=("deploy",), numbers={"importance_weight": 0.5}),
+    Memory(4, triggers=("deployment",)),
+    Memory(5, triggers=("deploy",), tier="deprecated"),
+)
+
+
+@pytest.mark.requirement("C7")
+def test_more_phrases_count_more_learned_ones_less_and_importance_decides_between_equals() -> None:
+    found = Trigger(ChannelParams()).search(query("Deploy on release day"), 10, TRIGGERS)
+
+    # s/(1 + s): 1: 2 + .05; 2: 1 + .09; 3: .7 + .05. A phrase must be whole: "deployment" is another word.
+    assert scores(found) == {1: round(2.05 / 3.05, 6), 2: round(1.09 / 2.09, 6), 3: round(0.75 / 1.75, 6)}
+    assert found.scale is Scale.UNIT
+
+
+@pytest.mark.requirement("C16")
+def test_a_correction_raises_the_importance_of_matches_up_to_one() -> None:
+    asked = query("deploy", plan=Plan(variants=("deploy",), importance_boost=0.3))
+
+    found = Trigger(ChannelParams()).search(asked, 10, TRIGGERS)
+
+    # 1: 1 + .1 · .8; 2: 1 + .1 · min(1.2, 1); 3: .7 + .1 · .8.
+    assert scores(found) == {2: round(1.1 / 2.1, 6), 1: round(1.08 / 2.08, 6), 3: round(0.78 / 1.78, 6)}
+
+
+def test_no_phrase_finds_nothing() -> None:
+    assert len(Trigger(ChannelParams()).search(query("nothing of the kind"), 10, TRIGGERS)) == 0

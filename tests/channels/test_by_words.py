@@ -1,0 +1,111 @@
+"""Channels that start from full text: FTS5, graph and degree."""
+
+from __future__ import annotations
+
+from math import log
+
+import pytest
+
+from channels.degree import Degree, DegreeParams
+from channels.fts5 import Fts5, Fts5Params
+from channels.graph import Graph, GraphParams
+from pipeline.model import Filter
+from pipeline.scales import Scale
+from tests.channels.asking import query, scores
+from tests.components.fake_store import Edge, FakeStore, Memory
+
+# The fake full-text score is Σ weight · frequency over the columns: a word in the text counts 1, in the title 10.
+
+
+@pytest.mark.requirement("C2")
+def test_full_text_weighs_columns_as_the_parameters_say() -> None:
+    store = FakeStore(Memory(1, "alpha", ("beta",)), Memory(2, "beta", ("alpha alpha alpha",)))
+    flat = Fts5Params.model_validate({"weights": {"title": 1, "triggers": 1, "path": 1, "body": 1}})
+
+    by_title = Fts5(Fts5Params()).search(query("alpha"), 10, store)
+    by_count = Fts5(flat).search(query("alpha"), 10, store)
+
+    assert scores(by_title) == {1: 10.0, 2: 3.0}
+    assert scores(by_count) == {2: 3.0, 1: 1.0}
+    assert by_title.scale is Scale.BM25
+
+
+GRAPH = FakeStore(
+    Memory(1, "alpha", ("text",)),
+    Memory(2, "", ("alpha",)),
+    Memory(3, "", ("neighbour of both",)),
+    Memory(4, "", ("neighbour of the second",), folder="other"),
+    Memory(5, "", ("two edges away",)),
+    Memory(6, "", ("hidden",), tier="deprecated"),
+    edges=(
+        Edge(1, 3, "caused", 0.5),
+        Edge(3, 2, "supports", 1.0),
+        Edge(4, 2, "supersedes", 0.8),
+        Edge(3, 5, "caused", 0.5),
+        Edge(1, 6, "caused", 1.0),
+        Edge(1, 2, "caused", 1.0),
+    ),
+)
+
+
+@pytest.mark.requirement("C4")
+def test_neighbours_score_edge_strength_times_relevance_of_their_seed() -> None:
+    found = Graph(GraphParams()).search(query("alpha"), 10, GRAPH)
+
+    # Seeds: 1 with 10, 2 with 1. 3: max(.5 · 10, 1 · 1); 4: .8 · 1. Seeds and deprecated memories are left out.
+    assert scores(found) == {3: 5.0, 4: 0.8}
+    assert found.scale is Scale.BM25
+
+
+@pytest.mark.requirement("C4")
+def test_more_hops_reach_further() -> None:
+    found = Graph(GraphParams(hops=2)).search(query("alpha"), 10, GRAPH)
+
+    # 4 from 1 by way of 2: 1 · .8 · 10; 5 from 1 by way of 3: .5 · .5 · 10.
+    assert scores(found) == {4: 8.0, 3: 5.0, 5: 2.5}
+
+
+def test_neighbours_outside_the_filter_are_not_found() -> None:
+    store = FakeStore(Memory(1, "", ("alpha",), folder="in"), Memory(2, "", ("x",), folder="out"), edges=(Edge(1, 2),))
+
+    assert len(Graph(GraphParams()).search(query("alpha", wanted=Filter(folder="in")), 10, store)) == 0
+
+
+def test_without_edges_or_seeds_the_graph_finds_nothing() -> None:
+    assert len(Graph(GraphParams()).search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))) == 0
+    assert len(Graph(GraphParams()).search(query("nothing"), 10, GRAPH)) == 0
+
+
+DEGREE = FakeStore(
+    Memory(1, "", ("alpha",)),
+    Memory(2, "", ("alpha",), tier="constitutional"),
+    Memory(3, "", ("alpha",)),
+    Memory(4, "", ("beta",)),
+    edges=(
+        Edge(1, 4, "caused", 1.0),
+        Edge(2, 4, "caused", 1.0),
+        Edge(1, 2, "supports", 0.6),
+        Edge(4, 2, "enabled", 1.0),
+    ),
+)
+
+
+@pytest.mark.requirement("C5")
+def test_found_memories_are_ranked_by_weighted_degree() -> None:
+    found = Degree(DegreeParams()).search(query("alpha"), 10, DEGREE)
+
+    # 1: 1 · 1 (caused) + .5 · .6 (supports) = 1.3. The greatest degree of a memory that is not constitutional is that
+    # of 4: 1 + 1 + .8 = 2.8, although the query does not find it. 2 is constitutional, 3 has no edge.
+    assert scores(found) == {1: round(0.15 * log(2.3) / log(3.8), 6)}
+    assert found.scale is Scale.UNIT
+
+
+@pytest.mark.requirement("C5")
+def test_degrees_above_the_cap_count_as_the_cap() -> None:
+    found = Degree(DegreeParams(degree_cap=1.0)).search(query("alpha beta"), 10, DEGREE)
+
+    assert scores(found) == {1: 0.15, 4: 0.15}
+
+
+def test_without_edges_no_memory_has_a_degree() -> None:
+    assert len(Degree(DegreeParams()).search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))) == 0

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from channels.vector import Vector, VectorParams
+from pipeline.model import Filter, Plan
+from pipeline.ports import Unavailable
+from pipeline.scales import Scale
+from tests.channels.asking import query, scores
+from tests.components.fake_store import FakeStore, Memory
+
+# One axis per word: "a b" against "a" has the cosine 1/√2.
+STORE = FakeStore(
+    Memory(1, "", ("a",)),
+    Memory(2, "", ("a b", "c")),
+    Memory(3, "", ("b b b a",)),
+    Memory(4, "", ("a",), tier="deprecated"),
+)
+
+
+def vector(**params: object) -> Vector:
+    return Vector(VectorParams.model_validate(params))
+
+
+@pytest.mark.requirement("C1")
+def test_memories_score_as_their_best_passage() -> None:
+    found = vector(min_similarity=0.1).search(query("a"), 10, STORE)
+
+    # 3 is (1, 3)/√10.
+    assert scores(found) == pytest.approx({1: 1.0, 2: 0.707107, 3: 0.316228}, abs=1e-6)
+    assert found.passages is not None
+    assert found.passages.tolist() == [1, 201, 3]
+    assert found.scale is Scale.COSINE
+
+
+def test_passages_are_found_one_by_one_at_level_chunk() -> None:
+    found = vector(level="chunk", min_similarity=0.5).search(query("c a"), 10, STORE)
+
+    # "c a" is (1, 1)/√2: half of the norm lies on each word; "a b" shares one of two.
+    assert scores(found) == pytest.approx({1: 0.707107, 202: 0.707107, 201: 0.5}, abs=1e-6)
+    assert found.level == "chunk"
+
+
+@pytest.mark.requirement("C1")
+def test_nothing_below_the_minimal_similarity_is_found() -> None:
+    assert vector(min_similarity=0.5).search(query("a"), 10, STORE).ids.tolist() == [1, 2]
+
+
+@pytest.mark.requirement("C14")
+def test_the_plan_may_relax_the_minimal_similarity() -> None:
+    relaxed = query("a", plan=Plan(variants=("a",), min_similarity=0.3))
+
+    assert vector(min_similarity=0.5).search(relaxed, 10, STORE).ids.tolist() == [1, 2, 3]
+
+
+@pytest.mark.requirement("C1")
+def test_every_concept_must_match_and_the_mean_counts() -> None:
+    asked = query("", concepts=("a", "b"))
+
+    found = vector(min_similarity=0.2).search(asked, 10, STORE)
+
+    # 1 lacks b. 2: (1/√2 + 1/√2)/2; 3: (1/√10 + 3/√10)/2.
+    assert scores(found) == pytest.approx({2: 0.707107, 3: 0.632456}, abs=1e-6)
+
+
+def test_the_limit_does_not_hide_what_a_second_concept_favours() -> None:
+    found = vector(min_similarity=0.2).search(query("", concepts=("a", "b")), 1, STORE)
+
+    assert found.ids.tolist() == [2]
+
+
+def test_a_filter_narrows_the_search_before_the_limit() -> None:
+    store = FakeStore(Memory(1, "", ("a",)), Memory(2, "", ("a b",), folder="here"))
+
+    assert vector().search(query("a", wanted=Filter(folder="here")), 1, store).ids.tolist() == [2]
+
+
+def test_unknown_words_find_nothing() -> None:
+    assert len(vector().search(query("zebra"), 10, STORE)) == 0
+    assert len(vector().search(query("", concepts=("a", "zebra")), 10, STORE)) == 0
+
+
+def test_a_missing_model_and_an_empty_store_are_expected_absences() -> None:
+    silent = FakeStore(Memory(1, "", ("a",)), no_embedder="the model files are missing")
+
+    assert vector().search(query("a"), 10, silent) == Unavailable("the model files are missing")
+    assert vector().search(query("", concepts=("a", "b")), 10, silent) == Unavailable("the model files are missing")
+    assert isinstance(vector().search(query("a"), 10, FakeStore()), Unavailable)
+
+
+def test_hits_are_in_total_order() -> None:
+    found = vector().search(query("a"), 10, FakeStore(*(Memory(i, "", ("a",)) for i in (5, 2, 9))))
+
+    assert found.ids.tolist() == [2, 5, 9]
+    assert np.allclose(found.scores, 1.0)
