@@ -87,7 +87,7 @@ class AblationReport:
                 ]
                 rows.append([worth.step, c.metric, *figures])
         needed = [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
-        warnings = [f"warning: {warning}" for warning in self.evaluation.warnings]
+        warnings = [f"warning: {warning}" for warning in self.evaluation.all_warnings()]
         return "\n\n".join(block for block in (heading, aligned(rows), "\n".join([*needed, *warnings])) if block)
 
 

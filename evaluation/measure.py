@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,13 +30,13 @@ Report = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one pipeline made of one query. `degraded` names the parts that did not do their work."""
+    """What one pipeline made of one query. `degraded` maps each part that did not do its work to the reason."""
 
     ranking: Ranking
     latency_ms: float
     complexity: str
     intent: str
-    degraded: tuple[str, ...]
+    degraded: Mapping[str, str]
 
     @property
     def keys(self) -> list[str]:
@@ -78,5 +78,5 @@ def _answer(result: SearchResult, latency_ms: float) -> Answer:
         latency_ms=latency_ms,
         complexity=result.plan["complexity"],
         intent=result.plan["intent"],
-        degraded=tuple(dict.fromkeys(part["part"] for part in result.notes["degraded"])),
+        degraded={part["part"]: part["reason"] for part in result.notes["degraded"]},
     )

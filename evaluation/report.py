@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,21 @@ class IntentAccuracy:
 
 
 @dataclass(frozen=True, slots=True)
+class DegradedPart:
+    """A part of a pipeline that did not do its work in so many queries; `reason` is the one given first."""
+
+    part: str
+    queries: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineFigures:
-    """What one pipeline reached. `metrics` are means over the queries, `degraded_parts` counts queries by part."""
+    """What one pipeline reached. `metrics` are means over the queries.
+
+    Where `degraded_queries` is above 0 the figures are those of a lesser pipeline; `degraded_parts` says which part is
+    missing and why.
+    """
 
     name: str
     hash: str
@@ -53,7 +66,7 @@ class PipelineFigures:
     latency: Latency
     by_complexity: Mapping[str, Latency]
     degraded_queries: int
-    degraded_parts: Mapping[str, int] = field(default_factory=dict)
+    degraded_parts: tuple[DegradedPart, ...] = ()
     intent: IntentAccuracy | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -69,7 +82,7 @@ class PipelineFigures:
                 "by_complexity": {name: asdict(latency) for name, latency in self.by_complexity.items()},
             },
             "degraded_queries": self.degraded_queries,
-            "degraded_parts": dict(self.degraded_parts),
+            "degraded_parts": [asdict(part) for part in self.degraded_parts],
         }
         if self.intent is not None:
             document["intent"] = {"accuracy": round(self.intent.accuracy, _DIGITS), "n": self.intent.n}
@@ -87,6 +100,7 @@ def figures(
     """The figures of one pipeline from its answers and their metrics, all aligned with `queries`."""
     times = {level: [a.latency_ms for a in answers if a.complexity == level] for level in _COMPLEXITIES}
     parts = Counter(part for answer in answers for part in answer.degraded)
+    reasons = {part: reason for answer in reversed(answers) for part, reason in answer.degraded.items()}
     meant = [answer.intent == query.intent for answer, query in zip(answers, queries, strict=True) if query.intent]
     return PipelineFigures(
         name=name,
@@ -96,7 +110,7 @@ def figures(
         latency=Latency.of([answer.latency_ms for answer in answers]),
         by_complexity={level: Latency.of(milliseconds) for level, milliseconds in times.items() if milliseconds},
         degraded_queries=sum(bool(answer.degraded) for answer in answers),
-        degraded_parts=dict(sorted(parts.items())),
+        degraded_parts=tuple(DegradedPart(part, count, reasons[part]) for part, count in sorted(parts.items())),
         intent=IntentAccuracy(sum(meant) / len(meant), len(meant)) if meant else None,
     )
 
@@ -128,6 +142,15 @@ class EvalReport:
             "warnings": list(self.warnings),
         }
 
+    def all_warnings(self) -> list[str]:
+        """What the figures do not cover: parts of pipelines that did not work, and `warnings`."""
+        missing = [
+            f"{pipeline.name} ran {lost.queries:,} of {self.queries:,} queries without {lost.part} ({lost.reason})"
+            for pipeline in self.pipelines
+            for lost in pipeline.degraded_parts
+        ]
+        return [*missing, *self.warnings]
+
     def as_text(self) -> str:
         """A table of the figures, best values marked with *, and a sentence for each comparison."""
         heading = f"{self.dataset}: {self.documents:,} documents, {self.queries:,} queries"
@@ -136,7 +159,7 @@ class EvalReport:
         heading += f", indexed in {self.pipelines[0].index_s:.1f} s"
         blocks = [heading, _table(self.pipelines)]
         blocks += ["\n".join(sentence(comparison, self.queries) for comparison in self.comparisons)]
-        blocks += ["\n".join(f"warning: {warning}" for warning in self.warnings)]
+        blocks += ["\n".join(f"warning: {warning}" for warning in self.all_warnings())]
         return "\n\n".join(block for block in blocks if block)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from evaluation.comparison import Comparison
 from evaluation.dataset import DatasetQuery
 from evaluation.measure import Answer
 from evaluation.metrics import METRICS
-from evaluation.report import EvalReport, IntentAccuracy, Latency, PipelineFigures, figures
+from evaluation.report import DegradedPart, EvalReport, IntentAccuracy, Latency, PipelineFigures, figures
 
 
-def answer(latency_ms: float, complexity: str, intent: str = "understand", degraded: tuple[str, ...] = ()) -> Answer:
-    return Answer((("a", 1.0),), latency_ms, complexity, intent, degraded)
+def answer(
+    latency_ms: float, complexity: str, intent: str = "understand", degraded: dict[str, str] | None = None
+) -> Answer:
+    return Answer((("a", 1.0),), latency_ms, complexity, intent, degraded or {})
 
 
 def pipeline(name: str, ndcg: float, p50: float) -> PipelineFigures:
@@ -39,8 +42,8 @@ REPORT = EvalReport(
 def test_figures_sum_up_the_answers_of_a_pipeline() -> None:
     answers = [
         answer(1.0, "simple"),
-        answer(3.0, "simple", "find_decision", ("vector", "graph")),
-        answer(10.0, "complex", degraded=("vector",)),
+        answer(3.0, "simple", "find_decision", {"vector": "no model", "graph": "no edges"}),
+        answer(10.0, "complex", degraded={"vector": "too late"}),
     ]
     queries = [
         DatasetQuery("1", "x", intent="understand"),
@@ -56,7 +59,7 @@ def test_figures_sum_up_the_answers_of_a_pipeline() -> None:
         latency=Latency(3.0, 9.3, 3),  # between 3 and 10 at 0.9 of the way
         by_complexity={"simple": Latency(2.0, 2.9, 2), "complex": Latency(10.0, 10.0, 1)},
         degraded_queries=2,
-        degraded_parts={"graph": 1, "vector": 2},
+        degraded_parts=(DegradedPart("graph", 1, "no edges"), DegradedPart("vector", 2, "no model")),
         intent=IntentAccuracy(0.5, 2),
     )
 
@@ -76,7 +79,7 @@ def test_the_json_has_the_shape_of_the_outer_contract() -> None:
                 "metrics": {"nDCG@10": 0.67, "MRR@5": 0.5, "Recall@20": 0.812346, "Hit@1": 0.4},
                 "latency_ms": {"p50": 2.1, "p95": 7.9, "by_complexity": {"simple": {"p50": 2.0, "p95": 3.9, "n": 3}}},
                 "degraded_queries": 0,
-                "degraded_parts": {},
+                "degraded_parts": [],
             }
         ],
         "comparisons": [
@@ -113,3 +116,12 @@ def test_the_text_marks_the_best_values_and_says_the_verdicts_in_words() -> None
         "\n"
         "warning: 1 of 5,183 documents could not be indexed"
     )
+
+
+def test_parts_that_did_not_work_are_named_beside_the_figures() -> None:
+    lesser = replace(REPORT.pipelines[0], degraded_queries=2, degraded_parts=(DegradedPart("vector", 2, "no model"),))
+    report = replace(REPORT, pipelines=(lesser,), comparisons=(), warnings=())
+    assert report.as_text().splitlines()[-1] == "warning: bm25 ran 2 of 300 queries without vector (no model)"
+    assert report.as_json()["pipelines"][0]["degraded_parts"] == [
+        {"part": "vector", "queries": 2, "reason": "no model"}
+    ]
