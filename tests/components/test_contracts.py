@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from components.fake_store import DAY, Edge, FakeStore, Memory, words
 
 from config.exchange import FolderDescription
 from engine.assembly import registry
@@ -18,7 +19,6 @@ from pipeline.model import Filter, Hits, Plan, Query
 from pipeline.registry import Registered
 from pipeline.scales import Scale
 from pipeline.sealing import seal
-from tests.components.fake_store import DAY, Edge, FakeStore, Memory, words
 
 NOW = 400 * DAY
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))

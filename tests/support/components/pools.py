@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from components.fake_store import DAY, FakeStore, words
 
 from pipeline.apply import fused, reranked, signalled
 from pipeline.model import NO_RANK, Candidates, Fused, Plan, Pool, Query, total_order
@@ -12,7 +13,6 @@ from pipeline.ports import Column, Unavailable
 from pipeline.ranking import Ranking
 from pipeline.scales import Scale
 from pipeline.sealing import seal
-from tests.components.fake_store import DAY, FakeStore, words
 
 NOW = 1000 * DAY
 
