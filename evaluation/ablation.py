@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import abc
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +17,8 @@ from typing import Any
 
 from config.errors import SpeckitError
 from config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
-from config.yaml_reader import plain
+from config.yaml_reader import Mapping as YamlMapping
+from config.yaml_reader import Node, Sequence, plain
 from engine import pipelines
 from evaluation.comparison import Comparison
 from evaluation.dataset import read
@@ -31,13 +33,15 @@ class Worth:
     """What one step is worth: the full pipeline compared with the pipeline without the step.
 
     In `comparisons` a positive delta, and "better", mean that the step helps. `cost_ms` is the median latency that the
-    step costs: the full pipeline's minus the variant's.
+    step costs: the full pipeline's minus the variant's. `degraded_queries` counts the queries in which the step did not
+    do its work in the full pipeline: there the comparison says nothing about it.
     """
 
     step: str
     slot: str
     comparisons: tuple[Comparison, ...]
     cost_ms: float
+    degraded_queries: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class AblationReport:
                     "step": worth.step,
                     "slot": worth.slot,
                     "cost_ms": worth.cost_ms,
+                    "degraded_queries": worth.degraded_queries,
                     "comparisons": [comparison_json(comparison) for comparison in worth.comparisons],
                 }
                 for worth in self.steps
@@ -76,13 +81,15 @@ class AblationReport:
         heading += "what each step adds to the pipeline without it"
         rows = [["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]]
         for worth in self.steps:
+            idle = worth.degraded_queries == self.evaluation.queries
             for c in worth.comparisons:
+                verdict = "did not run" if idle else _WORDS[c.verdict]
                 interval = f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}"
                 figures = [
                     f"{c.delta:+.4f}",
                     interval,
                     f"{c.p_adjusted:.4f}",
-                    _WORDS[c.verdict],
+                    verdict,
                     f"{worth.cost_ms:.1f}",
                 ]
                 rows.append([worth.step, c.metric, *figures])
@@ -107,7 +114,8 @@ def ablate(
     """Measures a pipeline against itself without each step in turn; parameters as in `evaluation.run.run`.
 
     Left out in turn: every step of query understanding, channel, signal and reranker, and annotators that are marked
-    optional (the others see a sealed ranking). All comparisons form one family. Raises SpeckitError.
+    optional (the others see a sealed ranking). Where other steps name a channel in their parameters, as fusion weights
+    do, the mention goes with the channel. All comparisons form one family. Raises SpeckitError.
     """
     environ = os.environ if environ is None else environ
     data = read(dataset)
@@ -121,7 +129,11 @@ def ablate(
         needed: dict[str, str] = {}
         for number, step in enumerate(_removable(whole)):
             file = _write(folder / f"without-{number}.yaml", without(whole, step))
-            if problems := pipelines.check(file, environ):
+            problems = pipelines.check(file, environ)
+            if problems and step.slot == "channels":
+                _write(folder / f"without-{number}.yaml", unmentioned(without(whole, step), step.id))
+                problems = pipelines.check(file, environ)
+            if problems:
                 needed[step.id] = "; ".join(problem.message for problem in problems)
             else:
                 variants[file] = step
@@ -139,6 +151,30 @@ def without(whole: Effective, left_out: Step) -> Effective:
     """The pipeline without one step, and named so."""
     steps = tuple(step for step in whole.slots[left_out.slot] if step is not left_out)
     return replace(whole, name=f"without {left_out.id}", slots={**whole.slots, left_out.slot: steps})
+
+
+def unmentioned(effective: Effective, channel: str) -> Effective:
+    """The pipeline with every mention of a channel taken out of the parameters of its steps."""
+    slots = {
+        slot: tuple(replace(step, params=_forgotten(step.params, channel)) for step in steps)
+        for slot, steps in effective.slots.items()
+    }
+    return replace(effective, slots=slots)
+
+
+def _forgotten(mapping: YamlMapping, name: str) -> YamlMapping:
+    """The mapping without the keys and list items that are this name."""
+    kept = (replace(entry, value=_forget(entry.value, name)) for entry in mapping.entries if entry.key != name)
+    return replace(mapping, entries=tuple(kept))
+
+
+def _forget(node: Node, name: str) -> Node:
+    match node:
+        case YamlMapping():
+            return _forgotten(node, name)
+        case Sequence(items=items):
+            return replace(node, items=tuple(_forget(item, name) for item in items if plain(item) != name))
+    return node
 
 
 def _write(file: Path, effective: Effective) -> str:
@@ -168,12 +204,12 @@ def _declared(step: Step) -> dict[str, object]:
     return head | ({"optional": True} if step.optional else {}) | params
 
 
-def _against_first(names: Sequence[str]) -> list[tuple[str, str]]:
+def _against_first(names: abc.Sequence[str]) -> list[tuple[str, str]]:
     """The full pipeline, which comes first, against each variant."""
     return [(variant, names[0]) for variant in names[1:]]
 
 
-def _worth(report: EvalReport, left_out: Sequence[Step]) -> Iterator[Worth]:
+def _worth(report: EvalReport, left_out: abc.Sequence[Step]) -> Iterator[Worth]:
     full, *variants = report.pipelines
     for step, variant in zip(left_out, variants, strict=True):
         yield Worth(
@@ -181,4 +217,5 @@ def _worth(report: EvalReport, left_out: Sequence[Step]) -> Iterator[Worth]:
             slot=step.slot,
             comparisons=tuple(c for c in report.comparisons if c.a == variant.name),
             cost_ms=round(full.latency.p50 - variant.latency.p50, 3),
+            degraded_queries=sum(lost.queries for lost in full.degraded_parts if lost.part == step.id),
         )

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from config.errors import SpeckitError
-from evaluation.ablation import ablate, pipeline_text, without
+from evaluation.ablation import ablate, pipeline_text, unmentioned, without
 from pipeline.effective import load
 
 Write = Callable[..., Path]
@@ -101,3 +102,27 @@ def test_the_report_reads_as_json_and_as_a_table(write_dataset: Write, pipeline:
 def test_a_broken_pipeline_is_refused_with_its_problems(write_dataset: Write, pipeline: str) -> None:
     with pytest.raises(SpeckitError, match="no step 'fuze'"):
         ablate(write_dataset(), pipeline, overrides={"fuze.k": "1"}, environ=ENVIRON)
+
+
+@pytest.mark.requirement("E6")
+def test_a_channel_that_fusion_weighs_by_name_can_be_left_out_with_its_weight(
+    write_dataset: Write, tmp_path: Path
+) -> None:
+    file = tmp_path / "weighed.yaml"
+    fuser = "{use: z_score, id: fuse, weights: {fts5: 0.7, vector: 0.3}}"
+    file.write_text(PIPELINE.replace("{use: rrf, id: fuse, k: 60}", fuser), encoding="utf-8")
+    report = ablate(write_dataset(), str(file), environ=ENVIRON, now=NOW)
+    assert [worth.step for worth in report.steps] == ["fts5", "vector"]
+    assert list(report.needed) == ["fuse"]
+    whole = load(str(file), ENVIRON)
+    variant = json.loads(pipeline_text(unmentioned(without(whole, whole.slots["channels"][0]), "fts5")))
+    assert variant["fusion"] == [{"use": "z_score", "id": "fuse", "weights": {"vector": 0.3}}]
+
+
+def test_a_step_that_never_ran_is_not_said_to_have_no_effect(write_dataset: Write, pipeline: str) -> None:
+    report = ablate(write_dataset(), pipeline, environ=ENVIRON, now=NOW)
+    words, vectors = report.steps
+    assert [worth.degraded_queries for worth in report.steps] == [0, 0]
+    idle = replace(report, steps=(words, replace(vectors, degraded_queries=3)))
+    verdicts = [" ".join(line.split()[7:-1]) for line in idle.as_text().splitlines()[3:7]]
+    assert verdicts == ["undecided", "undecided", "did not run", "did not run"]
