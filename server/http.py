@@ -142,9 +142,7 @@ def serve_http(
     )
     logs.event("listening", url=f"http://{_shown(host)}:{listener.getsockname()[1]}{PATH}", token=bool(token))
     status = anyio.run(_serve_until_signal, runner, listener)
-    workspace.closing.set()
-    if limiter.borrowed_tokens == 0:
-        workspace.close()
+    workspace.finish(limiter.borrowed_tokens)
     logs.event("stopped", status=status)
     sys.stderr.flush()
     os._exit(status)  # a tool that still runs must not hold the process

@@ -36,10 +36,7 @@ def serve_stdio(common: Common, *, warm_up: bool) -> int:
                 finish()
 
     def finish() -> None:
-        # A tool that still runs keeps the store; its last transaction is complete or was never begun.
-        workspace.closing.set()
-        if limiter.borrowed_tokens == 0:
-            workspace.close()
+        workspace.finish(limiter.borrowed_tokens)
         logs.event("stopped", status=status)
         sys.stderr.flush()
         os._exit(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ class Workspace:
         """`opener` is called once; when it raises, the next call tries again."""
         self._opener = opener
         self._lock = Lock()
+        self._warming = Lock()
         self._memory: Memory | None = None
         self.closing = Event()
 
@@ -33,10 +35,9 @@ class Workspace:
 
     def warm_up(self) -> None:
         """Does ahead of time what the first search would wait for. A failure is left for that search to tell."""
-        try:
-            self.memory().plan("warm up")
-        except SpeckitError:
-            return
+        with self._warming, suppress(SpeckitError):
+            if not self.closing.is_set():
+                self.memory().plan("warm up")
 
     def inside(self, path: str) -> Path:
         """A path of the workspace, made absolute; relative ones start at its root. Raises E014 for any other."""
@@ -56,10 +57,13 @@ class Workspace:
         if self.closing.is_set():
             raise SpeckitError("E081", "the server is shutting down; what was indexed so far is kept")
 
-    def close(self) -> None:
-        """Closes the store if it was opened."""
+    def finish(self, tools_running: int) -> None:
+        """Closes the store before the process ends, unless somebody still uses it.
+
+        Whoever still does loses nothing: a transaction is complete or was never begun.
+        """
         self.closing.set()
-        with self._lock:
-            if self._memory is not None:
-                self._memory.close()
-                self._memory = None
+        if tools_running or self._warming.locked():
+            return
+        if self._memory is not None:
+            self._memory.close()

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.server.doors import Run, call
+
+
+def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
+    ran = call(tmp_path, ["demo"])
+    assert ran.status == 0, ran.out + ran.err
+    assert ran.out.count("✓ the expected document is first") >= 5
+    assert "step by step:" in ran.out
+    assert "Try next:" in ran.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_fails_when_an_answer_is_not_the_expected_one(tmp_path: Path) -> None:
+    ran = call(tmp_path, ["demo", "--json", "--pipeline", "bm25", "--set", "bm25.limit=1", "--set", "bm25.b=0.99",
+                          "--set", "bm25.k1=0.01"])  # fmt: skip
+    questions = ran.json["questions"]
+    assert ran.json["right"] == sum(question["right"] for question in questions)
+    assert ran.status == (0 if all(question["right"] for question in questions) else 1)
+    assert len({question["query"] for question in questions}) >= 5
+
+
+def test_doctor_finds_a_healthy_store_in_order(run: Run) -> None:
+    ran = run("doctor", "--json")
+    assert ran.status == 0, ran.out
+    assert ran.json["ok"] is True
+    assert {check["name"] for check in ran.json["checks"]} >= {"packages", "sqlite", "store", "model", "search"}
+    human = run("doctor")
+    assert human.out.splitlines()[-1] == "everything is in order"
+
+
+def test_doctor_without_a_store_warns_and_checks_the_rest(tmp_path: Path) -> None:
+    ran = call(tmp_path, ["doctor", "--json"])
+    assert (ran.status, ran.json["ok"]) == (0, True)
+    verdicts = {check["name"]: check["verdict"] for check in ran.json["checks"]}
+    assert verdicts["store"] == "warn"
+    assert verdicts["model"] == "ok"
+    assert not (tmp_path / "memory.db").exists()
+
+
+def test_doctor_fails_on_a_file_that_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_bytes(b"not a database" * 400)
+    ran = call(tmp_path, ["doctor"])
+    assert ran.status == 1
+    assert "fail" in ran.out
+    assert "→ " in ran.out
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    (folder / "qrels").mkdir(parents=True)
+    topics = ("fusion of ranks", "write-ahead logging", "vector quantisation", "causal graphs")
+    corpus = [{"_id": f"d{n}", "title": t, "text": f"All about {t}.", "metadata": {}} for n, t in enumerate(topics)]
+    queries = [{"_id": f"q{n}", "text": t, "metadata": {}} for n, t in enumerate(topics)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in corpus))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in queries))
+    judged = "".join(f"q{n}\td{n}\t1\n" for n in range(3))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    return folder
+
+
+def test_eval_run_reports_figures_and_comparisons(dataset: Path, tmp_path: Path) -> None:
+    run_file = tmp_path / "out.trec"
+    ran = call(
+        tmp_path,
+        [
+            "eval",
+            "run",
+            "--dataset",
+            dataset,
+            "--pipeline",
+            "bm25",
+            "--pipeline",
+            "default",
+            "--run-file",
+            run_file,
+            "--json",
+        ],
+    )
+    assert ran.status == 0, ran.out
+    assert set(ran.json) >= {"dataset", "documents", "queries", "excluded", "pipelines", "comparisons"}
+    assert (ran.json["documents"], ran.json["queries"], ran.json["excluded"]) == (4, 3, {"no_relevant": 1})
+    assert [pipeline["name"] for pipeline in ran.json["pipelines"]] == ["bm25", "default"]
+    for pipeline in ran.json["pipelines"]:
+        assert set(pipeline["metrics"]) == {"nDCG@10", "MRR@5", "Recall@20", "Hit@1"}
+        assert pipeline["metrics"]["Hit@1"] == 1.0
+    assert {(c["a"], c["b"]) for c in ran.json["comparisons"]} == {("bm25", "default")}
+    assert len(run_file.read_text().splitlines()[0].split()) == 6
+
+
+def test_eval_run_of_two_datasets_is_a_list(dataset: Path, tmp_path: Path) -> None:
+    ran = call(tmp_path, ["eval", "run", "--dataset", dataset, "--dataset", dataset, "--pipeline", "bm25", "--json"])
+    assert [report["documents"] for report in ran.json] == [4, 4]
+
+
+def test_eval_run_names_the_place_of_a_malformed_line(dataset: Path, tmp_path: Path) -> None:
+    (dataset / "queries.jsonl").write_text('{"_id": "q1", "text": "x"}\n{oops\n')
+    ran = call(tmp_path, ["eval", "run", "--dataset", dataset, "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E123")
+    assert ran.json["error"]["where"]["line"] == 2
+
+
+def test_eval_ablate_says_what_each_step_is_worth(dataset: Path, tmp_path: Path) -> None:
+    ran = call(tmp_path, ["eval", "ablate", "--dataset", dataset, "--queries", "2", "--json"])
+    assert ran.status == 0, ran.out
+    assert ran.json["steps"]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.server.doors import COMMAND, call, environment
+
+TOKEN = "a-token-long-enough-for-a-test"
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+HEADERS = {"Accept": "application/json, text/event-stream"}
+
+
+@contextmanager
+def serving(root: Path, *arguments: str) -> Iterator[str]:
+    """The URL of a server over HTTP that runs until the end of the block, and then ends by SIGTERM."""
+    with subprocess.Popen(
+        [COMMAND, "serve", "--transport", "http", "--port", "0", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(root),
+        cwd=root,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        started = json.loads(process.stderr.readline())
+        assert started["event"] == "listening"
+        try:
+            yield str(started["url"])
+        finally:
+            os.kill(process.pid, signal.SIGTERM)
+            out, err = process.communicate()
+        assert (process.returncode, out) == (143, b"")
+        assert json.loads(err.splitlines()[-1])["event"] == "stopped"
+
+
+def search(url: str, headers: dict[str, str] | None = None) -> Any:
+    async def session() -> Any:
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            return (await client.call_tool("memory_search", {"query": "computeMPAB", "limit": 1})).structured_content
+
+    return anyio.run(session)
+
+
+def test_a_client_over_http_gets_the_same_answers(indexed: Path) -> None:
+    with serving(indexed) as url:
+        assert url.startswith("http://127.0.0.1:")
+        assert search(url)["data"]["results"][0]["key"] == "docs/storage/wal.md"
+
+
+def test_requests_of_web_pages_are_refused(indexed: Path) -> None:
+    with serving(indexed) as url:
+        evil_host = httpx2.post(url, json=PING, headers={**HEADERS, "Host": "evil.example"})
+        evil_origin = httpx2.post(url, json=PING, headers={**HEADERS, "Origin": "http://evil.example"})
+        assert (evil_host.status_code, evil_origin.status_code) == (421, 403)
+
+
+def test_a_token_is_asked_for_and_accepted(indexed: Path, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    with serving(indexed, "--token-file", str(file), "--host", "0.0.0.0", "--allow-host", "memory.example") as url:
+        url = url.replace("0.0.0.0", "127.0.0.1")
+        assert httpx2.post(url, json=PING, headers=HEADERS).status_code == 401
+        wrong = {**HEADERS, "Authorization": f"Bearer {TOKEN}x"}
+        assert httpx2.post(url, json=PING, headers=wrong).status_code == 401
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert search(url, right)["data"]["count"] == 1
+        evil = httpx2.post(url, json=PING, headers={**HEADERS, **right, "Host": "evil.example"})
+        assert evil.status_code == 421
+        allowed = httpx2.post(url, json=PING, headers={**HEADERS, **right, "Host": "memory.example"})
+        assert allowed.status_code not in (401, 403, 421)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--host", "0.0.0.0"], "E031", "--host 0.0.0.0 can be reached by others and needs --token-file"),
+        (["--token-file", "nowhere"], "E010", "does not exist"),
+        (["--token-file", "short"], "E032", "cannot be used"),
+        (["--host", "203.0.113.7", "--token-file", "good"], "E030", "cannot listen on 203.0.113.7"),
+    ],
+)
+def test_an_unsafe_or_impossible_address_is_refused(
+    tmp_path: Path, arguments: list[str], code: str, message: str
+) -> None:
+    (tmp_path / "short").write_text("abc")
+    (tmp_path / "good").write_text(TOKEN)
+    ran = call(tmp_path, ["serve", "--transport", "http", "--port", "0", *arguments])
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith(f"error {code}: ")
+    assert message in ran.err

@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.server.doors import COMMAND, DOCUMENTS, environment
+
+T = TypeVar("T")
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+TOOLS = [
+    "memory_context",
+    "memory_search",
+    "memory_save",
+    "memory_index_scan",
+    "memory_list",
+    "memory_stats",
+    "memory_health",
+]
+BUDGETS = {
+    "memory_context": 2000,
+    "memory_search": 1500,
+    "memory_save": 1500,
+    "memory_index_scan": 1000,
+    "memory_list": 800,
+    "memory_stats": 800,
+    "memory_health": 800,
+}
+
+
+def with_client(root: Path, work: Callable[[Client], Awaitable[T]], **more: str) -> T:
+    async def session() -> T:
+        server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(root, **more), cwd=root)
+        async with Client(server) as client:
+            return await work(client)
+
+    return anyio.run(session)
+
+
+def calls(root: Path, *wanted: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The structured content of each answer, after checking what holds for all answers."""
+
+    async def work(client: Client) -> list[dict[str, Any]]:
+        documents = []
+        for name, arguments in wanted:
+            result = await client.call_tool(name, arguments)
+            document = result.structured_content
+            assert isinstance(document, dict)
+            [block] = result.content
+            assert json.loads(block.text) == document  # type: ignore[union-attr]  # tools answer with text
+            assert bool(result.is_error) == ("error" in document)
+            if not result.is_error:
+                assert set(document) == {"summary", "data", "hints", "meta"}
+                assert document["meta"]["tool"] == name
+                assert document["meta"]["token_count"] <= document["meta"]["token_budget"] <= BUDGETS[name]
+            documents.append(document)
+        return documents
+
+    return with_client(root, work)
+
+
+@pytest.mark.requirement("T24")
+def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Path) -> None:
+    async def work(client: Client) -> list[dict[str, Any]]:
+        listed = await client.list_tools()
+        return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
+
+    tools = with_client(indexed, work)
+    assert [tool["name"] for tool in tools] == TOOLS
+    assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) / 4 < 4000
+    for tool in tools:
+        assert tool["description"]
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["outputSchema"]["required"] == ["summary", "data", "hints", "meta"]
+        assert tool["annotations"]["readOnlyHint"] is (tool["name"] not in ("memory_save", "memory_index_scan"))
+        assert tool["annotations"]["destructiveHint"] is False
+
+
+@pytest.mark.requirement("T2")
+def test_search_answers_with_wrapped_text_and_reasons(indexed: Path) -> None:
+    plain, whole, explained, concepts, scoped = calls(
+        indexed,
+        ("memory_search", {"query": "why are ranks fused", "limit": 2}),
+        ("memory_search", {"query": "quokka cache", "limit": 1, "includeContent": True}),
+        ("memory_search", {"query": "computeMPAB", "limit": 1, "explain": True}),
+        ("memory_search", {"concepts": ["lexical channels", "ranks"], "limit": 3}),
+        ("memory_search", {"query": "file fusion", "specFolder": "docs/storage"}),
+    )
+    assert plain["data"]["count"] == len(plain["data"]["results"]) == 2
+    row = plain["data"]["results"][0]
+    assert (row["key"], row["tier"]) == ("docs/fusion.md", "important")
+    assert "cannot be compared" in row["memory_text"]
+    assert row["reason"].startswith("surfaced because")
+    assert whole["data"]["results"][0]["key"] == "docs/long.md"
+    assert len(whole["data"]["results"][0]["memory_text"]) > 2000
+    assert explained["data"]["results"][0]["steps"][-1]["score"] > 0
+    assert concepts["data"]["results"][0]["key"] == "docs/fusion.md"
+    assert {row["key"].rpartition("/")[0] for row in scoped["data"]["results"]} == {"docs/storage"}
+
+
+@pytest.mark.requirement("T1")
+def test_context_chooses_a_mode_and_keeps_its_budget(indexed: Path) -> None:
+    short, full, resumed, deep = calls(
+        indexed,
+        ("memory_context", {"input": "rank fusion"}),
+        ("memory_context", {"input": "quokka cache", "tokenUsage": 0.9, "includeContent": True}),
+        ("memory_context", {"input": "continue with the backups"}),
+        ("memory_context", {"input": "backups", "mode": "deep", "limit": 3}),
+    )
+    assert (short["data"]["mode"], short["meta"]["token_budget"]) == ("focused", 1500)
+    assert (full["data"]["mode"], full["meta"]["token_budget"]) == ("quick", 800)
+    assert (resumed["data"]["mode"], resumed["meta"]["token_budget"]) == ("resume", 1200)
+    assert (deep["data"]["mode"], deep["meta"]["token_budget"]) == ("deep", 2000)
+    assert short["data"]["results"][0]["key"] == "docs/fusion.md"
+
+
+@pytest.mark.requirement("T4", "T7", "T8", "T9", "T22")
+def test_memories_are_saved_scanned_listed_and_counted(workspace: Path) -> None:
+    (workspace / "docs" / "new.md").write_text("# Brand new\n\nFreshly written about walruses.\n")
+    (workspace / "docs" / "later.md").write_text("# Later\n\nFound by the scan.\n")
+    checked, saved, found, scan, page, stats, health = calls(
+        workspace,
+        ("memory_save", {"filePath": "docs/new.md", "dryRun": True}),
+        ("memory_save", {"filePath": str(workspace / "docs" / "new.md")}),
+        ("memory_search", {"query": "walruses", "limit": 1}),
+        ("memory_index_scan", {"specFolder": "docs"}),
+        ("memory_list", {"limit": 3, "offset": 6, "sortBy": "updated_at"}),
+        ("memory_stats", {}),
+        ("memory_health", {}),
+    )
+    assert (checked["data"]["outcome"], checked["data"]["id"]) == ("dry_run", None)
+    assert (saved["data"]["outcome"], saved["data"]["key"]) == ("created", "docs/new.md")
+    assert found["data"]["results"][0]["id"] == saved["data"]["id"]
+    assert (scan["data"]["created"], scan["data"]["failed"]) == (1, 0)
+    total = len(DOCUMENTS) + 2
+    assert (page["data"]["total"], page["data"]["offset"], page["data"]["count"]) == (total, 6, total - 6)
+    assert stats["data"]["memories"] == total
+    assert stats["data"]["by_tier"] == {"important": 1, "normal": total - 1}
+    assert health["data"]["ok"] is True, health
+
+
+@pytest.mark.requirement("T7")
+def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
+    for number in range(60):
+        (workspace / "docs" / f"n{number}.md").write_text(f"# Note {number} {'long title ' * 8}\n\nText {number}.\n")
+    _, page = calls(workspace, ("memory_index_scan", {}), ("memory_list", {"limit": 60}))
+    shown = page["data"]["count"]
+    assert 0 < shown < 60
+    assert f"{page['data']['total'] - shown} more: continue with offset={shown}" in page["hints"]
+
+
+@pytest.mark.requirement("T26")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code", "message"),
+    [
+        ("memory_search", {"query": ""}, "E043", "empty"),
+        ("memory_search", {}, "E043", "empty"),
+        ("memory_search", {"query": "x" * 10_001}, "E042", "too long"),
+        ("memory_search", {"query": "x", "limitt": 3}, "E033", "did you mean 'limit'?"),
+        ("memory_search", {"query": "x", "limit": "3"}, "E030", "'limit'"),
+        ("memory_search", {"query": "x", "limit": 101}, "E032", "'limit'"),
+        ("memory_search", {"query": "x", "tier": "urgent"}, "E030", "'tier'"),
+        ("memory_search", {"concepts": ["one"]}, "E032", "1 concepts"),
+        ("memory_context", {}, "E031", "needs the parameter 'input'"),
+        ("memory_context", {"input": "x", "tokenUsage": 2}, "E032", "'tokenUsage'"),
+        ("memory_save", {"filePath": "../outside.md"}, "E014", "outside the workspace"),
+        ("memory_save", {"filePath": "/etc/passwd"}, "E014", "outside the workspace"),
+        ("memory_save", {"filePath": "docs/missing.md"}, "E010", "missing.md"),
+        ("memory_index_scan", {"specFolder": "../.."}, "E014", "outside the workspace"),
+        ("memory_serch", {}, "E033", "did you mean 'memory_search'?"),
+    ],
+)
+def test_every_failure_is_an_error_object(
+    server: Callable[..., Any], tool: str, arguments: dict[str, Any], code: str, message: str
+) -> None:
+    error = server(tool, arguments)["error"]
+    assert error["code"] == code
+    assert message in error["message"]
+    assert error["hint"]
+    assert error["actions"]
+
+
+@pytest.fixture(scope="module")
+def server(indexed: Path) -> Any:
+    """One raw connection for many calls: `server(tool, arguments)` is the structured content of the answer."""
+    with subprocess.Popen(
+        [COMMAND, "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(indexed),
+        cwd=indexed,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def send(message: dict[str, Any]) -> None:
+            stdin.write(json.dumps(message).encode() + b"\n")
+            stdin.flush()
+
+        def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
+            request = {"name": tool, "arguments": arguments}
+            send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": request})
+            return json.loads(stdout.readline())["result"]["structuredContent"]
+
+        send(INITIALIZE)
+        stdout.readline()
+        send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        yield call_tool
+        stdin.close()
+        assert stdout.read() == b""
+        assert process.wait() == 0
+
+
+def test_calls_at_the_same_time_all_get_their_own_answer(indexed: Path) -> None:
+    wanted = {"computeMPAB": "docs/storage/wal.md", "全文検索": "docs/cjk.md", "rank fusion": "docs/fusion.md"}
+
+    async def work(client: Client) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+
+        async def one(query: str) -> None:
+            result = await client.call_tool("memory_search", {"query": query, "limit": 1})
+            assert result.structured_content is not None
+            found.append((query, result.structured_content["data"]["results"][0]["key"]))
+
+        async with anyio.create_task_group() as group:
+            for query in [*wanted] * 10:
+                group.start_soon(one, query)
+        return found
+
+    found = with_client(indexed, work)
+    assert len(found) == 30
+    assert set(found) == set(wanted.items())
+
+
+def _talk(root: Path, end: Callable[[subprocess.Popen[bytes]], None], **more: str) -> tuple[int, list[Any], list[Any]]:
+    """Shakes hands and searches, then ends the server; its status and the lines of both outputs, each one JSON."""
+    search = {"name": "memory_search", "arguments": {"query": "a secret question about fusion"}}
+    with subprocess.Popen(
+        [COMMAND, "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(root, **more),
+        cwd=root,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = []
+        for message in (INITIALIZE, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}):
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+            lines.append(json.loads(process.stdout.readline()))
+        end(process)
+        lines += [json.loads(line) for line in process.stdout.read().splitlines()]
+        logged = [json.loads(line) for line in process.stderr.read().splitlines()]
+    return process.returncode, lines, logged
+
+
+def _close_input(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+@pytest.mark.requirement("T27")
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        (_close_input, 0),
+        (lambda process: os.kill(process.pid, signal.SIGTERM), 143),
+        (lambda process: os.kill(process.pid, signal.SIGINT), 130),
+    ],
+    ids=["end of input", "SIGTERM", "SIGINT"],
+)
+def test_the_server_ends_when_told_to_and_speaks_only_the_protocol(
+    indexed: Path, end: Callable[[subprocess.Popen[bytes]], None], status: int
+) -> None:
+    ended, lines, logged = _talk(indexed, end)
+    assert ended == status
+    assert [line["id"] for line in lines] == [1, 2]
+    assert [line["event"] for line in logged] == ["tool", "stopped"]
+    assert logged[-1]["status"] == status
+    assert "secret" not in json.dumps(logged)
+
+
+def test_queries_are_logged_only_when_asked_for(indexed: Path) -> None:
+    _, _, logged = _talk(indexed, _close_input, SPECKIT_LOG_CONTENT="1")
+    assert logged[0]["arguments"] == {"query": "a secret question about fusion"}
+
+
+def test_a_wrong_pipeline_is_told_by_the_tools_and_does_not_stop_the_server(indexed: Path) -> None:
+    async def work(client: Client) -> dict[str, Any] | None:
+        return (await client.call_tool("memory_stats", {})).structured_content
+
+    document = with_client(indexed, work, SPECKIT_PIPELINE="no-such-pipeline")
+    assert document is not None
+    assert document["error"]["code"] == "E121"

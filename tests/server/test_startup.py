@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.server.doors import COMMAND, environment
+from tests.server.test_mcp_stdio import INITIALIZE
+
+HEAVY = {"numpy", "scipy", "tokenizers", "markdown_it", "evaluation", "Stemmer", "rich", "wordllama"}
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+def imported(
+    root: Path, arguments: list[str], sent: list[dict[str, object]]
+) -> tuple[set[str], list[dict[str, object]]]:
+    """The top-level packages that a run of the console script imported, and its answers."""
+    with subprocess.Popen(
+        [sys.executable, "-X", "importtime", COMMAND, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(root),
+        cwd=root,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answers = []
+        for message in sent:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        _, err = process.communicate()
+        assert process.returncode == 0
+    names = re.findall(rb"^import time: +\d+ \| +\d+ \| +(\S+)$", err, re.MULTILINE)
+    return {name.decode().partition(".")[0] for name in names}, answers
+
+
+@pytest.mark.requirement("T27")
+def test_nothing_heavy_is_imported_before_the_first_tool_call(indexed: Path) -> None:
+    packages, answers = imported(indexed, ["serve", "--no-warm-up"], [INITIALIZE, LIST_TOOLS])
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert "mcp" in packages
+    assert packages & HEAVY == set()
+
+
+def test_help_of_the_whole_command_line_imports_no_library_but_click(indexed: Path) -> None:
+    packages, _ = imported(indexed, ["--help"], [])
+    assert "click" in packages
+    assert packages & (HEAVY | {"mcp", "pydantic", "apsw", "yaml"}) == set()
+
+
+@pytest.mark.requirement("T27")
+def test_the_store_is_loaded_soon_after_the_first_answer(workspace: Path) -> None:
+    """The warm-up makes a store where there is none: that it exists before any tool was called shows that it ran."""
+    store = workspace / "fresh.db"
+    with subprocess.Popen(
+        [COMMAND, "serve", "--db", store],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(workspace),
+        cwd=workspace,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        while not store.exists():
+            assert process.poll() is None
+        process.stdin.close()
+        assert process.wait() == 0
