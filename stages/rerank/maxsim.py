@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from pipeline.arithmetic import standardise
 from pipeline.contracts import About, Params
 from pipeline.model import Pool, Query, Reranking, Rescored
 from pipeline.ports import Column, Ids, Store, Unavailable
@@ -19,56 +18,60 @@ class MaxsimParams(Params):
     """How many rows get the second look, and how much it counts."""
 
     pool: int = Field(20, ge=2, le=200, description="How many rows are rescored.")
-    weight: float = Field(
-        0.3, ge=0, le=1, description="Weight of the second look against the score before it.",
-        json_schema_extra={"tunable": [0.0, 0.6]},
+    gain: float = Field(
+        3.0, ge=0, le=20, description="Standard deviations of the score that a MaxSim better by 1 is worth.",
+        json_schema_extra={"tunable": [0.0, 6.0]},
+    )  # fmt: skip
+    idf_power: float = Field(
+        0.5, ge=0, le=2, description="A token of the query weighs idf to this power.",
+        json_schema_extra={"tunable": [0.0, 1.0]},
     )  # fmt: skip
 
 
 class Maxsim:
-    """Blends the score of the best 20 rows with how well each word of the query is met in the matched passage.
+    """Adds to the score of the best 20 rows how well the matched passage meets each word of the query.
 
-    MaxSim = Σ idf_t · max_u cos(t, u) / Σ idf_t over the distinct tokens t of the query and u of the passage
-    with its title and headings (late interaction, Khattab and Zaharia 2020, here over static vectors). Stop
-    tokens weigh nothing, unless the query has no other. Score and MaxSim are standardised over these rows, then
-    blended as (1 - weight) · z(score) + weight · z(MaxSim). Rows below keep their order beneath them. Feature
-    R1.
+    score + gain · (MaxSim - mean MaxSim of these rows), with MaxSim = Σ w_t · max_u cos(t, u) / Σ w_t over the
+    distinct tokens t of the query and u of the passage with its title and headings, and w = √idf: late
+    interaction (Khattab and Zaharia 2020), here over static vectors. Stop tokens weigh nothing, unless the
+    query has no others. Rows below the 20 keep their order and distances beneath them. Needs z scores, because
+    the gain counts in standard deviations. Feature R1.
     """
 
-    about = About(features=("R1",), gives=Scale.Z_SCORE)
+    about = About(features=("R1",), needs=(Scale.Z_SCORE,), gives=Scale.Z_SCORE)
     Params = MaxsimParams
 
     def __init__(self, params: MaxsimParams) -> None:
         self._params = params
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
-        """The blended scores."""
+        """The scores after the second look."""
         asked = store.tokens.of_text(query.text)
         if isinstance(asked, Unavailable):
             return asked
-        top, weight = min(self._params.pool, len(pool)), self._params.weight
+        top, scores = min(self._params.pool, len(pool)), pool.score
+        if not len(asked) or not top:
+            return Rescored(scores)
         passages = np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids)[:top]
-        scores = pool.score
-        blended = np.empty(len(pool))
-        blended[:top] = (1.0 - weight) * standardise(scores[:top])
-        if len(asked) and top:
-            blended[:top] += weight * standardise(_maxsim(asked, store.tokens.of_passages(passages), store))
+        met = self._maxsim(asked, store.tokens.of_passages(passages), store)
+        rescored = np.empty(len(pool))
+        rescored[:top] = scores[:top] + self._params.gain * (met - met.mean())
         if top < len(pool):
-            # one step on the scale of the scores below the lowest rescored row
-            blended[top:] = blended[:top].min() - 1.0 + (scores[top:] - scores[top])
-        return Rescored(blended)
+            # one standard deviation below the lowest row of the second look
+            rescored[top:] = rescored[:top].min() - 1.0 + (scores[top:] - scores[top])
+        return Rescored(rescored)
 
-
-def _maxsim(asked: Ids, held: list[Ids], store: Store) -> Column:
-    """Σ idf · best cosine / Σ idf of each passage, in [-1, 1]; 0 for a passage without tokens."""
-    weights = store.tokens.weights(asked)
-    weights = weights if weights.sum() > 0 else np.ones(len(asked))
-    vocabulary, place = np.unique(np.concatenate(held), return_inverse=True)
-    found = np.zeros(len(held))
-    filled = np.array([len(tokens) > 0 for tokens in held], np.bool_)
-    if filled.any():
-        similarity = store.tokens.vectors(asked) @ store.tokens.vectors(vocabulary).T
-        start = np.cumsum([0, *(len(tokens) for tokens in held if len(tokens))])[:-1]
-        best = np.maximum.reduceat(similarity[:, place], start, axis=1).astype(np.float64)
-        found[filled] = (weights[:, None] * best).sum(axis=0) / weights.sum()
-    return np.round(found, _DIGITS)
+    def _maxsim(self, asked: Ids, held: list[Ids], store: Store) -> Column:
+        """Σ w · best cosine / Σ w of each passage, in [-1, 1]; 0 for a passage without tokens."""
+        idf = store.tokens.weights(asked)
+        weights = np.where(idf > 0, idf, 0.0) ** self._params.idf_power * (idf > 0)
+        weights = weights if weights.any() else np.ones(len(asked))
+        met = np.zeros(len(held))
+        filled = np.array([len(tokens) > 0 for tokens in held], np.bool_)
+        if filled.any():
+            vocabulary, place = np.unique(np.concatenate(held), return_inverse=True)
+            similarity = store.tokens.vectors(vocabulary) @ store.tokens.vectors(asked).T
+            start = np.cumsum([0, *(len(tokens) for tokens in held if len(tokens))])[:-1]
+            best = np.maximum.reduceat(similarity[place], start, axis=0).astype(np.float64)
+            met[filled] = (best * weights).sum(axis=1) / weights.sum()
+        return np.round(met, _DIGITS)

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 
 import pytest
+from components.fake_store import DAY, FakePassages, FakeStore, Memory
+from components.pools import NOW, ask, evidence, pool_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +15,6 @@ from pipeline.ports import Passage
 from signals.composite import Composite, CompositeParams
 from signals.field_match import FieldMatch, FieldMatchParams
 from signals.matching import matched_share
-from tests.components.fake_store import DAY, FakePassages, FakeStore, Memory
-from tests.components.pools import NOW, ask, evidence, pool_of
 
 
 class Anchored(FakePassages):

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from components.fake_store import DAY, Edge, FakeStore, Memory
+from components.pools import NOW, applied, ask, evidence, pool_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +16,6 @@ from signals.causal import Causal, CausalParams
 from signals.coactivation import Coactivation, CoactivationParams
 from signals.contiguity import Contiguity, ContiguityParams
 from signals.folder_score import FolderScore, FolderScoreParams
-from tests.components.fake_store import DAY, Edge, FakeStore, Memory
-from tests.components.pools import NOW, applied, ask, evidence, pool_of
 
 HOUR = 3600.0
 

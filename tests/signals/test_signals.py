@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from components.fake_store import DAY, FakeStore, Memory
+from components.pools import NOW, applied, ask, evidence, pool_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +23,6 @@ from signals.recency import Recency, RecencyParams
 from signals.session import Session, SessionParams
 from signals.temporal import Temporal, TemporalParams
 from signals.validation import Validation, ValidationParams
-from tests.components.fake_store import DAY, FakeStore, Memory
-from tests.components.pools import NOW, applied, ask, evidence, pool_of
 
 HOUR = 3600.0
 

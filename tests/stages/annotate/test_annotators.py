@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from components.fake_store import DAY, Edge, FakePassages, FakeStore, Memory
+from components.pools import NOW, ask, ranking_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,8 +22,6 @@ from stages.annotate.session_dedup import SessionDedup, SessionDedupParams
 from stages.annotate.state_filter import StateFilter, StateFilterParams
 from stages.annotate.superseded import Superseded, SupersededParams
 from stages.annotate.token_budget import TokenBudget, TokenBudgetParams
-from tests.components.fake_store import DAY, Edge, FakePassages, FakeStore, Memory
-from tests.components.pools import NOW, ask, ranking_of
 
 
 def kept(notes: object, ids: np.ndarray) -> list[int]:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from components.fake_store import FakeStore, Memory
+from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.rerank.channel_floor import ChannelFloor, ChannelFloorParams
-from tests.components.fake_store import FakeStore, Memory
-from tests.components.pools import ask, pool_of, rerank, scores_of
 
 
 def plain(count: int) -> FakeStore:

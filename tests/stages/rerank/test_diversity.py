@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from components.fake_store import Edge, FakeStore, Memory
+from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +13,6 @@ from pipeline.ports import Unavailable
 from stages.rerank.context_diversity import ContextDiversity, ContextDiversityParams
 from stages.rerank.mmr import Mmr, MmrParams
 from stages.rerank.regularise import Regularise, RegulariseParams
-from tests.components.fake_store import Edge, FakeStore, Memory
-from tests.components.pools import ask, pool_of, rerank, scores_of
 
 
 def store_of(*texts: str) -> FakeStore:

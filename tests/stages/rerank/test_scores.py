@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from components.fake_store import FakeStore, Memory
+from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,8 +19,7 @@ from stages.rerank.min_max import MinMax
 from stages.rerank.pin import Pin, PinParams
 from stages.rerank.places import by_place
 from stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
-from tests.components.fake_store import FakeStore, Memory
-from tests.components.pools import ask, pool_of, rerank, scores_of
+from stages.rerank.standardise import Standardise
 
 units = st.floats(0, 1, allow_subnormal=False)
 
@@ -43,6 +44,16 @@ def test_equal_scores_and_a_single_one_become_one() -> None:
 
     assert scores_of(rerank(MinMax(NoParams()), ask(), pool_of(store, {1: 0.3, 2: 0.3}), store)) == {1: 1.0, 2: 1.0}
     assert scores_of(rerank(MinMax(NoParams()), ask(), pool_of(store, {2: 0.0}), store)) == {2: 1.0}
+
+
+@pytest.mark.requirement("F4")
+def test_standard_scores_have_mean_zero_and_deviation_one() -> None:
+    store = plain(3)
+
+    # mean 2, deviation √(8/3)
+    after = rerank(Standardise(NoParams()), ask(), pool_of(store, {1: 0.0, 2: 4.0, 3: 2.0}, scale=Scale.BM25), store)
+    assert scores_of(after) == pytest.approx({2: math.sqrt(1.5), 3: 0.0, 1: -math.sqrt(1.5)})
+    assert after.scale is Scale.Z_SCORE
 
 
 CHUNKED = (Memory(1, chunks=("a", "b", "c")), Memory(2), Memory(3, chunks=("d", "e")))

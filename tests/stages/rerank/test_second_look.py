@@ -6,81 +6,97 @@ import math
 
 import numpy as np
 import pytest
+from components.fake_store import FakeStore, Memory
+from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.model import Pool
 from pipeline.ports import Unavailable
 from pipeline.scales import Scale
 from stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
 from stages.rerank.maxsim import Maxsim, MaxsimParams
-from tests.components.fake_store import FakeStore, Memory
-from tests.components.pools import ask, pool_of, rerank, scores_of
 
 
 def store_of(*texts: str, **options: object) -> FakeStore:
     return FakeStore(*(Memory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)), **options)
 
 
+def z_pool(store: FakeStore, scores: dict[int, float]) -> Pool:
+    return pool_of(store, scores, scale=Scale.Z_SCORE)
+
+
 @pytest.mark.requirement("R1")
-def test_late_interaction_blends_with_the_score_on_the_best_rows() -> None:
-    store = store_of("common rare", "common", "common", "common other")
-    pool = pool_of(store, {2: 0.9, 1: 0.8, 3: 0.7, 4: 0.1})
+def test_what_meets_the_rare_words_of_the_query_gains() -> None:
+    store = store_of("common rare", "common new", "common", "common other")
+    pool = z_pool(store, {2: 0.9, 1: 0.8, 3: 0.7, 4: 0.1})
 
-    after = rerank(Maxsim(MaxsimParams(pool=3, weight=0.4)), ask("common rare"), pool, store)
+    after = rerank(Maxsim(MaxsimParams(pool=3, gain=3.0)), ask("common rare new"), pool, store)
 
-    # "common" stands in every passage: its weight is log(4/4) = 0; only 1 holds "rare", so MaxSim is 1, 0, 0 with mean
-    # 1/3 and deviation √2/3: z = √2 and twice -1/√2. Scores .9 .8 .7: z = ±√(3/2) and 0
-    z, low = math.sqrt(1.5), -1 / math.sqrt(2)
-    expected = {1: 0.4 * math.sqrt(2), 2: 0.6 * z + 0.4 * low, 3: -0.6 * z + 0.4 * low}
-    assert {i: s for i, s in scores_of(after).items() if i != 4} == pytest.approx(expected)
-    # 4 was not read: it stands 1 below the lowest row that was
-    assert scores_of(after)[4] == pytest.approx(expected[3] - 1.0)
-    assert after.scale is Scale.Z_SCORE
+    # "common" stands in every passage: its weight is log(4/4) = 0. "rare" and "new" weigh the same, so MaxSim is
+    # 1/2, 1/2 and 0 for 1, 2 and 3, with mean 1/3; 4 was not read: it stands 1 below the lowest row that was
+    expected = {2: 0.9 + 0.5, 1: 0.8 + 0.5, 3: 0.7 - 1.0, 4: -1.3}
+    assert scores_of(after) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.requirement("R1")
+def test_words_weigh_by_the_chosen_power_of_idf() -> None:
+    store = store_of("twice", "once twice", "none", "none")
+    pool = z_pool(store, {1: 0.0, 2: 0.0})
+
+    def gap(power: float) -> float:
+        after = scores_of(rerank(Maxsim(MaxsimParams(gain=1.0, idf_power=power)), ask("once twice"), pool, store))
+        return after[2] - after[1]
+
+    # weights log(4) and log(2), that is 2 : 1; passage 1 lacks "once"
+    assert gap(1.0) == pytest.approx(2 / 3, abs=1e-5)
+    assert gap(0.5) == pytest.approx(math.sqrt(2) / (math.sqrt(2) + 1), abs=1e-5)
+    assert gap(0.0) == pytest.approx(0.5, abs=1e-5)
 
 
 @pytest.mark.requirement("R1")
 def test_rows_that_were_not_read_keep_their_distances() -> None:
     store = store_of("a", "b", "a", "b")
-    pool = pool_of(store, {1: 0.9, 2: 0.8, 3: 0.5, 4: 0.2})
+    pool = z_pool(store, {1: 0.9, 2: 0.8, 3: 0.5, 4: 0.2})
 
     after = scores_of(rerank(Maxsim(MaxsimParams(pool=2)), ask("a"), pool, store))
 
     assert after[3] - after[4] == pytest.approx(0.3)
-    assert after[3] < min(after[1], after[2])
+    assert after[3] == pytest.approx(min(after[1], after[2]) - 1.0)
 
 
 @pytest.mark.requirement("R1")
 @pytest.mark.parametrize("text", ["", "unheard of"])
-def test_a_query_without_known_words_keeps_the_order(text: str) -> None:
+def test_a_query_without_known_words_keeps_the_scores(text: str) -> None:
     store = store_of("a", "b")
 
-    after = rerank(Maxsim(MaxsimParams()), ask(text), pool_of(store, {2: 0.9, 1: 0.1}), store)
+    after = rerank(Maxsim(MaxsimParams()), ask(text), z_pool(store, {2: 0.9, 1: 0.1}), store)
 
-    assert after.ids.tolist() == [2, 1]
+    assert scores_of(after) == {2: 0.9, 1: 0.1}
 
 
 @pytest.mark.requirement("R1")
 def test_when_all_words_are_stop_words_they_count_alike() -> None:
     store = store_of("a b", "a b c")
 
-    # both words of the query stand in both passages: weight 0, so both count 1; the order does not change
-    after = rerank(Maxsim(MaxsimParams(weight=1.0)), ask("a b"), pool_of(store, {1: 0.1, 2: 0.9}), store)
-    assert scores_of(after) == {1: 0.0, 2: 0.0}
+    # both words of the query stand in both passages: both weigh 0, hence 1 each, and both passages meet both
+    after = rerank(Maxsim(MaxsimParams()), ask("a b"), z_pool(store, {1: 0.1, 2: 0.9}), store)
+    assert scores_of(after) == {2: 0.9, 1: 0.1}
 
 
-def test_a_passage_without_words_is_met_by_nothing() -> None:
+def test_a_passage_without_words_meets_nothing() -> None:
     store = store_of("a", "", "b")
 
-    after = rerank(Maxsim(MaxsimParams(weight=1.0)), ask("a"), pool_of(store, {2: 0.9, 1: 0.5, 3: 0.4}), store)
+    after = rerank(Maxsim(MaxsimParams(gain=3.0)), ask("a"), z_pool(store, {2: 0.9, 1: 0.5, 3: 0.9}), store)
 
-    assert after.ids.tolist() == [1, 2, 3]
-    assert scores_of(after)[2] == scores_of(after)[3]
+    # MaxSim 1, 0, 0: mean 1/3
+    assert scores_of(after) == pytest.approx({1: 2.5, 2: -0.1, 3: -0.1}, abs=1e-5)
 
 
 @given(st.lists(st.text("abc", max_size=3).map(" ".join), min_size=1, max_size=8), st.text("abcd", max_size=3))
 def test_every_row_gets_a_finite_score_and_unread_rows_stay_below(texts: list[str], text: str) -> None:
     store = store_of(*texts)
-    pool = pool_of(store, {i: 1.0 / i for i in store.memories})
+    pool = z_pool(store, {i: 1.0 / i for i in store.memories})
 
     after = rerank(Maxsim(MaxsimParams(pool=3)), ask(" ".join(text)), pool, store)
 
