@@ -4,6 +4,8 @@ from math import log
 
 import numpy as np
 import pytest
+from components.asking import query, scores
+from components.fake_store import FakeStore, Memory, words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +13,6 @@ from channels.bm25 import Bm25, Bm25Params
 from pipeline.contracts import Surroundings
 from pipeline.model import Filter
 from pipeline.scales import Scale
-from tests.channels.asking import query, scores
-from tests.components.fake_store import FakeStore, Memory, words
 
 FIELDS = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 0.0}
 HERE = Surroundings(channels=("bm25",), scales=(Scale.BM25,), steps=("bm25",), uses=("bm25",))

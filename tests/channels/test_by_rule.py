@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from components.asking import query, scores
+from components.fake_store import FakeStore, Memory
 
 from channels.constitutional import Constitutional, ConstitutionalParams
 from channels.trigger import Trigger
 from pipeline.contracts import ChannelParams
 from pipeline.model import Filter, Plan
 from pipeline.scales import Scale
-from tests.channels.asking import query, scores
-from tests.components.fake_store import FakeStore, Memory
 
 RULES = FakeStore(
     Memory(3, "second rule", tier="constitutional"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import log
 
 import pytest
+from components.asking import query, scores
+from components.fake_store import Edge, FakeStore, Memory
 
 from channels.degree import Degree, DegreeParams
 from channels.fts5 import Fts5, Fts5Params
 from channels.graph import Graph, GraphParams
 from pipeline.model import Filter
 from pipeline.scales import Scale
-from tests.channels.asking import query, scores
-from tests.components.fake_store import Edge, FakeStore, Memory
 
 # The fake full-text score is Σ weight · frequency over the columns: a word in the text counts 1, in the title 10.
 

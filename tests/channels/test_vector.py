@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from components.asking import query, scores
+from components.fake_store import FakeStore, Memory
 
 from channels.vector import Vector, VectorParams
 from pipeline.model import Filter, Plan
 from pipeline.ports import Unavailable
 from pipeline.scales import Scale
-from tests.channels.asking import query, scores
-from tests.components.fake_store import FakeStore, Memory
 
 # One axis per word: "a b" against "a" has the cosine 1/√2.
 STORE = FakeStore(
