@@ -23,10 +23,9 @@ class ZScoreParams(Params):
     weights: ChannelWeights = Field(
         default={}, description="Weight by channel id, 1.0 for the others; or by_intent (feature F3)."
     )
-    missing: Literal["lowest", "mean", "computed"] = Field(
+    missing: Literal["lowest", "mean"] = Field(
         "lowest",
-        description="What a candidate gets from a search that did not return it: that search's lowest score, its mean, "
-        "or the score that the channel computes for it (lowest where it cannot).",
+        description="What a candidate gets from a search that did not return it: that search's lowest score or its mean.",
     )
     normalise: Normalise = Field("none", description="Whether scores are mapped to [0, 1], and how.")
 
@@ -53,11 +52,6 @@ class ZScore:
     def weighs_intent(cls, params: ZScoreParams) -> Literal["channels"] | None:
         """Channels are weighed by intent when the parameters say so (feature P6)."""
         return "channels" if params.weights == "by_intent" else None
-
-    @classmethod
-    def completes(cls, params: ZScoreParams) -> bool:
-        """Whether channels score what only others found."""
-        return params.missing == "computed"
 
     @classmethod
     def check(cls, params: ZScoreParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:

@@ -90,11 +90,6 @@ def test_z_scores_may_be_weighed_by_intent() -> None:
     assert ZScore.weighs_intent(ZScoreParams(weights="by_intent")) == "channels"
 
 
-def test_computed_scores_are_asked_for() -> None:
-    assert ZScore.completes(ZScoreParams(missing="computed"))
-    assert not ZScore.completes(ZScoreParams())
-
-
 @given(tables())
 def test_z_scores_do_not_depend_on_the_unit_of_a_channel(table: Candidates) -> None:
     plain = z_score().fuse(query(), table).parts

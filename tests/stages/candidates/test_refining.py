@@ -1,0 +1,221 @@
+"""Steps that widen, narrow or repeat a search, and that read signals from the wording."""
+
+from __future__ import annotations
+
+import pytest
+from components.asking import query
+from components.fake_store import Edge, FakeStore, Memory
+
+from config.exchange import FolderDescription
+from pipeline.contracts import Surroundings
+from pipeline.model import Filter, Plan
+from pipeline.ports import Unavailable
+from pipeline.scales import Scale
+from stages.candidates.coverage import Coverage, CoverageParams
+from stages.candidates.embedding_expansion import EmbeddingExpansion, EmbeddingExpansionParams
+from stages.candidates.expansion import VOCABULARY, Expansion, ExpansionParams
+from stages.candidates.fallback import Fallback, FallbackParams
+from stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
+from stages.candidates.pressure import Pressure, PressureParams
+from stages.candidates.signal_vocabulary import SignalVocabulary, SignalVocabularyParams
+
+EMPTY = FakeStore()
+
+
+def plan(text: str, **changes: object) -> Plan:
+    return Plan(variants=(text,), **changes)
+
+
+@pytest.mark.requirement("C11")
+def test_deep_queries_are_worded_in_three_ways_the_query_first() -> None:
+    text = "Fix the login error"
+
+    refined = Expansion(ExpansionParams()).understand(query(text, mode="deep"), plan(text), EMPTY)
+
+    assert refined.variants == (
+        "Fix the login error",
+        "repair the authentication exception",
+        "resolve the sign-in failure",
+    )
+
+
+@pytest.mark.requirement("C11")
+def test_other_modes_and_unknown_words_are_left_alone() -> None:
+    step = Expansion(ExpansionParams())
+
+    assert step.understand(query("fix it"), plan("fix it"), EMPTY) == plan("fix it")
+    assert step.understand(query("wing flow", mode="deep"), plan("wing flow"), EMPTY).variants == ("wing flow",)
+
+
+@pytest.mark.requirement("C11")
+def test_the_vocabulary_covers_five_domains_and_fewer_variants_may_be_asked_for() -> None:
+    step = Expansion(ExpansionParams(variants=2))
+
+    assert len(VOCABULARY) == 5
+    assert step.understand(query("bug", mode="deep"), plan("bug"), EMPTY).variants == ("bug", "defect")
+
+
+NEAR = FakeStore(
+    Memory(1, "", ("fusion merges ranked lists lists lists",)),
+    Memory(2, "", ("fusion of ranked channels",)),
+    Memory(3, "", ("nothing in common",)),
+)
+
+
+@pytest.mark.requirement("C12")
+def test_words_of_the_nearest_passages_are_appended_as_a_variant() -> None:
+    step = EmbeddingExpansion(EmbeddingExpansionParams(neighbours=2, terms=3))
+
+    refined = step.understand(query("fusion"), plan("fusion", complexity="complex"), NEAR)
+
+    # Of 2 and 1: lists three times, ranked twice, then the alphabetically first of channels and merges; "of" is short.
+    assert refined.variants == ("fusion", "fusion lists ranked channels")
+
+
+@pytest.mark.requirement("C12", "P7")
+def test_simple_queries_are_not_expanded() -> None:
+    step = EmbeddingExpansion(EmbeddingExpansionParams())
+    without = Surroundings(("vector",), (Scale.COSINE,), ("e", "vector"), ("embedding_expansion", "vector"))
+
+    refined = step.understand(query("fusion"), plan("fusion", complexity="simple"), NEAR)
+
+    assert refined.variants == ("fusion",)
+    assert [path for path, _ in EmbeddingExpansion.check(EmbeddingExpansionParams(), without)] == [()]
+
+
+@pytest.mark.requirement("C12")
+def test_without_a_model_or_a_known_word_nothing_is_added() -> None:
+    step = EmbeddingExpansion(EmbeddingExpansionParams())
+    silent = FakeStore(Memory(1, "", ("a",)), no_embedder="no model")
+
+    assert step.understand(query("a"), plan("a"), silent) == Unavailable("no model")
+    assert step.understand(query("zebra"), plan("zebra"), NEAR) == plan("zebra")
+
+
+FOLDERS = FakeStore(
+    folders=(
+        FolderDescription("auth", "How people sign in.", frozenset({"login", "token", "session"})),
+        FolderDescription("search", "Ranked retrieval.", frozenset({"fusion", "rank", "token"})),
+        FolderDescription("notes", "", frozenset({"misc"})),
+    )
+)
+
+
+def folders(text: str, **changes: object) -> tuple[str, ...]:
+    step = FolderPrefilter(FolderPrefilterParams())
+    return step.understand(query(text, **changes), plan(text), FOLDERS).folders
+
+
+@pytest.mark.requirement("C13")
+def test_a_query_about_one_folder_is_searched_there() -> None:
+    assert folders("login session") == ("auth",)
+    assert folders("retrieval") == ("search",)
+    assert folders("token") == ("auth", "search")
+
+
+@pytest.mark.requirement("C13")
+def test_cross_folder_and_vague_queries_are_searched_everywhere() -> None:
+    assert folders("login fusion") == ()
+    assert folders("login of the friday team meeting") == ()
+    assert folders("zebra") == ()
+    assert folders("") == ()
+
+
+@pytest.mark.requirement("C13")
+def test_a_folder_that_the_caller_named_stands() -> None:
+    assert folders("login session", wanted=Filter(folder="search")) == ()
+
+
+@pytest.mark.requirement("C14")
+def test_silence_is_answered_with_half_the_similarity_then_with_words_alone() -> None:
+    step = Fallback(FallbackParams())
+    first = plan("x", folders=("auth",))
+
+    second = step.recover(query("x"), first, EMPTY)
+    third = step.recover(query("x"), plan("x", attempt=1), EMPTY)
+    last = plan("x", attempt=2)
+
+    assert (second.min_similarity, second.limit_factor, second.folders) == (0.17, 2.0, ())
+    assert third.channels == ("fts5", "bm25")
+    assert step.recover(query("x"), last, EMPTY) is last
+
+
+@pytest.mark.requirement("C14")
+def test_half_of_a_high_similarity_is_above_the_floor() -> None:
+    step = Fallback(FallbackParams(similarity=0.5))
+
+    assert step.recover(query("x"), plan("x"), EMPTY).min_similarity == 0.25
+
+
+@pytest.mark.requirement("C14", "P7")
+def test_a_fallback_without_lexical_channel_is_reported() -> None:
+    here = Surroundings(("vector",), (Scale.COSINE,), ("fallback", "vector"), ("fallback", "vector"))
+
+    assert [path for path, _ in Fallback.check(FallbackParams(), here)] == [("lexical",)]
+
+
+@pytest.mark.requirement("C15")
+def test_few_connected_memories_are_an_early_sign_of_a_gap() -> None:
+    memories = [Memory(i, "", ("alpha" if i == 1 else "x",)) for i in range(1, 5)]
+    two = FakeStore(*memories, edges=(Edge(1, 2), Edge(3, 1)))
+    three = FakeStore(*memories, edges=(Edge(1, 2), Edge(3, 1), Edge(1, 4)))
+    step = Coverage(CoverageParams())
+
+    assert step.understand(query("alpha"), plan("alpha"), two).reasons == (
+        "coverage: evidence gap, 2 connected memories (fewer than 3)",
+    )
+    assert step.understand(query("alpha"), plan("alpha"), three).reasons == ()
+    assert len(step.understand(query("unknown"), plan("unknown"), three).reasons) == 1
+
+
+@pytest.mark.requirement("C16")
+@pytest.mark.parametrize(
+    ("text", "boost"),
+    [
+        ("Actually, the other file", 0.2),
+        ("that’s not right", 0.2),
+        ("I prefer tabs", 0.1),
+        ("wait, I want tabs", 0.3),
+        ("factually and likely", 0.0),
+    ],
+)
+def test_corrections_and_preferences_raise_importance(text: str, boost: float) -> None:
+    refined = SignalVocabulary(SignalVocabularyParams()).understand(query(text), plan(text), EMPTY)
+
+    assert refined.importance_boost == pytest.approx(boost)
+    assert bool(refined.reasons) is bool(boost)
+
+
+@pytest.mark.requirement("C17")
+@pytest.mark.parametrize(
+    ("usage", "mode"),
+    [
+        (None, "auto"),
+        (0.0, "auto"),
+        (0.59, "auto"),
+        (0.6, "focused"),
+        (0.8, "focused"),
+        (0.81, "quick"),
+        (7.0, "quick"),
+    ],
+)
+def test_the_mode_follows_the_pressure_on_the_context(usage: float | None, mode: str) -> None:
+    asked = query("x", token_usage=usage)
+
+    refined = Pressure(PressureParams()).understand(asked, plan("x"), EMPTY)
+
+    assert asked.planned(refined).running_mode == mode
+
+
+@pytest.mark.requirement("C17")
+def test_a_mode_that_the_caller_chose_stands() -> None:
+    asked = query("x", token_usage=0.95, mode="deep")
+
+    assert Pressure(PressureParams()).understand(asked, plan("x"), EMPTY) == plan("x")
+
+
+@pytest.mark.requirement("P7")
+def test_borders_of_pressure_out_of_order_are_reported() -> None:
+    here = Surroundings((), (), (), ())
+
+    assert [path for path, _ in Pressure.check(PressureParams(focused=0.9, quick=0.5), here)] == [("quick",)]
