@@ -25,7 +25,7 @@ class ZScoreParams(Params):
     )
     missing: Literal["lowest", "mean"] = Field(
         "lowest",
-        description="What a candidate gets from a search that did not return it: that search's lowest score or its mean.",
+        description="What a candidate gets from a search that did not return it: its lowest score or its mean.",
     )
     normalise: Normalise = Field("none", description="Whether scores are mapped to [0, 1], and how.")
 
