@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 Column = NDArray[np.float64]
 Vectors = NDArray[np.float32]
+Tokens = NDArray[np.uint16] | NDArray[np.uint32]
+"""Token numbers of an embedding model, in the narrower type that holds its vocabulary."""
 Level = Literal["memory", "chunk"]
 """What a channel's hits are: whole memories, or single passages."""
 

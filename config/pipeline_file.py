@@ -54,7 +54,8 @@ class PipelineFile:
     extends: str
     budgets_ms: dict[str, float]
     slots: dict[str, tuple[Step, ...] | None]
-    where: Where
+    places: dict[str, Where]
+    """Where each slot stands; the file itself for those it does not mention."""
 
 
 def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
@@ -81,7 +82,7 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
             extends=_text(node.get("extends"), "default", problems),
             budgets_ms=_budgets(node.get("budgets_ms"), problems),
             slots=slots,
-            where=node.where,
+            places={slot: entry.where if entry else node.where for slot, entry in sources.items()},
         ),
         problems,
     )

@@ -32,7 +32,7 @@ def examine(
     effective = load(source, environ, overrides)
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
-    problems = (*effective.problems, *misbound, *dormant, *check(bound))
+    problems = (*effective.problems, *misbound, *dormant, *check(bound, effective.places))
     return Checked(effective, tuple(bound), problems)
 
 

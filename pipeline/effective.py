@@ -30,6 +30,8 @@ class Effective:
     description: str
     budgets_ms: dict[str, float]
     slots: dict[str, tuple[Step, ...]]
+    places: dict[str, Where]
+    """Where each slot stands, for problems of a slot as a whole."""
     inactive: tuple[Step, ...]
     """Steps whose flag is off, or that an active step replaces."""
     flags: dict[str, Flag]
@@ -58,8 +60,11 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
     """
     files, problems = _chain(source)
     slots: dict[str, tuple[Step, ...]] = {}
+    places: dict[str, Where] = {}
     for slot in SLOTS:
-        slots[slot] = next((steps for file in files if (steps := file.slots[slot]) is not None), ())
+        source_of_slot = next((file for file in files if file.slots[slot] is not None), files[0])
+        slots[slot] = source_of_slot.slots[slot] or ()
+        places[slot] = source_of_slot.places[slot]
     try:
         flags = load_flags(environ)
     except SpeckitError as error:
@@ -74,6 +79,7 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
         description=first.description,
         budgets_ms=first.budgets_ms,
         slots=slots,
+        places=places,
         inactive=inactive,
         flags=flags,
         problems=tuple(problems),
@@ -94,7 +100,9 @@ def _chain(source: str) -> tuple[list[PipelineFile], list[Problem]]:
         if complete or source == DEFAULT:
             return files, problems
         if len(files) > MAX_EXTENDS:
-            problems.append(Problem("E114", f"more than {MAX_EXTENDS} files extend one another", where=file.where))
+            problems.append(
+                Problem("E114", f"more than {MAX_EXTENDS} files extend one another", where=Where(file.file, 1, 1))
+            )
             return files, problems
         source = file.extends
 

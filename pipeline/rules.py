@@ -6,7 +6,7 @@ that could not be bound are passed over: their own problem has been reported, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from config.errors import Problem, Where
 from config.yaml_reader import locate
@@ -14,12 +14,15 @@ from pipeline.binding import Bound
 from pipeline.contracts import Role, Surroundings
 from pipeline.scales import Scale
 
-Rule = Callable[[Sequence[Bound]], Iterator[Problem]]
+Places = Mapping[str, Where]
+"""Where each slot stands in the file."""
+
+Rule = Callable[[Sequence[Bound], Places], Iterator[Problem]]
 
 
-def check(bound: Sequence[Bound]) -> list[Problem]:
+def check(bound: Sequence[Bound], places: Places) -> list[Problem]:
     """Everything that is wrong with the way these steps stand together."""
-    return [problem for rule in RULES for problem in rule(bound)]
+    return [problem for rule in RULES for problem in rule(bound, places)]
 
 
 def scale_of(entry: Bound) -> Scale | None:
@@ -39,7 +42,7 @@ def _of(role: Role, bound: Sequence[Bound]) -> list[Bound]:
     return [entry for entry in bound if entry.registered is not None and entry.registered.role is role]
 
 
-def unique_ids(bound: Sequence[Bound]) -> Iterator[Problem]:
+def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """Two steps may not have one id."""
     first: dict[str, Bound] = {}
     for entry in bound:
@@ -52,7 +55,7 @@ def unique_ids(bound: Sequence[Bound]) -> Iterator[Problem]:
         first.setdefault(entry.step.id, entry)
 
 
-def one_fuser(bound: Sequence[Bound]) -> Iterator[Problem]:
+def one_fuser(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
     """Exactly one fuser stands in fusion, ahead of all signals."""
     fusion = _in("fusion", bound)
     fusers = _of(Role.FUSER, fusion)
@@ -61,8 +64,8 @@ def one_fuser(bound: Sequence[Bound]) -> Iterator[Problem]:
         message += "Keep one, or give this one 'replaces' and a 'flag'"
         yield Problem("E119", message, where=extra.step.where)
     unknown = any(entry.registered is None for entry in fusion)
-    if not fusers and not unknown and bound:
-        yield Problem("E119", "'fusion' needs a fuser as its first step", where=_place(fusion or bound))
+    if not fusers and not unknown:
+        yield Problem("E119", "'fusion' needs a fuser as its first step", where=places["fusion"])
     for entry in fusion:
         if entry in fusers:
             break
@@ -71,13 +74,13 @@ def one_fuser(bound: Sequence[Bound]) -> Iterator[Problem]:
             yield Problem("E119", message, where=entry.step.where)
 
 
-def some_channel(bound: Sequence[Bound]) -> Iterator[Problem]:
+def some_channel(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
     """At least one channel is needed."""
-    if bound and not _in("channels", bound):
-        yield Problem("E119", "'candidates: channels' needs at least one channel", where=_place(bound))
+    if not _in("channels", bound):
+        yield Problem("E119", "'candidates: channels' needs at least one channel", where=places["channels"])
 
 
-def scales_agree(bound: Sequence[Bound]) -> Iterator[Problem]:
+def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """A step gets scores on a scale it accepts; a boost is added only to scores it is comparable with."""
     scale: Scale | None = None
     for entry in bound:
@@ -103,7 +106,7 @@ def scales_agree(bound: Sequence[Bound]) -> Iterator[Problem]:
             scale = scale.widened
 
 
-def order_of_steps(bound: Sequence[Bound]) -> Iterator[Problem]:
+def order_of_steps(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """A step that must come before another does, and steps that exclude each other do not meet."""
     for at, entry in enumerate(bound):
         if entry.registered is None:
@@ -120,7 +123,7 @@ def order_of_steps(bound: Sequence[Bound]) -> Iterator[Problem]:
                 yield Problem("E119", message, where=entry.step.where)
 
 
-def intent_counts_once(bound: Sequence[Bound]) -> Iterator[Problem]:
+def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """Channel weights by intent act once, in fusion; attribute weights by intent act once, in scoring (feature P6)."""
     first: dict[str, Bound] = {}
     for entry in bound:
@@ -136,7 +139,7 @@ def intent_counts_once(bound: Sequence[Bound]) -> Iterator[Problem]:
         first.setdefault(kind, entry)
 
 
-def chunks_are_grouped(bound: Sequence[Bound]) -> Iterator[Problem]:
+def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """Where a channel returns passages, a rerank step makes one result of each memory (feature R4)."""
     rerank = _in("rerank", bound)
     if any(entry.registered is None or entry.registered.about.groups for entry in rerank):
@@ -147,7 +150,7 @@ def chunks_are_grouped(bound: Sequence[Bound]) -> Iterator[Problem]:
             yield Problem("E119", message, where=entry.step.where)
 
 
-def own_checks(bound: Sequence[Bound]) -> Iterator[Problem]:
+def own_checks(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """What components know about their own parameters among these surroundings."""
     channels = _in("channels", bound)
     surroundings = Surroundings(
@@ -161,10 +164,6 @@ def own_checks(bound: Sequence[Bound]) -> Iterator[Problem]:
         for path, message in own(entry.params, surroundings) if own else ():
             where = locate(entry.step.params, tuple(path))
             yield Problem("E119", f"'{entry.step.id}': {message}", where=where)
-
-
-def _place(bound: Sequence[Bound]) -> Where:
-    return bound[0].step.where
 
 
 RULES: tuple[Rule, ...] = (

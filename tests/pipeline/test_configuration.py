@@ -1,0 +1,208 @@
+"""From a file to a pipeline: layers, flags, binding, rules; all problems at once (features P2, P7)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from config.errors import SpeckitError
+from config.flags import load_flags
+from config.sources import presets
+from engine import assembly, pipelines
+from pipeline.builder import build, examine
+
+BASE = """\
+pipeline: mine
+candidates:
+  understand: []
+  channels:
+    - {use: bm25}
+    - {use: vector}
+  recover: []
+fusion:
+  - {use: rrf, id: fuse}
+rerank: []
+annotate: []
+"""
+
+
+def problems(tmp_path: Path, text: str) -> list[tuple[int, int, str]]:
+    file = tmp_path / "p.yaml"
+    file.write_text(text, encoding="utf-8")
+    found = pipelines.check(str(file), {})
+    return [(p.where.line, p.where.column, p.code) for p in found if p.where]
+
+
+def steps(tmp_path: Path, text: str, **environ: str) -> list[str]:
+    file = tmp_path / "p.yaml"
+    file.write_text(text, encoding="utf-8")
+    checked = examine(str(file), assembly.registry(), environ)
+    assert checked.problems == ()
+    return [step.id for step in checked.effective.steps()]
+
+
+@pytest.mark.requirement("P7")
+def test_six_mistakes_in_one_file_are_six_problems_at_their_places(tmp_path: Path) -> None:
+    text = """\
+pipeline: mistaken
+candidates:
+  understand:
+    - {use: complexity}
+    - {use: router, simple: {channels: [vector], limit: 5}}
+  channels:
+    - {use: bm25}
+    - {use: vektor}
+    - {use: vector, limit: 0}
+  recover: []
+fusion:
+  - {use: rrf}
+  - {use: rsf}
+rerank: []
+rerank: []
+annotate:
+  - {use: mmr}
+"""
+
+    assert problems(tmp_path, text) == [
+        (5, 29, "E119"),  # the router leaves one channel
+        (8, 13, "E116"),  # misspelt
+        (9, 28, "E118"),  # out of range
+        (13, 5, "E119"),  # a second fuser
+        (15, 1, "E112"),  # a duplicate key
+        (17, 5, "E117"),  # a step that scores under annotate
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("pipeline: mine", "pipline: mine", (1, 1, "E115")),
+        ("- {use: rrf, id: fuse}", "- {use: rrf, id: bm25}", (9, 5, "E119")),
+        ("- {use: rrf, id: fuse}", "[]", (8, 1, "E119")),
+        ("- {use: rrf, id: fuse}", "- {use: causal}\n  - {use: rrf}", (9, 5, "E119")),
+        ("- {use: rrf, id: fuse}", "- {use: rrf, k: sixty}", (9, 19, "E118")),
+        ("- {use: rrf, id: fuse}", "- {use: rrf, kk: 60}", (9, 16, "E118")),
+        ("- {use: rrf, id: fuse}", "- {use: rrf, flag: SPECKIT_NO_SUCH}", (9, 22, "E120")),
+        ("- {use: rrf, id: fuse}", "- {use: rrf, replaces: nothing}", (9, 26, "E119")),
+        ("- {use: rrf, id: fuse}", "- {k: 60}", (9, 5, "E114")),
+        ("- {use: rrf, id: fuse}", "- [rrf]", (9, 5, "E114")),
+        ("rerank: []", "rerank: {use: mmr}", (10, 9, "E114")),
+        ("rerank: []", "rerank: [{use: mmr}]", (10, 10, "E119")),
+        ("{use: vector}", "{use: vector, level: chunk}", (6, 7, "E119")),
+        ("annotate: []", "annotate: [{use: attribution, optional: 1}]", (11, 41, "E114")),
+        ("annotate: []", "annotate: [{use: state_filter}, {use: state_filter}]", (11, 33, "E119")),
+        ("pipeline: mine", "budgets_ms: {simple: -1}", (1, 22, "E114")),
+    ],
+)  # fmt: skip
+@pytest.mark.requirement("P7")
+def test_a_mistake_is_reported_at_its_place(tmp_path: Path, old: str, new: str, place: tuple[int, int, str]) -> None:
+    assert old in BASE
+
+    assert place in problems(tmp_path, BASE.replace(old, new, 1))
+
+
+@pytest.mark.requirement("P6")
+def test_channels_are_weighed_by_intent_once(tmp_path: Path) -> None:
+    text = BASE.replace(
+        "- {use: rrf, id: fuse}",
+        "- {use: rrf, id: fuse, weights: by_intent, normalise: min_max}\n"
+        "  - {use: composite, id: one, model: by_intent}\n  - {use: composite, id: two, model: by_intent}",
+    )
+
+    found = pipelines.check(str(_written(tmp_path, text)), {})
+
+    assert [(p.where.line, p.code) for p in found if p.where] == [(11, "E119")]
+    assert "'one'" in found[0].message
+
+
+def _written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "p.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.requirement("P2")
+def test_steps_are_added_removed_and_reordered_by_the_file_alone(tmp_path: Path) -> None:
+    assert steps(tmp_path, BASE) == ["bm25", "vector", "fuse"]
+    swapped = BASE.replace("    - {use: bm25}\n", "").replace("{use: vector}", "{use: vector}\n    - {use: bm25}")
+    assert steps(tmp_path, swapped) == ["vector", "bm25", "fuse"]
+    assert steps(tmp_path, BASE.replace("annotate: []", "annotate: [attribution]"))[-1] == "attribution"
+
+
+@pytest.mark.requirement("P2")
+def test_what_a_file_leaves_out_comes_from_the_pipeline_it_extends(tmp_path: Path) -> None:
+    inherited = steps(tmp_path, "fusion: [{use: z_score, id: mine}]\n")
+    default = [step.id for step in examine("default", assembly.registry(), {}).effective.steps()]
+
+    assert "mine" in inherited
+    assert set(default) - set(inherited) == {"z_score"}
+    assert set(inherited) - set(default) == {"mine"}
+
+
+def test_a_file_may_extend_another_file(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(BASE, encoding="utf-8")
+
+    assert steps(tmp_path, f"extends: {tmp_path}/base.yaml\nannotate: [attribution]\n") == [
+        "bm25", "vector", "fuse", "attribution",
+    ]  # fmt: skip
+
+
+def test_files_that_extend_one_another_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(f"extends: {file}\n", encoding="utf-8")
+
+    assert "E114" in {problem.code for problem in pipelines.check(str(file), {})}
+
+
+@pytest.mark.requirement("P2")
+def test_a_call_overrides_a_parameter_and_the_hash_tells(tmp_path: Path) -> None:
+    file = str(_written(tmp_path, BASE))
+    plain = build(file, assembly.registry(), {})
+    changed = build(file, assembly.registry(), {}, {"fuse.k": "20"})
+
+    assert changed.fusion.fuser.params.model_dump()["k"] == 20
+    assert changed.hash != plain.hash
+
+
+def test_an_override_of_an_unknown_step_offers_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(SpeckitError, match="did you mean 'fuse'"):
+        build(str(_written(tmp_path, BASE)), assembly.registry(), {}, {"fusse.k": "20"})
+
+
+def test_the_hash_does_not_depend_on_comments_or_layout(tmp_path: Path) -> None:
+    one = build(str(_written(tmp_path, BASE)), assembly.registry(), {}).hash
+    other = build(str(_written(tmp_path, "# a remark\n" + BASE.replace("[]", "[ ]"))), assembly.registry(), {}).hash
+
+    assert one == other
+
+
+@pytest.mark.parametrize("preset", presets())
+def test_every_preset_is_without_problems(preset: str) -> None:
+    assert pipelines.check(preset, {}) == []
+
+
+@pytest.mark.parametrize("preset", presets())
+@pytest.mark.parametrize("origin", [False, True])
+def test_what_is_shown_is_a_pipeline_that_does_the_same(preset: str, origin: bool, tmp_path: Path) -> None:
+    shown = pipelines.show(preset, {}, effective=True, origin=origin)
+    again = pipelines.show(str(_written(tmp_path, shown)), {}, effective=True)
+
+    assert re.sub(r"^# hash.*\n", "", again) == re.sub(r"^# hash.*\n", "", pipelines.show(preset, {}, effective=True))
+
+
+def test_a_flag_decides_whether_a_step_takes_part() -> None:
+    text = "flags:\n  SPECKIT_TRY: {state: off}\n".replace("off", '"off"')
+
+    assert not load_flags({}, text)["SPECKIT_TRY"].on
+    assert load_flags({"SPECKIT_TRY": "true"}, text)["SPECKIT_TRY"].on
+    with pytest.raises(SpeckitError, match="SPECKIT_TRY is 'maybe'"):
+        load_flags({"SPECKIT_TRY": "maybe"}, text)
+
+
+def test_an_unknown_source_offers_the_nearest_preset() -> None:
+    with pytest.raises(SpeckitError, match="did you mean 'catalogue'") as caught:
+        build("catalog", assembly.registry(), {})
+
+    assert caught.value.exit_status == 2
