@@ -68,22 +68,8 @@ def dataset(tmp_path: Path) -> Path:
 
 def test_eval_run_reports_figures_and_comparisons(dataset: Path, tmp_path: Path) -> None:
     run_file = tmp_path / "out.trec"
-    ran = call(
-        tmp_path,
-        [
-            "eval",
-            "run",
-            "--dataset",
-            dataset,
-            "--pipeline",
-            "bm25",
-            "--pipeline",
-            "default",
-            "--run-file",
-            run_file,
-            "--json",
-        ],
-    )
+    pipelines = ["--pipeline", "bm25", "--pipeline", "default"]
+    ran = call(tmp_path, ["eval", "run", "--dataset", dataset, *pipelines, "--run-file", run_file, "--json"])
     assert ran.status == 0, ran.out
     assert set(ran.json) >= {"dataset", "documents", "queries", "excluded", "pipelines", "comparisons"}
     assert (ran.json["documents"], ran.json["queries"], ran.json["excluded"]) == (4, 3, {"no_relevant": 1})

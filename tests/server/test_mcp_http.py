@@ -73,8 +73,8 @@ def test_requests_of_web_pages_are_refused(indexed: Path) -> None:
 def test_a_token_is_asked_for_and_accepted(indexed: Path, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
-    with serving(indexed, "--token-file", str(file), "--host", "0.0.0.0", "--allow-host", "memory.example") as url:
-        url = url.replace("0.0.0.0", "127.0.0.1")
+    with serving(indexed, "--token-file", str(file), "--host", "0.0.0.0", "--allow-host", "memory.example") as shown:
+        url = shown.replace("0.0.0.0", "127.0.0.1")
         assert httpx2.post(url, json=PING, headers=HEADERS).status_code == 401
         wrong = {**HEADERS, "Authorization": f"Bearer {TOKEN}x"}
         assert httpx2.post(url, json=PING, headers=wrong).status_code == 401
