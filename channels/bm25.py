@@ -174,7 +174,7 @@ class Bm25:
         if not self._params.passage:
             return _best(layout.memories, whole[:-1], limit, scope)
         parts = self._params.passage * layout.of_passages.scores(terms)
-        matched = np.flatnonzero(parts)
+        matched = np.flatnonzero(parts > 0.0)
         parts, parents = parts[matched], layout.parents[matched]
         if self._params.level == "chunk":
             hits = _best(layout.passages[matched], parts + whole[parents], limit, scope)
@@ -227,7 +227,7 @@ class Bm25:
 
 def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Hits:
     """The admitted rows with the highest positive scores."""
-    rows = np.flatnonzero(scores)
+    rows = np.flatnonzero(scores > 0.0)
     if not scope.complete:
         rows = rows[scope.admits(ids[rows])]
     rows = rows[leading(scores[rows], limit)]
