@@ -13,6 +13,8 @@ from config.errors import SpeckitError
 if TYPE_CHECKING:
     from engine import Memory
 
+WARM_UP = "warm up"
+
 
 class Workspace:
     """Opens the memory when it is first needed: numpy and the models must not delay the handshake (feature T27)."""
@@ -37,7 +39,10 @@ class Workspace:
         """Does ahead of time what the first search would wait for. A failure is left for that search to tell."""
         with self._warming, suppress(SpeckitError):
             if not self.closing.is_set():
-                self.memory().plan("warm up")
+                # not a search: what is served strengthens memories, and nobody asked
+                memory = self.memory()
+                memory.plan(WARM_UP)
+                memory.embedder.embed_query(WARM_UP)
 
     def inside(self, path: str) -> Path:
         """A path of the workspace, made absolute; relative ones start at its root. Raises E014 for any other."""
