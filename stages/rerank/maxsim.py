@@ -67,11 +67,14 @@ class Maxsim:
         weights = np.where(idf > 0, idf, 0.0) ** self._params.idf_power * (idf > 0)
         weights = weights if weights.any() else np.ones(len(asked))
         met = np.zeros(len(held))
-        filled = np.array([len(tokens) > 0 for tokens in held], np.bool_)
+        filled = np.array([len(of) > 0 for of in held], np.bool_)
         if filled.any():
-            vocabulary, place = np.unique(np.concatenate(held), return_inverse=True)
+            tokens = np.concatenate(held)
+            seen = np.zeros(int(tokens.max()) + 1, np.bool_)
+            seen[tokens] = True
+            vocabulary, place = np.flatnonzero(seen), (np.cumsum(seen) - 1)[tokens]
             similarity = store.tokens.vectors(vocabulary) @ store.tokens.vectors(asked).T
-            start = np.cumsum([0, *(len(tokens) for tokens in held if len(tokens))])[:-1]
+            start = np.cumsum([0, *(len(of) for of in held if len(of))])[:-1]
             best = np.maximum.reduceat(similarity[place], start, axis=0).astype(np.float64)
             met[filled] = (best * weights).sum(axis=1) / weights.sum()
         return np.round(met, _DIGITS)

@@ -28,8 +28,8 @@ class Regularise:
 
     score' = (1 - weight) · score + weight · Σ cos · score / Σ cos over the 10 rows whose matched passages are
     most similar. By the cluster hypothesis, what resembles relevant passages is relevant (score regularisation,
-    Diaz 2005). Negative similarities count 0; a row that resembles nothing keeps its score. The scale stays:
-    every new score is a weighted mean of scores. Feature R1.
+    Diaz 2005). Rows that tie with the tenth count too; negative similarities count 0; a row that resembles
+    nothing keeps its score. The scale stays: every new score is a weighted mean of scores. Feature R1.
     """
 
     about = About(features=("R1",))
@@ -44,11 +44,12 @@ class Regularise:
             return Unavailable("the store holds no vectors")
         weight, scores = self._params.weight, pool.score
         vectors = store.vectors.vectors(np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids))
-        similarity = np.round((vectors @ vectors.T).astype(np.float64), _DIGITS)
-        np.fill_diagonal(similarity, 0.0)
-        similarity = np.maximum(similarity, 0.0)
-        nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : self._params.neighbours]
-        closeness = np.take_along_axis(similarity, nearest, axis=1)
+        closeness = np.round((vectors @ vectors.T).astype(np.float64), _DIGITS)
+        np.fill_diagonal(closeness, 0.0)
+        closeness = np.maximum(closeness, 0.0)
+        if len(pool) > self._params.neighbours:
+            least = np.partition(closeness, -self._params.neighbours, axis=1)[:, -self._params.neighbours]
+            closeness[closeness < least[:, None]] = 0.0
         total = closeness.sum(axis=1)
-        mean = (closeness * scores[nearest]).sum(axis=1) / np.where(total > 0, total, 1.0)
+        mean = (closeness * scores).sum(axis=1) / np.where(total > 0, total, 1.0)
         return Rescored(np.where(total > 0, (1.0 - weight) * scores + weight * mean, scores))
