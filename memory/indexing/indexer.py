@@ -16,6 +16,7 @@ from memory.indexing.embedders.protocol import Embedder
 from memory.indexing.encoding import clean
 from memory.indexing.scanner import FoundFile, decide, scan
 from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
+from memory.lifecycle import interference
 from memory.store import reader, writer
 from memory.store.connection import Database
 from memory.store.meta import get_meta, set_meta
@@ -83,6 +84,7 @@ class Indexer:
             with self._database.write() as txn:
                 writer.touch_mtime(txn, touched)
                 writer.delete_memories(txn, [known[key].id for key in decision.gone])
+            interference.recount(self._database)
             self._note_analyser(known, report)
         report.aliases += found.links
         return report
@@ -95,6 +97,7 @@ class Indexer:
         known = reader.known_files(self._database.reader())
         hashes = {key: stored.content_hash for key, stored in known.items()}
         self._run(sources, known.keys(), hashes, known, report, now, progress, None)
+        interference.recount(self._database)
         self._note_analyser(known, report)
         return report
 
@@ -142,6 +145,7 @@ class Indexer:
         batches.begin()
         batches.add(document)
         batches.finish()
+        interference.recount(self._database)
         if report.failures:
             raise SpeckitError.of(report.failures)
         self._note_analyser(known, report)

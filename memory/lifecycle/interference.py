@@ -5,9 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from math import ceil
 
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.store import near_duplicates
+from memory.store.connection import Database
+
 SIMILARITY = 0.75
+MANY = 32
+"""With more than one in so many texts to compare with, comparing with all of them at once is faster."""
 SHORTEST_WORD = 3
 
 _BORDERS = re.compile(r"[\s,;|]+")
@@ -20,26 +29,75 @@ def words(text: str) -> frozenset[str]:
 
 def counts(texts: Sequence[str], similarity: float = SIMILARITY) -> list[int]:
     """How many of the other texts each text interferes with: Jaccard similarity of their words above
-    `similarity`.
+    `similarity`, which lies between 0 and 1.
 
     `texts` are the title and trigger phrases of the memories of one folder. A text without words interferes
     with none.
 
     Only pairs that can be similar enough are compared (prefix filtering, Chaudhuri et al. 2006): with the words
     of each text from rare to frequent, two texts above the threshold share a word among their first n - ceil(n
-    · similarity) + 1.
+    · similarity) + 1. Texts of equal words are compared once.
     """
     bags = [words(text) for text in texts]
-    frequency = Counter(word for bag in bags for word in bag)
+    times = Counter(bag for bag in bags if bag)
+    distinct = list(times)
+    frequency = Counter(word for bag in distinct for word in bag)
     holders: defaultdict[str, list[int]] = defaultdict(list)
-    found = [0] * len(bags)
-    for place, bag in enumerate(bags):
-        prefix = sorted(bag, key=lambda word: (frequency[word], word))[: len(bag) - ceil(len(bag) * similarity) + 1]
-        for other in {candidate for word in prefix for candidate in holders[word]}:
-            shared = len(bag & bags[other])
-            if shared > similarity * (len(bag) + len(bags[other]) - shared):
-                found[place] += 1
-                found[other] += 1
-        for word in prefix:
+    prefixes = []
+    for place, bag in enumerate(distinct):
+        rare_first = sorted(bag, key=lambda word: (frequency[word], word))
+        prefixes.append(rare_first[: len(bag) - ceil(len(bag) * similarity) + 1])
+        for word in prefixes[place]:
             holders[word].append(place)
-    return found
+
+    at_once = _ComparedAtOnce(distinct, list(times.values()), similarity)
+    found: dict[frozenset[str], int] = {}
+    for place, (bag, prefix) in enumerate(zip(distinct, prefixes, strict=True)):
+        if sum(len(holders[word]) for word in prefix) > len(distinct) // MANY:
+            found[bag] = at_once.near(place)
+        else:
+            others = {other for word in prefix for other in holders[word]}
+            found[bag] = sum(times[distinct[other]] for other in others if _similar(bag, distinct[other], similarity))
+    return [found[bag] - 1 if bag else 0 for bag in bags]  # a text is among those near to it
+
+
+def recount(database: Database) -> None:
+    """Stores the number of near duplicates of every memory in a folder where one came, changed or went.
+
+    Folders are read and counted without holding the write lock, each as it is at one moment.
+    """
+    for folder in near_duplicates.uncounted_folders(database.reader()):
+        siblings = near_duplicates.siblings(database, folder)
+        if siblings is not None:
+            counted = counts(siblings.texts)
+            with database.write() as txn:
+                near_duplicates.store_counts(txn, siblings, counted)
+
+
+def _similar(bag: frozenset[str], other: frozenset[str], similarity: float) -> bool:
+    shared = len(bag & other)
+    return shared > similarity * (len(bag) + len(other) - shared)
+
+
+class _ComparedAtOnce:
+    """Compares one bag of words with all, for bags that have words in common with many."""
+
+    def __init__(self, bags: Sequence[frozenset[str]], times: Sequence[int], similarity: float) -> None:
+        self._bags, self._times, self._similarity = bags, np.array(times, np.int64), similarity
+        self._sizes = np.array([len(bag) for bag in bags], np.int64)
+
+    @cached_property
+    def _holders(self) -> dict[str, NDArray[np.int64]]:
+        """Where each word occurs; not made unless some bag needs it."""
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, bag in enumerate(self._bags):
+            for word in bag:
+                places[word].append(place)
+        return {word: np.array(found, np.int64) for word, found in places.items()}
+
+    def near(self, place: int) -> int:
+        """How many texts have a bag similar to this one, itself included."""
+        bag = self._bags[place]
+        shared = np.bincount(np.concatenate([self._holders[word] for word in bag]), minlength=len(self._bags))
+        near = shared > self._similarity * (len(bag) + self._sizes - shared)
+        return int(self._times[near].sum())

@@ -14,7 +14,7 @@ import apsw
 
 from config.errors import SpeckitError
 from memory.store.queries import table_exists
-from memory.store.schema import FIRST_SCHEMA
+from memory.store.schema import FIRST_SCHEMA, SESSIONS, UNCOUNTED_FOLDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,11 @@ class Migration:
     statements: str
 
 
-MIGRATIONS = (Migration("0001_first_schema", FIRST_SCHEMA),)
+MIGRATIONS = (
+    Migration("0001_first_schema", FIRST_SCHEMA),
+    Migration("0002_sessions", SESSIONS),
+    Migration("0003_uncounted_folders", UNCOUNTED_FOLDERS),
+)
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
 

@@ -146,3 +146,37 @@ CREATE VIRTUAL TABLE memory_fts USING fts5 (
     tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'"
 );
 """
+
+SESSIONS = """
+CREATE TABLE session_sent (
+    session TEXT NOT NULL CHECK (session <> ''),
+    content_hash TEXT NOT NULL,
+    memory_id INTEGER NOT NULL,
+    sent_at REAL NOT NULL,
+    PRIMARY KEY (session, content_hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_sent_by_time ON session_sent (sent_at);
+
+CREATE TABLE working_memory (
+    session TEXT NOT NULL CHECK (session <> ''),
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    attention REAL NOT NULL CHECK (attention BETWEEN 0 AND 1),
+    added_at REAL NOT NULL,
+    last_focused REAL NOT NULL,
+    focus_count INTEGER NOT NULL DEFAULT 1 CHECK (focus_count >= 1),
+    event_counter INTEGER NOT NULL DEFAULT 0 CHECK (event_counter >= 0),
+    mention_count INTEGER NOT NULL DEFAULT 0 CHECK (mention_count >= 0),
+    PRIMARY KEY (session, memory_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX working_memory_by_memory ON working_memory (memory_id);
+"""
+"""What was sent to a session, by content, whether or not the memory still has it; and what a session attends to."""
+
+UNCOUNTED_FOLDERS = """
+CREATE TABLE uncounted_folders (
+    folder TEXT PRIMARY KEY,
+    mark INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO uncounted_folders SELECT DISTINCT folder, 0 FROM memories;
+"""
+"""Folders whose near duplicates must be counted anew, and the number of the change that made it so."""

@@ -13,7 +13,9 @@ from memory.store import changes, loading
 from memory.store.changes import Kind
 from memory.store.columns import Columns
 from memory.store.connection import Database
+from memory.store.folders import Folders
 from memory.store.lexicon import Analyse, Lexicon
+from memory.store.sessions import Sessions
 from memory.store.sql_answers import CausalGraph, FullText, Passages
 from memory.store.trigger_index import Entry, TriggerIndex
 from memory.store.vector_space import Embed, VectorSpace
@@ -38,6 +40,8 @@ class Snapshot:
     passages: Passages
     fulltext: FullText
     graph: CausalGraph
+    folders: Folders
+    sessions: Sessions
 
     @classmethod
     def load(cls, database: Database, connection: apsw.Connection, embed: Embed, analyse: Analyse) -> Snapshot:
@@ -52,6 +56,8 @@ class Snapshot:
             passages=Passages(database),
             fulltext=FullText(database, columns),
             graph=CausalGraph(database, columns),
+            folders=Folders(database, columns),
+            sessions=Sessions(database, columns),
         )
 
     def advanced(
@@ -61,6 +67,7 @@ class Snapshot:
         put, gone = _of_kind(changed, "put"), _of_kind(changed, "delete")
         outdated = np.union1d(put, gone)
         columns, triggers, lexicon, vectors = self.attributes, self.triggers, self.lexicon, self.vectors
+        folders = self.folders
         if len(outdated):
             columns = columns.replaced(
                 gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
@@ -68,6 +75,7 @@ class Snapshot:
             triggers = triggers.replaced(outdated.tolist(), _triggers(connection, put))
             lexicon = lexicon.advanced(connection, columns, outdated, put)
             vectors = vectors.advanced(connection, columns, outdated, put)
+            folders = folders.advanced(columns, outdated)
         used = _of_kind(changed, "attributes")
         if len(used):
             columns = columns.updated(loading.load_attributes(connection, used))
@@ -81,6 +89,8 @@ class Snapshot:
             passages=self.passages,
             fulltext=FullText(database, columns),
             graph=self.graph.seen_from(columns) if same_edges else CausalGraph(database, columns),
+            folders=folders,
+            sessions=Sessions(database, columns),
         )
 
 

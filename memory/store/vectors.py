@@ -14,6 +14,7 @@ import numpy as np
 
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Vectors
+from memory.store import changes
 from memory.store.connection import Transaction
 from memory.store.meta import get_meta, set_meta
 from memory.store.queries import integers, rows
@@ -92,6 +93,7 @@ def forget_all(txn: Transaction) -> None:
     txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (MODEL, DIMENSIONS))
     txn.connection.execute("UPDATE chunks SET vector = 'pending'")
     txn.connection.execute("UPDATE memories SET embedding_status = 'pending' WHERE chunk_count > 0")
+    changes.record(txn, [id_ for (id_,) in rows(txn.connection, "SELECT id FROM memories ORDER BY id")], "put")
 
 
 def nearest_exact(

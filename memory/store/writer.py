@@ -15,7 +15,7 @@ import numpy as np
 
 from config.errors import SpeckitError
 from config.exchange import Vectors
-from memory.store import changes, fulltext, vectors
+from memory.store import changes, fulltext, near_duplicates, vectors
 from memory.store.connection import Transaction
 from memory.store.phrases import normalised_phrase
 from memory.store.queries import integers, rows, value
@@ -55,12 +55,14 @@ def put_document(
 def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
     """Removes memories with every row that belongs to them; returns how many there were, unknown ids not counted."""
     chosen = integers(ids)
-    found = [
-        memory_id
-        for (memory_id,) in txn.connection.execute(
-            "SELECT id FROM memories WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (chosen,)
+    folders = dict(
+        rows(
+            txn.connection,
+            "SELECT id, folder FROM memories WHERE id IN (SELECT value FROM carray(?)) ORDER BY id",
+            (chosen,),
         )
-    ]
+    )
+    found = list(folders)
     neighbours = rows(
         txn.connection,
         "SELECT target_id FROM causal_edges WHERE source_id IN (SELECT value FROM carray(?1)) UNION "
@@ -75,6 +77,7 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
         txn.connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM carray(?))", (chosen,))
         changes.record(txn, [row[0] for row in neighbours], "edges")
         changes.record(txn, found, "delete")
+        near_duplicates.mark_uncounted(txn, set(folders.values()))
     return len(found)
 
 
@@ -144,7 +147,7 @@ def _put(txn: Transaction, document: Document, matrix: Vectors | None, now: floa
     connection = txn.connection
     digest = fingerprint(document)
     known = connection.execute(
-        "SELECT id, fingerprint, embedding_status FROM memories WHERE key = ?", (document.key,)
+        "SELECT id, fingerprint, embedding_status, folder FROM memories WHERE key = ?", (document.key,)
     ).fetchone()
     if known is not None and known[1] == digest:
         return _keep(txn, known[0], document, matrix if known[2] == "pending" else None, model_id)
@@ -185,6 +188,7 @@ def _put(txn: Transaction, document: Document, matrix: Vectors | None, now: floa
         ],
     )
     changes.record(txn, [memory_id], "put")
+    near_duplicates.mark_uncounted(txn, {document.folder} if known is None else {document.folder, known[3]})
     return Put(memory_id, "created" if known is None else "updated")
 
 

@@ -1,0 +1,78 @@
+"""Where near duplicates must be counted anew, what they are counted by, and the counts (feature F9).
+
+Whoever writes or deletes a memory marks its folder in the same transaction. So a count that was interrupted, or that
+another process is still at, is never lost: the mark stays until a count of the folder as it then was is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from memory.store import changes
+from memory.store.connection import Database, Transaction
+from memory.store.queries import rows, value
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """The memories of one folder after the change number `mark`; the tuples are aligned, by ascending id.
+
+    `texts` are titles with authored trigger phrases, `counts` the stored numbers of near duplicates.
+    """
+
+    folder: str
+    mark: int
+    ids: tuple[int, ...]
+    texts: tuple[str, ...]
+    counts: tuple[float, ...]
+
+
+def mark_uncounted(txn: Transaction, folders: Iterable[str]) -> None:
+    """Notes that the latest recorded changes are those of memories in these folders."""
+    txn.connection.executemany(
+        "INSERT INTO uncounted_folders VALUES (?, ?) ON CONFLICT DO UPDATE SET mark = excluded.mark",
+        [(folder, changes.latest(txn.connection)) for folder in folders],
+    )
+
+
+def uncounted_folders(connection: apsw.Connection) -> list[str]:
+    """The marked folders, by name."""
+    return [folder for (folder,) in rows(connection, "SELECT folder FROM uncounted_folders ORDER BY folder")]
+
+
+def siblings(database: Database, folder: str) -> Siblings | None:
+    """The members of a marked folder; None when it is not marked (any more)."""
+    with database.snapshot_read() as connection:
+        mark = value(connection, "SELECT mark FROM uncounted_folders WHERE folder = ?", (folder,))
+        if mark is None:
+            return None
+        found = rows(
+            connection,
+            "SELECT id, title || coalesce((SELECT ' ' || group_concat(phrase, ' ') FROM triggers "
+            "WHERE memory_id = id AND source = 'authored'), ''), interference "
+            "FROM memories WHERE folder = ? ORDER BY id",
+            (folder,),
+        )
+    ids, texts, counts = zip(*found, strict=True) if found else ((), (), ())
+    return Siblings(folder, mark, ids, texts, counts)
+
+
+def store_counts(txn: Transaction, counted: Siblings, counts: Sequence[int]) -> None:
+    """Stores the number of near duplicates of each sibling and takes the folder's mark away.
+
+    Does nothing when the folder has changed since, or was counted by somebody else: then the last to come counts.
+    """
+    txn.connection.execute(
+        "DELETE FROM uncounted_folders WHERE folder = ? AND mark = ?", (counted.folder, counted.mark)
+    )
+    if not txn.connection.changes():
+        return
+    known = dict(zip(counted.ids, counted.counts, strict=True))
+    changed = {memory: count for memory, count in zip(known, counts, strict=True) if count != known[memory]}
+    txn.connection.executemany(
+        "UPDATE memories SET interference = ? WHERE id = ?", [(count, memory) for memory, count in changed.items()]
+    )
+    changes.record(txn, changed, "attributes")
