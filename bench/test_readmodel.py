@@ -44,7 +44,10 @@ def document(corpus_random: np.random.Generator, shares: NDArray[np.float64], nu
     passages = tuple(words(corpus_random, shares, 75) for _ in range(2))
     rows = corpus_random.standard_normal((2, DIMENSIONS))
     made = Document(
-        key=f"{number}", title=f"memory {number}", body="", content_hash=f"{number}",
+        key=f"{number}",
+        title=f"memory {number}",
+        body="",
+        content_hash=f"{number}",
         chunks=tuple(Chunk(text=" ".join(tokens), tokens=tokens) for tokens in passages),
         title_tokens=("memory", f"w{number}"),
     )

@@ -1,0 +1,130 @@
+"""Writes the reference pages that are made from the code: components, errors, commands. `--check` only compares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+import click
+
+import server.cli
+from config.codes import CODES
+from engine import assembly
+from pipeline.contracts import SLOT_ROLES
+from pipeline.registry import Registered
+
+DOCS = Path(__file__).parent.parent / "docs"
+SLOT_TITLES = {
+    "understand": "candidates: understand",
+    "channels": "candidates: channels",
+    "recover": "candidates: recover",
+    "fusion": "fusion",
+    "rerank": "rerank",
+    "annotate": "annotate",
+}
+
+
+def front_matter(title: str, triggers: str) -> str:
+    return f"---\ntitle: {title}\ntrigger_phrases: [{triggers}]\ncontext_type: implementation\n---\n# {title}\n"
+
+
+def components() -> Iterator[str]:
+    yield front_matter("Components", "list of components, component parameters, all steps")
+    yield "Every step that a pipeline file may use, by the place where it stands. Made from the code by `scripts/docs.py`."
+    for slot, roles in SLOT_ROLES.items():
+        yield f"\n## {SLOT_TITLES[slot]}"
+        for entry in assembly.registry():
+            if entry.role in roles:
+                yield from component(entry)
+
+
+def component(entry: Registered) -> Iterator[str]:
+    yield f"\n### `{entry.name}`\n\n*{entry.role}; {', '.join(entry.about.features)}*\n"
+    yield cleandoc(entry.component.__doc__ or "")
+    fields = entry.params.model_fields
+    if fields:
+        schema = entry.params.model_json_schema(by_alias=True)
+        yield "\n| parameter | default | accepted | meaning |\n|---|---|---|---|"
+        for name, field in fields.items():
+            key = field.alias or name
+            spec = schema["properties"][key]
+            default = "required" if field.is_required() else f"`{shown(spec.get('default'))}`"
+            yield f"| `{key}` | {default} | {accepted(spec)} | {field.description or ''} |"
+
+
+def shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    return str(value).replace("|", "\\|") or '""'
+
+
+def accepted(spec: dict[str, Any]) -> str:
+    if "anyOf" in spec:
+        return " or ".join(accepted(option) for option in spec["anyOf"])
+    if "enum" in spec:
+        return ", ".join(f"`{value}`" for value in spec["enum"])
+    if "$ref" in spec:
+        return spec["$ref"].rsplit("/", 1)[1]
+    if spec.get("type") == "array":
+        return f"list of {accepted(spec.get('items', {}))}"
+    low = spec.get("minimum", spec.get("exclusiveMinimum"))
+    high = spec.get("maximum", spec.get("exclusiveMaximum"))
+    bounds = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    limits = [f"{sign} {spec[key]}" for key, sign in bounds.items() if key in spec]
+    kind = {"null": "none", "object": "mapping"}.get(spec.get("type", ""), spec.get("const") or spec.get("type", "any"))
+    return f"{kind} {', '.join(limits)}".strip() if (low, high) != (None, None) else str(kind)
+
+
+def errors() -> Iterator[str]:
+    yield front_matter("Error codes", "error codes, exit status, what does E mean")
+    yield "Exit status 2 means that the caller's input, usage or configuration is at fault; 1 that the work failed.\n"
+    yield "| code | name | category | severity | exit | hint | what to do |\n|---|---|---|---|---|---|---|"
+    for code, entry in sorted(CODES.items()):
+        status = 2 if entry.callers_fault else 1
+        actions = "; ".join(entry.actions).replace("|", "\\|")
+        yield f"| {code} | {entry.name} | {entry.category} | {entry.severity} | {status} | {entry.hint} | {actions} |"
+
+
+def commands() -> Iterator[str]:
+    root = server.cli.ROOT
+    yield front_matter("Command line", "commands, options, command line help")
+    yield from command(root, context(root, "speckit-memory"), 2)
+
+
+def command(item: click.Command, here: click.Context, level: int) -> Iterator[str]:
+    yield f"\n{'#' * level} `{here.command_path}`\n\n```text\n{item.get_help(here).strip()}\n```"
+    if isinstance(item, click.Group):
+        for name in item.list_commands(here):
+            child = item.get_command(here, name)
+            if child is not None:
+                yield from command(child, context(child, name, here), min(level + 1, 4))
+
+
+def context(item: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+    """A context of fixed width, so that the page does not depend on the terminal."""
+    return click.Context(item, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
+
+
+PAGES = {"components.md": components, "errors.md": errors, "cli.md": commands}
+
+
+def main() -> int:
+    stale = []
+    for name, page in PAGES.items():
+        text = "\n".join(page()).rstrip() + "\n"
+        file = DOCS / name
+        if "--check" in sys.argv[1:]:
+            if not file.exists() or file.read_text(encoding="utf-8") != text:
+                stale.append(name)
+        else:
+            file.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"docs/{name} is out of date: run `python scripts/docs.py`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
