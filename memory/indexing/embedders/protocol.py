@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from config.exchange import Vectors
+from config.exchange import Column, Ids, Tokens, Vectors
 
 
 class Embedder(Protocol):
@@ -28,3 +28,25 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a query, shape (dimensions,); zeros when no token is known."""
+
+
+@runtime_checkable
+class TokenModel(Protocol):
+    """What an embedder offers besides when its vectors are means of static token vectors (features C1, R1).
+
+    Token numbers then tell everything about a text: stores keep those of passages, for late interaction and for the
+    document frequencies that weigh the tokens of queries.
+    """
+
+    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+        """The token numbers of each text in text order, repeats included."""
+
+    def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
+        """What `embed_documents` gives for texts of these tokens."""
+
+    def pool_query(self, tokens: Tokens, factors: Column) -> Vectors:
+        """The unit vector of a query, each token's own weight times its factor, which is positive; shape
+        (dimensions,)."""
+
+    def token_vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions)."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.errors import SpeckitError
-from config.exchange import Vectors
+from config.exchange import Column, Ids, Tokens, Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -32,11 +32,8 @@ FREQUENT_TOKEN = 1e-3
 """The constant a: tokens more probable than this lose most of their weight."""
 BATCH = 256
 """Texts tokenised at a time."""
-BULK = 32
-"""From this many texts on, the whole table is widened to single precision once (32 MB): pooling is then four times as
-fast. A server that only embeds queries never pays for it."""
 
-_SCHEME = "sif1"
+_SCHEME = "sif2"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _FIRST_RANKED_TOKEN = 258  # special tokens and single bytes come first; then ids follow the frequency rank
@@ -45,13 +42,11 @@ _RANK_OFFSET = 10
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    tokenizer: Tokenizer
-    vectors: NDArray[np.float16]
-    weights: NDArray[np.float32]
+    """`units` are the token vectors brought to length one (32 MB), `weights` their lengths times a / (a + p)."""
 
-    def weighted(self, ids: NDArray[np.intp] | slice) -> Vectors:
-        """The vectors of these tokens times their weights, in single precision."""
-        return self.vectors[ids].astype(np.float32) * self.weights[ids, None]
+    tokenizer: Tokenizer
+    units: Vectors
+    weights: NDArray[np.float32]
 
 
 class StaticEmbedder:
@@ -67,7 +62,6 @@ class StaticEmbedder:
         self._folder = folder
         self._lock = threading.Lock()
         self._model: _Model | None = None
-        self._wide: Vectors | None = None
         self._id = ""
 
     @property
@@ -81,40 +75,40 @@ class StaticEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Unit rows, shape (len(texts), dimensions); zeros for an empty text. Single bytes are tokens, so that no other
         text is unknown."""
-        model = self._loaded()
-        if self._wide is None and len(texts) >= BULK:
-            self._wide = model.weighted(slice(None))
-        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for start in range(0, len(texts), BATCH):
-            encodings = model.tokenizer.encode_batch_fast(list(texts[start : start + BATCH]), add_special_tokens=False)
-            for row, encoding in enumerate(encodings, start):
-                self._pool(model, encoding.ids, rows[row])
-        return rows
+        return self.pool_documents(self.tokenise(texts))
 
     def embed_query(self, text: str) -> Vectors:
         """The vector that the text would have as a document, shape (dimensions,)."""
-        model = self._loaded()
-        row = np.zeros(DIMENSIONS, np.float32)
-        self._pool(model, model.tokenizer.encode(text, add_special_tokens=False).ids, row)
+        row: Vectors = self.embed_documents([text])[0]
         return row
 
-    def token_vectors(self, text: str) -> tuple[NDArray[np.int64], Vectors]:
-        """The ids of a text's tokens, shape (n,), and their unit vectors, shape (n, dimensions), in text order."""
-        model = self._loaded()
-        ids = np.array(model.tokenizer.encode(text, add_special_tokens=False).ids, np.int64)
-        vectors = model.vectors[ids].astype(np.float32)
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        return ids, vectors / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None]
+    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+        """The token numbers of each text in text order, repeats included."""
+        tokenizer = self._loaded().tokenizer
+        found: list[Tokens] = []
+        for start in range(0, len(texts), BATCH):
+            encodings = tokenizer.encode_batch_fast(list(texts[start : start + BATCH]), add_special_tokens=False)
+            found += [np.array(encoding.ids, np.uint16) for encoding in encodings]
+        return found
 
-    def _pool(self, model: _Model, tokens: Sequence[int], row: Vectors) -> None:
-        """Writes the unit weighted mean of the tokens into `row`, which holds zeros; no token leaves it as it is."""
-        ids = np.array(tokens, np.intp)
-        vectors = model.weighted(ids) if self._wide is None else self._wide[ids]
-        # The order of these additions is fixed; that of a matrix product would depend on the BLAS in use.
-        total = vectors.sum(axis=0)
-        length = np.sqrt(np.square(total).sum())
-        if length > 0:
-            np.divide(total, length, out=row)
+    def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
+        """Unit rows, shape (len(texts), dimensions); zeros for a text without tokens."""
+        model = self._loaded()
+        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for row, tokens in enumerate(texts):
+            rows[row] = _unit_sum(model.units[tokens] * model.weights[tokens, None])
+        return rows
+
+    def pool_query(self, tokens: Tokens, factors: Column) -> Vectors:
+        """The unit vector of a query, each token's own weight times its factor; shape (dimensions,)."""
+        model = self._loaded()
+        weights = model.weights[tokens] * factors.astype(np.float32)
+        return _unit_sum(model.units[tokens] * weights[:, None])
+
+    def token_vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions)."""
+        units: Vectors = self._loaded().units[tokens]
+        return units
 
     def _loaded(self) -> _Model:
         model = self._model
@@ -153,7 +147,19 @@ def _load(folder: Path) -> _Model:
     probability = 1.0 / (ranks + _RANK_OFFSET)
     probability /= probability.sum()
     weights = (FREQUENT_TOKEN / (FREQUENT_TOKEN + probability)).astype(np.float32)
-    return _Model(tokenizer, vectors, weights)
+    # Half precision saves space on disk; in memory it would cost a slow conversion with every use.
+    units = np.array(vectors, np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", units, units))
+    units /= np.maximum(lengths, np.finfo(np.float32).tiny)[:, None]
+    return _Model(tokenizer, units, weights * lengths)
+
+
+def _unit_sum(vectors: Vectors) -> Vectors:
+    """The sum of the rows, brought to length one; zeros when it is zero."""
+    # The order of these additions is fixed; that of a matrix product would depend on the BLAS in use.
+    total: Vectors = vectors.sum(axis=0)
+    length = np.sqrt(np.square(total).sum())
+    return total / length if length > 0 else total
 
 
 def _fingerprint(folder: Path) -> str:

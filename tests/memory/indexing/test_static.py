@@ -10,25 +10,34 @@ from hypothesis import strategies as st
 
 from config.errors import SpeckitError
 from memory.indexing.embedders import StaticEmbedder
-from memory.indexing.embedders.static import BULK
+from memory.indexing.embedders.protocol import TokenModel
+from memory.indexing.embedders.static import BATCH
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=80), min_size=1, max_size=5)
-NARROW = StaticEmbedder()
+MODEL = StaticEmbedder()
 
 
 @pytest.mark.requirement("I6")
 @settings(deadline=None)
 @given(TEXTS)
 def test_a_text_has_the_same_unit_vector_alone_and_in_any_batch(texts: list[str]) -> None:
-    few = NARROW.embed_documents(texts)
-    bulk = StaticEmbedder()
-    bulk._model = NARROW._loaded()  # the same data, so that every example does not load it again
-    many = bulk.embed_documents((texts * BULK)[:BULK])[: len(texts)]
+    few = MODEL.embed_documents(texts)
+    many = MODEL.embed_documents((texts * BATCH)[: BATCH + 1])[: len(texts)]
 
     assert few.dtype == np.float32
-    assert few.tobytes() == many.tobytes() == np.stack([NARROW.embed_query(text) for text in texts]).tobytes()
+    assert few.tobytes() == many.tobytes() == np.stack([MODEL.embed_query(text) for text in texts]).tobytes()
     lengths = np.linalg.norm(few, axis=1)
     assert np.all((lengths == 0) | (np.abs(lengths - 1) < 1e-5))
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_the_tokens_of_a_text_tell_its_vector(texts: list[str]) -> None:
+    tokens = MODEL.tokenise(texts)
+
+    assert MODEL.pool_documents(tokens).tobytes() == MODEL.embed_documents(texts).tobytes()
+    even = [MODEL.pool_query(numbers, np.full(len(numbers), 3.0)) for numbers in tokens]
+    np.testing.assert_allclose(even, MODEL.embed_documents(texts), atol=1e-5)
 
 
 @pytest.mark.requirement("I6")
@@ -45,12 +54,29 @@ def test_an_empty_text_has_a_zero_vector(embedder: StaticEmbedder) -> None:
     assert embedder.embed_documents([]).shape == (0, embedder.dimensions)
 
 
-def test_token_vectors_are_unit_rows_in_text_order(embedder: StaticEmbedder) -> None:
-    ids, vectors = embedder.token_vectors("rank fusion rank fusion")
+@pytest.mark.requirement("C1")
+def test_a_query_leans_to_the_tokens_with_the_larger_factors(embedder: StaticEmbedder) -> None:
+    (tokens,) = embedder.tokenise(["apple database"])
+    apple, database = (embedder.embed_query(word) for word in ("apple", "database"))
+    towards = embedder.pool_query(tokens, np.where(np.arange(len(tokens)) == 0, 5.0, 1.0))
+    away = embedder.pool_query(tokens, np.where(np.arange(len(tokens)) == 0, 1.0, 5.0))
 
-    assert len(ids) == len(vectors)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert embedder.token_vectors("")[1].shape == (0, embedder.dimensions)
+    assert towards @ apple > away @ apple
+    assert away @ database > towards @ database
+    np.testing.assert_allclose([np.linalg.norm(towards), np.linalg.norm(away)], 1, atol=1e-5)
+    assert not embedder.pool_query(tokens[:0], np.empty(0)).any()
+
+
+@pytest.mark.requirement("R1")
+def test_single_tokens_have_unit_vectors_of_the_direction_that_they_give_a_text(embedder: StaticEmbedder) -> None:
+    assert isinstance(embedder, TokenModel)
+    (tokens,) = embedder.tokenise(["apple"])
+
+    vectors = embedder.token_vectors(tokens.astype(np.int64))
+    np.testing.assert_allclose(vectors, [embedder.embed_query("apple")], atol=1e-6)
+    everything = embedder.token_vectors(np.arange(300))
+    np.testing.assert_allclose(np.linalg.norm(everything[3:], axis=1), 1, atol=1e-5)
+    assert embedder.token_vectors(np.empty(0, np.int64)).shape == (0, embedder.dimensions)
 
 
 def test_threads_load_the_model_once() -> None:
