@@ -27,7 +27,7 @@ class EvidenceGapParams(Params):
     )
     least_score: float = Field(0.015, ge=0, description="Form z: the best score must be at least this.")
     least_coverage: float = Field(
-        0.5, ge=0, le=1, description="Form coverage: share of the query's information that one row must hold.",
+        0.4, ge=0, le=1, description="Form coverage: share of the query's information that one row must hold.",
         json_schema_extra={"tunable": [0.2, 0.9]},
     )  # fmt: skip
     top: int = Field(5, ge=1, le=50, description="Form coverage: how many rows are looked at.")

@@ -173,7 +173,7 @@ def test_coverage_is_the_share_of_the_querys_information_that_one_row_holds() ->
     # idf of a word in 1 of 3 memories: log(2.5/1.5 + 1) = .9808; of one in none: log(3.5/.5 + 1) = 2.0794
     weak = gap.annotate(ask("fusion cuttlefish"), ranking, store)
     assert weak.overall == {"evidence_gap": True, "coverage": 0.3205}
-    assert "hold 32% of the query; 50% are expected" in weak.warnings[0]
+    assert "hold 32% of the query; 40% are expected" in weak.warnings[0]
     assert gap.annotate(ask(""), ranking, store).overall == {"evidence_gap": False, "coverage": 1.0}
 
 
