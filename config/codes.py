@@ -182,7 +182,7 @@ CODES: dict[str, Code] = {
         "validation",
         "low",
         "An ANCHOR tag is malformed or not closed.",
-        ("close the tag with <!-- /ANCHOR:id -->",),
+        ("close the section with an /ANCHOR:id comment",),
         True,
     ),
     "E092": Code(

@@ -1,0 +1,83 @@
+"""The documentation is executed: snippets run, references are current, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.settings import workspace_root
+from engine import pipelines
+from memory.indexing import Analyser
+from memory.indexing.documents import build
+from memory.indexing.sources import Source
+
+ROOT = workspace_root(Path(__file__).parent)
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+COMMAND = Path(sys.executable).parent / "speckit-memory"
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for match in re.finditer(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            found.append((page.name, match.group(1)))
+    return found
+
+
+@pytest.mark.parametrize(("page", "text"), [block for block in blocks("yaml") if block[1].startswith("pipeline:")])
+def test_every_pipeline_in_the_documentation_is_without_problems(page: str, text: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    assert [str(problem) for problem in pipelines.check(str(file), {})] == []
+
+
+def commands() -> list[str]:
+    lines = [line for _, text in blocks("sh") for line in text.splitlines() if "speckit-memory" in line]
+    return [re.sub(r"\s+#.*", "", line) for line in lines if line.startswith(".venv/bin/speckit-memory")]
+
+
+@pytest.mark.parametrize("line", commands())
+def test_every_command_in_the_documentation_is_accepted(line: str, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "note.md").write_text("# Rank fusion\n\nWe fuse by score.\n", encoding="utf-8")
+    (tmp_path / "my-pipeline.yaml").write_text("pipeline: mine\n", encoding="utf-8")
+    dataset = tmp_path / "DIR"
+    (dataset / "qrels").mkdir(parents=True)
+    (dataset / "corpus.jsonl").write_text('{"_id": "a", "title": "Rank", "text": "fusion", "metadata": {}}\n')
+    (dataset / "queries.jsonl").write_text('{"_id": "q", "text": "rank", "metadata": {}}\n')
+    (dataset / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
+    subprocess.run([COMMAND, "index", "docs"], cwd=tmp_path, check=True, capture_output=True)
+
+    done = subprocess.run([COMMAND, *shlex.split(line)[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_reference_pages_are_what_the_code_says() -> None:
+    done = subprocess.run([sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name)
+def test_every_page_is_a_memory_without_problems(page: Path) -> None:
+    key = str(page.relative_to(ROOT / "docs"))
+    keys = {str(other.relative_to(ROOT / "docs")) for other in ROOT.glob("docs/**/*.md")}
+
+    document, problems = build(Source(key, page.read_text(encoding="utf-8")), Analyser(), keys=keys)
+
+    assert [str(problem) for problem in problems] == []
+    assert document.triggers
