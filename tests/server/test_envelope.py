@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from config.errors import SpeckitError
 from server.envelope import Reply, failure, success, tokens
 
-ROWS = st.lists(
-    st.fixed_dictionaries({"id": st.integers(1, 10**6), "memory_text": st.text(max_size=3000)}), max_size=40
+ALPHABETS = st.sampled_from(["x", 'say "quoted"\n', "全文検索"])
+ROWS = st.lists(st.tuples(st.integers(0, 3000), ALPHABETS), max_size=40).map(
+    lambda rows: [{"id": n, "memory_text": (text * length)[:length]} for n, (length, text) in enumerate(rows)]
 )
 
 
