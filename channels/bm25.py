@@ -58,6 +58,9 @@ class Bm25Params(ChannelParams):
     passage_title: float = Field(
         1.0, ge=0, le=100, description="Weight of the memory's title in the bag of words of each of its passages."
     )
+    most_terms: int = Field(
+        1000, ge=1, le=1000, description="Of a query with more different words only the rarest so many are searched."
+    )
 
 
 class _Part:
@@ -165,7 +168,7 @@ class Bm25:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted memories or passages that hold any word of the query."""
-        terms = tuple(dict.fromkeys(query.terms))
+        terms = self._telling(tuple(dict.fromkeys(query.terms)), store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = self._laid_out(store)
         whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
@@ -184,6 +187,15 @@ class Bm25:
         hits = _best(layout.memories, (whole + best)[:-1], limit, scope)
         passages = _best_passages(positions(hits.ids, layout.memories), layout.passages[matched], parts, parents)
         return Hits(hits.ids, hits.scores, Scale.BM25, "memory", passages)
+
+    def _telling(self, terms: tuple[str, ...], store: Store) -> tuple[str, ...]:
+        """The rarest terms in query order: a bound on the time that a pasted page may take."""
+        most = self._params.most_terms
+        if len(terms) <= most:
+            return terms
+        body = store.lexicon.index("body")
+        rarest = sorted(range(len(terms)), key=lambda at: (len(body.postings(terms[at]).rows), at))[:most]
+        return tuple(terms[at] for at in sorted(rarest))
 
     def _laid_out(self, store: Store) -> _Layout:
         """The bags of the store's present state, kept and used again while the indexes are the same objects."""

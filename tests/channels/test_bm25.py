@@ -120,6 +120,14 @@ def test_repeated_words_of_the_query_count_once() -> None:
     assert scores(once) == scores(often)
 
 
+def test_of_a_long_query_only_the_rarest_words_are_searched() -> None:
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("alpha",)))
+
+    found = bm25(most_terms=2).search(query("alpha gamma beta"), 10, store)
+
+    assert scores(found) == scores(bm25().search(query("gamma beta"), 10, store))
+
+
 def test_another_state_of_the_store_is_scored_anew() -> None:
     channel = bm25()
     channel.search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))
