@@ -53,7 +53,7 @@ class ContextDiversity:
         for _ in range(len(scores)):
             row = int(np.argmax(left))
             fresh = left & ~seen & (scores > self._params.share * scores[row])
-            if seen[row] and fresh.any():
+            if fresh.any():
                 row = int(np.argmax(fresh))
             order.append(row)
             left[row] = False

@@ -38,6 +38,8 @@ def test_neighbours_of_the_best_quarter_gain_by_distance_and_relation() -> None:
     assert evidence(signal, ask(), pool, store) == pytest.approx(expected)
     quick = evidence(signal, ask(mode="quick"), pool, store)
     assert quick == pytest.approx({**expected, 4: 0.0})
+    one_hop = evidence(Causal(CausalParams(hops=1)), ask(mode="deep"), pool, store)
+    assert one_hop == quick
 
 
 @pytest.mark.requirement("F11")

@@ -109,6 +109,16 @@ def test_an_unseen_region_is_preferred_above_half_of_the_next_best_score() -> No
 
 
 @pytest.mark.requirement("R7")
+def test_every_memory_without_links_is_a_region_of_its_own() -> None:
+    store = FakeStore(*(Memory(i) for i in range(1, 5)), edges=[Edge(3, 4)])
+    pool = pool_of(store, {1: 0.9, 2: 0.8, 3: 0.7})
+
+    after = rerank(ContextDiversity(ContextDiversityParams()), ask(), pool, store)
+
+    assert scores_of(after) == {1: 0.9, 2: 0.8, 3: 0.7}
+
+
+@pytest.mark.requirement("R7")
 def test_without_edges_nothing_moves() -> None:
     store = store_of("a", "b")
     pool = pool_of(store, {1: 0.9, 2: 0.8})
