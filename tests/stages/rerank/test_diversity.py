@@ -140,6 +140,9 @@ def test_scores_move_towards_those_of_similar_passages() -> None:
         4: 0.3,
     }
     assert scores_of(after) == pytest.approx(expected, abs=1e-6)
+    # with one neighbour each, 1 and 2 have each other, and 3 has both: they tie
+    after = rerank(Regularise(RegulariseParams(weight=0.5, neighbours=1)), ask(), pool, store)
+    assert scores_of(after) == pytest.approx({1: 0.7, 2: 0.7, 3: 0.1 + 0.5 * 0.7, 4: 0.3}, abs=1e-6)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.text("abc", max_size=3).map(" ".join)), min_size=1, max_size=8))
