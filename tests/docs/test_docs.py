@@ -60,7 +60,9 @@ def test_every_command_in_the_documentation_is_accepted(line: str, tmp_path: Pat
 
 
 def test_reference_pages_are_what_the_code_says() -> None:
-    done = subprocess.run([sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
     assert done.stderr == ""
 

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import Memory
+from memory.indexing import Source
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}, strict=True) as memory:
+        yield memory
+
+
+def interference(memory: Memory) -> dict[str, float]:
+    attributes = memory.store().attributes
+    ids = np.array([record.id for record in memory.list(sort="key", limit=100)[0]], np.int64)
+    keys, counts = attributes.label("key", ids).tolist(), attributes.number("interference", ids).tolist()
+    return dict(zip(keys, counts, strict=True))
+
+
+@pytest.mark.requirement("I6")
+def test_a_deferred_embedding_is_made_by_the_next_index_run_though_the_file_is_the_same(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text("# Rank fusion\n\nScores of channels are fused.\n")
+    saved = memory.save_file(file, defer_embedding=True)
+    assert (saved.outcome, memory.get("notes.md").embedding_status) == ("created", "pending")
+    assert memory.stats().pending_embeddings == 1
+    assert not memory.store().vectors.vectors(np.array([saved.id])).any()
+
+    report = memory.index([file])
+
+    assert (report.unchanged, report.embedded, report.pending) == (["notes.md"], 1, 0)
+    assert memory.get("notes.md").embedding_status == "done"
+    assert memory.store().vectors.vectors(np.array([saved.id])).any()
+    again = memory.index([file])
+    assert (again.unchanged, again.embedded, again.pending) == (["notes.md"], 0, 0)
+
+
+@pytest.mark.requirement("F9")
+def test_every_way_of_indexing_counts_the_near_duplicates_of_a_folder(memory: Memory, tmp_path: Path) -> None:
+    for folder, number in (("a", 1), ("a", 2), ("b", 1)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"{number}.md").write_text(f"# Weekly status report\n\nText {folder} {number}.\n")
+    memory.index([tmp_path])
+    assert interference(memory) == {"a/1.md": 1.0, "a/2.md": 1.0, "b/1.md": 0.0}
+
+    (tmp_path / "b/2.md").write_text("# Weekly status report\n\nSaved alone.\n")
+    memory.save_file(tmp_path / "b/2.md")
+    assert interference(memory) == {"a/1.md": 1.0, "a/2.md": 1.0, "b/1.md": 1.0, "b/2.md": 1.0}
+
+    (tmp_path / "a/1.md").unlink()
+    memory.index([tmp_path])
+    assert interference(memory) == {"a/2.md": 0.0, "b/1.md": 1.0, "b/2.md": 1.0}
+
+    memory.index_documents(
+        Source(f"{number}", f"Text {number}.", title="Weekly status report", folder="a") for number in range(3)
+    )
+    assert interference(memory) == {
+        "0": 3.0, "1": 3.0, "2": 3.0, "a/2.md": 3.0, "b/1.md": 1.0, "b/2.md": 1.0,
+    }  # fmt: skip

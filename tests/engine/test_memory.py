@@ -1,0 +1,204 @@
+"""The product through its Python door, on real files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.errors import SpeckitError
+from engine import Memory
+from pipeline.explain import replay
+
+NOTES = {
+    "decisions/fusion.md": "---\ntitle: Fuse by score\ntrigger_phrases: [score fusion]\ncontext_type: decision\n"
+    "importance_tier: important\n---\n# Fuse by score\n\nWe add standardised scores because ranks forget distances.\n",
+    "decisions/storage.md": "---\ntitle: One SQLite file\ncausalLinks:\n  caused_by: [decisions/fusion.md]\n---\n"
+    "# One SQLite file\n\nEverything lives in one file in WAL mode, REQ-006 demands it.\n",
+    "research/gateway.md": "# Gateway\n\nThe gateway calls `computeMPAB` and retries three times.\n",
+    "research/memo.md": "# メモ\n\n検索パイプラインの設計を決定した。\n",
+    "rules/always.md": "---\ntitle: House rules\nimportance_tier: constitutional\n---\nNever push on Fridays.\n",
+    "old/gone.md": "---\ntitle: Fuse by rank\nimportance_tier: deprecated\n---\nRank fusion adds reciprocal ranks.\n",
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    for key, text in NOTES.items():
+        file = tmp_path / key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def memory(workspace: Path) -> Iterator[Memory]:
+    with Memory.open(workspace / "m.db", root=workspace, environ={}, strict=True) as opened:
+        opened.index([workspace])
+        yield opened
+
+
+def keys(memory: Memory, query: str, **more: object) -> list[str]:
+    found = [row.key for row in memory.search(query, **more).results]  # type: ignore[arg-type]
+    return [key for key in found if key != "rules/always.md"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("why are scores added and not ranks?", "decisions/fusion.md"),
+        ("REQ-006", "decisions/storage.md"),
+        ("computeMPAB", "research/gateway.md"),
+        ("compute mpab", "research/gateway.md"),
+        ("検索パイプライン", "research/memo.md"),
+        ("設計の決定", "research/memo.md"),
+        ("the", "decisions/fusion.md"),
+    ],
+)
+def test_identifiers_sentences_and_other_scripts_find_their_memory(memory: Memory, query: str, expected: str) -> None:
+    found = keys(memory, query)
+
+    assert found[0] == expected if query != "the" else isinstance(found, list)
+
+
+@pytest.mark.requirement("C6")
+def test_constitutional_memories_come_first_and_deprecated_ones_never(memory: Memory) -> None:
+    result = memory.search("rank fusion adds reciprocal ranks")
+
+    assert result.results[0].key == "rules/always.md"
+    assert "old/gone.md" not in [row.key for row in result.results]
+
+
+@pytest.mark.requirement("A5")
+def test_every_row_names_its_channels_and_its_last_step_is_its_score(memory: Memory) -> None:
+    result = memory.search("why are scores added?")
+
+    assert all(row.channels for row in result.results)
+    assert all(row.steps[-1][1] == row.score for row in result.results)
+    assert [(-row.score, row.id) for row in result.results] == sorted((-row.score, row.id) for row in result.results)
+
+
+@pytest.mark.requirement("P8")
+def test_an_explanation_ends_with_the_score(memory: Memory) -> None:
+    result = memory.search("why are scores added?")
+
+    explained = memory.explain(result, "decisions/fusion.md")
+
+    row = next(row for row in result.results if row.key == "decisions/fusion.md")
+    assert explained.steps[-1].after == row.score
+    assert replay(result.outcome.pool).tobytes() == result.outcome.pool.score.tobytes()
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize(
+    ("key", "filters", "words"),
+    [
+        ("decisions/fusion.md", {}, "is result"),
+        ("old/gone.md", {}, "deprecated"),
+        ("decisions/fusion.md", {"folder": "research"}, "lies in the folder 'decisions'"),
+        ("decisions/fusion.md", {"tier": "critical"}, "its tier is important"),
+        ("research/memo.md", {"limit": 2}, "limit"),
+    ],
+)
+def test_why_not_names_what_kept_a_memory_away(
+    memory: Memory, key: str, filters: dict[str, object], words: str
+) -> None:
+    result = memory.search("why are scores added?", **filters)  # type: ignore[arg-type]
+
+    assert words in memory.why_not(result, key)
+
+
+def test_a_folder_admits_its_memories_only(memory: Memory) -> None:
+    assert set(keys(memory, "gateway", folder="research")) <= {"research/gateway.md", "research/memo.md"}
+
+
+@pytest.mark.requirement("I3")
+def test_causal_links_of_documents_become_edges(memory: Memory) -> None:
+    graph = memory.store().graph
+    fusion, storage = memory.get("decisions/fusion.md").id, memory.get("decisions/storage.md").id
+
+    assert graph.edge_count == 1
+    assert graph.neighbours(np.array([storage]), 1, {}).ids.tolist() == [fusion]
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "code"),
+    [
+        ("", {}, "E043"),
+        ("  \n", {}, "E043"),
+        ("?!", {}, "E043"),
+        ("x" * 10_001, {}, "E042"),
+        ("x", {"limit": 0}, "E032"),
+        ("x", {"limit": 101}, "E032"),
+        ("x", {"mode": "depe"}, "E030"),
+        ("x", {"tier": "urgent"}, "E030"),
+        ("x", {"concepts": ("one",)}, "E032"),
+    ],
+)
+@pytest.mark.requirement("T26")
+def test_a_bad_question_is_refused_with_its_code(
+    memory: Memory, query: str, more: dict[str, object], code: str
+) -> None:
+    with pytest.raises(SpeckitError) as caught:
+        memory.search(query, **more)  # type: ignore[arg-type]
+
+    assert [problem.code for problem in caught.value.problems] == [code]
+    assert caught.value.exit_status == 2
+
+
+def test_all_problems_of_a_question_are_reported_at_once(memory: Memory) -> None:
+    with pytest.raises(SpeckitError) as caught:
+        memory.search("", limit=0, mode="depe")  # type: ignore[arg-type]
+
+    assert {problem.code for problem in caught.value.problems} == {"E030", "E032", "E043"}
+
+
+def test_the_longest_query_is_answered(memory: Memory) -> None:
+    words = "gateway retries " * 625
+
+    assert len(words) == 10_000
+    assert keys(memory, words.strip())[0] == "research/gateway.md"
+
+
+def test_an_empty_store_answers_with_nothing(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}) as memory:
+        result = memory.search("anything")
+
+    assert result.results == ()
+    assert result.as_json()["results"] == []
+
+
+def test_a_search_is_reproducible(memory: Memory) -> None:
+    one, two = (memory.search("scores and files", now=2e9, deadline_ms=None) for _ in range(2))
+
+    assert [(r.id, r.score) for r in one.results] == [(r.id, r.score) for r in two.results]
+
+
+def test_another_pipeline_shares_the_open_store(memory: Memory) -> None:
+    other = memory.with_pipeline("bm25")
+
+    assert other.search("gateway").results[0].key == "research/gateway.md"
+    assert other.pipeline.name == "bm25"
+
+
+@pytest.mark.requirement("P9")
+def test_vectors_of_another_model_leave_a_degraded_answer_that_says_so(workspace: Path) -> None:
+    with Memory.open(workspace / "m.db", root=workspace, environ={}) as memory:
+        memory.index([workspace])
+        with memory.database.write() as transaction:
+            transaction.connection.execute("UPDATE meta SET value = 'other-model' WHERE value LIKE 'static-%'")
+        result = memory.search("gateway")
+
+    assert result.results[1].key == "research/gateway.md"
+    assert [(part["part"], "other-model" in part["reason"]) for part in result.notes["degraded"]][0] == ("vector", True)
+
+
+@pytest.mark.requirement("T7")
+def test_health_passes_on_a_fresh_store_and_names_what_is_wrong(memory: Memory) -> None:
+    assert [check.name for check in memory.health().checks if not check.ok] == []
+    with memory.database.write() as transaction:
+        transaction.connection.execute("UPDATE meta SET value = 'other-model' WHERE value LIKE 'static-%'")
+
+    assert {"model", "search"} <= {check.name for check in memory.health().checks if not check.ok}

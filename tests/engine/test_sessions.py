@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import Memory
+from engine.results import SearchResult
+from memory.store.sessions import LIFE
+
+NOW = 1_800_000_000.0
+PIPELINE = """\
+pipeline: sessions
+candidates:
+  understand: []
+  channels:
+    - {use: bm25}
+  recover: []
+fusion:
+  - {use: single, scale: bm25}
+rerank: []
+annotate:
+  - {use: session_dedup}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for number in range(4):
+        (tmp_path / f"{number}.md").write_text(f"# Rank fusion {number}\n\nHow scores are fused, part {number}.\n")
+    (tmp_path / "sessions.yaml").write_text(PIPELINE)
+    (tmp_path / "marked.yaml").write_text(PIPELINE.replace("session_dedup", "session_dedup, action: mark"))
+    (tmp_path / "plain.yaml").write_text(PIPELINE.replace("session_dedup", "attribution"))
+    return tmp_path
+
+
+@pytest.fixture
+def memory(root: Path) -> Iterator[Memory]:
+    with Memory.open(root / "memory.db", str(root / "sessions.yaml"), root=root, environ={}, strict=True) as memory:
+        assert len(memory.index([root]).created) == 4
+        yield memory
+
+
+def ask(memory: Memory, session: str, limit: int = 2, now: float = NOW) -> SearchResult:
+    return memory.search("rank fusion", session=session, limit=limit, now=now, deadline_ms=None)
+
+
+def keys(memory: Memory, session: str, limit: int = 2, now: float = NOW) -> list[str]:
+    return [row.key for row in ask(memory, session, limit, now).results]
+
+
+def evidence(memory: Memory) -> int:
+    [[count]] = memory.database.reader().execute("SELECT count(*) FROM session_sent").fetchall()
+    return int(count)
+
+
+@pytest.mark.requirement("A2")
+def test_a_session_is_not_served_the_same_twice_and_other_sessions_are(memory: Memory) -> None:
+    assert keys(memory, "first") == ["0.md", "1.md"]
+    assert keys(memory, "first") == ["2.md", "3.md"]
+    repeated = ask(memory, "first")
+    assert repeated.results == ()
+    assert repeated.notes["deduplicated"] == {"already_sent": 4, "tokens_saved": 800}
+    assert keys(memory, "second") == ["0.md", "1.md"]
+    assert keys(memory, "first", 9, NOW + LIFE) == ["0.md", "1.md", "2.md", "3.md"]
+
+
+@pytest.mark.requirement("A2")
+def test_a_memory_that_changed_since_is_served_again(memory: Memory, root: Path) -> None:
+    assert keys(memory, "s", 9) == ["0.md", "1.md", "2.md", "3.md"]
+    (root / "2.md").write_text("# Rank fusion 2\n\nHow scores are fused now.\n")
+    memory.index([root])
+    assert keys(memory, "s", 9) == ["2.md"]
+
+
+def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(memory: Memory, root: Path) -> None:
+    assert keys(memory, "") == keys(memory, "") == ["0.md", "1.md"]
+    plain = memory.with_pipeline(str(root / "plain.yaml"))
+    assert keys(plain, "s") == keys(plain, "s") == ["0.md", "1.md"]
+    memory.plan("rank fusion")
+    assert ask(memory, "s", limit=1).results
+    memory.health()
+    assert evidence(memory) == 1
+
+
+def test_a_pipeline_that_marks_repeats_serves_and_names_them(memory: Memory, root: Path) -> None:
+    marking = memory.with_pipeline(str(root / "marked.yaml"))
+    assert [row.notes for row in ask(marking, "s").results] == [{}, {}]
+    assert [row.notes for row in ask(marking, "s", 3).results] == [{"already_sent": True}] * 2 + [{}]
+
+
+def test_an_answer_that_cannot_be_noted_is_served_with_a_warning(memory: Memory) -> None:
+    holding, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with memory.database.write():
+            holding.set()
+            done.wait(60)
+
+    writer = threading.Thread(target=hold)
+    writer.start()
+    holding.wait(60)
+    try:
+        result = ask(memory, "s")
+    finally:
+        done.set()
+        writer.join()
+    assert [row.key for row in result.results] == ["0.md", "1.md"]
+    [warning] = result.notes["warnings"]
+    assert warning.startswith("this answer could not be noted in the session, it may be repeated: ")
+    assert evidence(memory) == 0
+    assert keys(memory, "s") == ["0.md", "1.md"]
+    assert ask(memory, "s").notes["warnings"] == []
