@@ -7,7 +7,7 @@ one sequence, so that no number means two things.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 Column = NDArray[np.float64]
 Vectors = NDArray[np.float32]
-Tokens = NDArray[np.uint16] | NDArray[np.uint32]
-"""Token numbers of an embedding model, in the narrower type that holds its vocabulary."""
+Tokens = NDArray[np.unsignedinteger[Any]]
+"""Token numbers of an embedding model, in the narrower of uint16 and uint32 that holds its vocabulary."""
 Level = Literal["memory", "chunk"]
 """What a channel's hits are: whole memories, or single passages."""
 

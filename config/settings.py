@@ -10,6 +10,8 @@ from pathlib import Path
 DB_VARIABLE = "SPECKIT_DB"
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
+CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
+"""A model folder or an ONNX file (feature R1). Without it there is no cross-encoder."""
 DEFAULT_DB = Path(".speckit") / "memory.db"
 
 

@@ -12,15 +12,14 @@ from channels.fts5 import Fts5
 from channels.graph import Graph
 from channels.trigger import Trigger
 from channels.vector import Vector
-from config.errors import SpeckitError
-from config.exchange import Unavailable, Vectors
+from engine.models import QueryModels
 from memory.indexing import Analyser, Indexer
+from memory.indexing.crossencoders import chosen
 from memory.indexing.embedders.protocol import Embedder
 from memory.indexing.embedders.static import StaticEmbedder
 from memory.store.connection import Database
-from memory.store.meta import get_meta
 from memory.store.read_model import ReadModel
-from memory.store.vectors import MODEL
+from pipeline.composition import Pipeline
 from pipeline.contracts import Role
 from pipeline.registry import Registry
 from signals.causal import Causal
@@ -143,13 +142,19 @@ def registry() -> Registry:
     return registry.freeze()
 
 
+def looks_back(pipeline: Pipeline) -> bool:
+    """Whether the pipeline asks what was sent before, so that it must be noted."""
+    return any(isinstance(step.component, SessionDedup) for step in pipeline.annotate)
+
+
 class OpenStore:
     """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
 
-    def __init__(self, database: Database, root: Path) -> None:
-        """`root` is the folder that keys of memories are relative to."""
+    def __init__(self, database: Database, root: Path, cross_encoder: str = "") -> None:
+        """`root` is the folder that keys of memories are relative to, `cross_encoder` a model folder or file."""
         self.database = database
         self._root = root
+        self._cross_encoder = cross_encoder
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -164,7 +169,8 @@ class OpenStore:
     @cached_property
     def read_model(self) -> ReadModel:
         """The in-memory view that queries run on."""
-        return ReadModel(self.database, self._embed_query, self.analyser.tokens)
+        models = QueryModels(self.database, self.embedder, self.analyser, chosen(self._cross_encoder))
+        return ReadModel(self.database, models)
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -175,16 +181,3 @@ class OpenStore:
     def indexer_without_model(self) -> Indexer:
         """A writer that leaves the vectors for later."""
         return Indexer(self.database, None, self.analyser, self._root)
-
-    def _embed_query(self, text: str) -> Vectors | Unavailable:
-        """The query's vector, unless the store holds the vectors of another model."""
-        stored = get_meta(self.database.reader(), MODEL)
-        try:
-            if stored != self.embedder.model_id:
-                return Unavailable(
-                    f"the store holds vectors of '{stored}', the configured model is '{self.embedder.model_id}'; "
-                    "index with --force to embed again"
-                )
-            return self.embedder.embed_query(text)
-        except SpeckitError as error:
-            return Unavailable(error.problems[0].message)

@@ -82,9 +82,10 @@ class BatchWriter:
             for document in documents:
                 end = start + len(document.chunks)
                 rows = embedded.rows[start:end] if embedded else None
+                tokens = embedded.tokens[start:end] if embedded and embedded.tokens else None
                 start = end
                 try:
-                    put = writer.put_document(txn, document, rows, self._now, self._model_id)
+                    put = writer.put_document(txn, document, rows, self._now, self._model_id, tokens)
                 except SpeckitError as error:
                     report.failures += error.problems
                 else:
@@ -111,7 +112,8 @@ class BatchWriter:
             with self._database.write() as txn:
                 embedded.note(txn, self._model_id, self._now)
                 chunks = [passage.id for passage in passages]
-                writer.set_vectors(txn, dict(zip(chunks, embedded.rows, strict=True)), self._model_id)
+                tokens = dict(zip(chunks, embedded.tokens, strict=True)) if embedded.tokens else None
+                writer.set_vectors(txn, dict(zip(chunks, embedded.rows, strict=True)), self._model_id, tokens)
 
     def _embed(self, texts: Sequence[str]) -> Embedded | None:
         """The vectors of these texts; None without a model, and from the model's first failure on."""

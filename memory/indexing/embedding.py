@@ -1,17 +1,17 @@
-"""Vectors of passages, through the cache (features I6, I7)."""
+"""Vectors of passages, through the cache, and of queries (features C1, I6, I7)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 import apsw
 import numpy as np
 
-from config.exchange import Vectors
+from config.exchange import Column, Ids, Tokens, Vectors
 from memory.indexing.anchors import without_tags
-from memory.indexing.embedders.protocol import Embedder
+from memory.indexing.embedders.protocol import Embedder, TokenModel
 from memory.store import embedding_cache
 from memory.store.connection import Transaction
 
@@ -28,10 +28,12 @@ def embedding_text(title: str, heading: str, text: str) -> str:
 class Embedded:
     """Vectors in the order of their texts, shape (n, dimensions), and what has to be noted in the cache.
 
-    `computed` and `used` hold hashes of texts: new vectors to store, entries that were of use.
+    `tokens` are the distinct token numbers of each text, ascending; None when the model's vectors are not made of
+    tokens. `computed` and `used` hold hashes of texts: new vectors to store, entries that were of use.
     """
 
     rows: Vectors
+    tokens: list[Tokens] | None
     computed: dict[str, Vectors]
     used: tuple[str, ...]
 
@@ -45,10 +47,30 @@ def embed(connection: apsw.Connection, embedder: Embedder, texts: Sequence[str])
     """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing."""
     hashes = [sha256(text.encode()).hexdigest() for text in texts]
     cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
-    missing = {key: text for key, text in zip(hashes, texts, strict=True) if key not in cached}
-    computed = dict(zip(missing, embedder.embed_documents(list(missing.values())), strict=True)) if missing else {}
+    missing = {key: at for at, key in enumerate(hashes) if key not in cached}
+    tokens: list[Tokens] | None = None
+    if isinstance(embedder, TokenModel):
+        sequences = embedder.tokenise(texts)
+        tokens = [np.unique(sequence) for sequence in sequences]
+        found = embedder.pool_documents([sequences[at] for at in missing.values()])
+    else:
+        found = embedder.embed_documents([texts[at] for at in missing.values()])
+    computed = dict(zip(missing, found, strict=True))
     vectors = cached | computed
     rows = np.zeros((len(texts), embedder.dimensions), np.float32)
     for row, key in zip(rows, hashes, strict=True):
         row[:] = vectors[key]
-    return Embedded(rows, computed, tuple(cached))
+    return Embedded(rows, tokens, computed, tuple(cached))
+
+
+def embed_query(embedder: Embedder, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
+    """The unit vector of a query, shape (dimensions,).
+
+    The model's own weights of tokens are those of the language at large; in a query each is multiplied by the square
+    root of its inverse document frequency `rarity`, which is what it is worth in this store. The vectors of passages
+    stay free of it and never go stale.
+    """
+    if not isinstance(embedder, TokenModel):
+        return embedder.embed_query(text)
+    (tokens,) = embedder.tokenise([text])
+    return embedder.pool_query(tokens, np.sqrt(rarity(tokens.astype(np.int64))))

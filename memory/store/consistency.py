@@ -25,6 +25,10 @@ _RULES = (
         "EXISTS (SELECT 1 FROM chunks c WHERE c.memory_id = m.id AND c.vector = 'pending')",
     ),
     (
+        "the tokens of chunk {} belong to no vector",
+        "SELECT chunk_id FROM chunk_tokens EXCEPT SELECT id FROM chunks WHERE vector <> 'pending'",
+    ),
+    (
         "id {} has not been drawn from the sequence",
         "SELECT id FROM (SELECT id FROM memories UNION ALL SELECT id FROM chunks) "
         "WHERE id >= (SELECT next FROM id_sequence)",

@@ -14,7 +14,7 @@ import apsw
 
 from config.errors import SpeckitError
 from memory.store.queries import table_exists
-from memory.store.schema import FIRST_SCHEMA, SESSIONS, UNCOUNTED_FOLDERS
+from memory.store.schema import CHUNK_TOKENS, FIRST_SCHEMA, SESSIONS, UNCOUNTED_FOLDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ MIGRATIONS = (
     Migration("0001_first_schema", FIRST_SCHEMA),
     Migration("0002_sessions", SESSIONS),
     Migration("0003_uncounted_folders", UNCOUNTED_FOLDERS),
+    Migration("0004_chunk_tokens", CHUNK_TOKENS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

@@ -8,9 +8,8 @@ from memory.store import changes
 from memory.store.committed import committed_read
 from memory.store.connection import Database
 from memory.store.failures import translated
-from memory.store.lexicon import Analyse
+from memory.store.models import Models
 from memory.store.snapshot import Snapshot
-from memory.store.vector_space import Embed
 
 MOST_CHANGES = 500
 """Beyond so many changes, reading everything again is faster than applying them one by one."""
@@ -25,11 +24,10 @@ class ReadModel:
     like. Only refreshes exclude each other.
     """
 
-    def __init__(self, database: Database, embed: Embed, analyse: Analyse) -> None:
-        """Take the model that turns queries into vectors, and the analyser that made the stored tokens."""
+    def __init__(self, database: Database, models: Models) -> None:
+        """Take what turns queries into words, tokens and vectors, as it did with the stored texts."""
         self._database = database
-        self._embed = embed
-        self._analyse = analyse
+        self._models = models
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
 
@@ -42,7 +40,7 @@ class ReadModel:
             snapshot = self._snapshot
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
             if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:
-                snapshot = Snapshot.load(self._database, connection, self._embed, self._analyse)
+                snapshot = Snapshot.load(self._database, connection, self._models)
             elif log[0] != snapshot.sequence:
                 snapshot = snapshot.advanced(self._database, connection, *log)
             self._snapshot = snapshot

@@ -180,3 +180,11 @@ CREATE TABLE uncounted_folders (
 INSERT INTO uncounted_folders SELECT DISTINCT folder, 0 FROM memories;
 """
 """Folders whose near duplicates must be counted anew, and the number of the change that made it so."""
+
+CHUNK_TOKENS = """
+CREATE TABLE chunk_tokens (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
+    tokens BLOB NOT NULL CHECK (length(tokens) % 2 = 0)
+) STRICT;
+"""
+"""The distinct tokens of each passage that has a vector made of tokens: see `token_sets`."""

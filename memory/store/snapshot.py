@@ -14,11 +14,13 @@ from memory.store.changes import Kind
 from memory.store.columns import Columns
 from memory.store.connection import Database
 from memory.store.folders import Folders
-from memory.store.lexicon import Analyse, Lexicon
+from memory.store.lexicon import Lexicon
+from memory.store.models import Models, Relevance
 from memory.store.sessions import Sessions
 from memory.store.sql_answers import CausalGraph, FullText, Passages
+from memory.store.token_space import TokenSpace
 from memory.store.trigger_index import Entry, TriggerIndex
-from memory.store.vector_space import Embed, VectorSpace
+from memory.store.vector_space import VectorSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,9 @@ class Snapshot:
     """One state of the store, read-only. Implements `pipeline.ports.Store`.
 
     It never changes: a later state is another object, which shares what stayed the same. Attributes and triggers are in
-    memory from the start; vectors and inverted indexes are read when they are first asked for. Should the store have
-    changed by then, a memory that changed answers there as it is now, and one that came is left out; the same holds for
-    the passages, the full-text search and the causal edges, which SQLite answers.
+    memory from the start; vectors, tokens and inverted indexes are read when they are first asked for. Should the store
+    have changed by then, a memory that changed answers there as it is now, and one that came is left out; the same
+    holds for the passages, the full-text search and the causal edges, which SQLite answers.
     """
 
     sequence: int
@@ -42,22 +44,27 @@ class Snapshot:
     graph: CausalGraph
     folders: Folders
     sessions: Sessions
+    tokens: TokenSpace
+    relevance: Relevance
 
     @classmethod
-    def load(cls, database: Database, connection: apsw.Connection, embed: Embed, analyse: Analyse) -> Snapshot:
+    def load(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot:
         """Read the state that the connection's open transaction sees."""
         columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
+        tokens = TokenSpace(database, columns, models)
         return cls(
             sequence=changes.latest(connection),
             attributes=columns,
             triggers=TriggerIndex(_triggers(connection)),
-            lexicon=Lexicon(database, columns, analyse),
-            vectors=VectorSpace(database, columns, embed),
+            lexicon=Lexicon(database, columns, models.analyse),
+            vectors=VectorSpace(database, columns, models, tokens),
             passages=Passages(database),
             fulltext=FullText(database, columns),
             graph=CausalGraph(database, columns),
             folders=Folders(database, columns),
             sessions=Sessions(database, columns),
+            tokens=tokens,
+            relevance=models.relevance,
         )
 
     def advanced(
@@ -67,14 +74,15 @@ class Snapshot:
         put, gone = _of_kind(changed, "put"), _of_kind(changed, "delete")
         outdated = np.union1d(put, gone)
         columns, triggers, lexicon, vectors = self.attributes, self.triggers, self.lexicon, self.vectors
-        folders = self.folders
+        folders, tokens = self.folders, self.tokens
         if len(outdated):
             columns = columns.replaced(
                 gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
             )
             triggers = triggers.replaced(outdated.tolist(), _triggers(connection, put))
             lexicon = lexicon.advanced(connection, columns, outdated, put)
-            vectors = vectors.advanced(connection, columns, outdated, put)
+            tokens = tokens.advanced(connection, columns, outdated, put)
+            vectors = vectors.advanced(connection, columns, tokens, outdated, put)
             folders = folders.advanced(columns, outdated)
         used = _of_kind(changed, "attributes")
         if len(used):
@@ -91,6 +99,8 @@ class Snapshot:
             graph=self.graph.seen_from(columns) if same_edges else CausalGraph(database, columns),
             folders=folders,
             sessions=Sessions(database, columns),
+            tokens=tokens,
+            relevance=self.relevance,
         )
 
 

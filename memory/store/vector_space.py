@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import apsw
 
@@ -14,17 +13,18 @@ from memory.store.committed import committed_read
 from memory.store.connection import Database
 from memory.store.matrix import VectorMatrix
 from memory.store.meta import get_meta
+from memory.store.models import Models
 from memory.store.scope import Restriction
+from memory.store.token_space import TokenSpace
 from memory.store.vectors import MODEL
-
-Embed = Callable[[str], Vectors | Unavailable]
 
 
 class VectorSpace:
     """The vectors of one state of the store, and the model that makes them. Implements `pipeline.ports.VectorSpace`."""
 
-    def __init__(self, database: Database, columns: Columns, embed: Embed) -> None:
-        self.embed = embed
+    def __init__(self, database: Database, columns: Columns, models: Models, tokens: TokenSpace) -> None:
+        self._models = models
+        self._tokens = tokens
         self._database = database
         self._columns = columns
         self._held: tuple[str | None, VectorMatrix] | None = None
@@ -35,6 +35,10 @@ class VectorSpace:
         """Length of a vector; 0 when the store holds none."""
         return self._loaded().dimensions
 
+    def embed(self, text: str) -> Vectors | Unavailable:
+        """The unit vector of a query, in which a token counts for more the fewer passages hold it."""
+        return self._models.embed(text, self._tokens.weights)
+
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
         """Ids, cosine similarities in [-1, 1] and best chunks: see `VectorMatrix.nearest`."""
         return self._loaded().nearest(query, limit, scope, level)
@@ -43,9 +47,11 @@ class VectorSpace:
         """The vectors of chunks, or the mean directions of memories: see `VectorMatrix.vectors`."""
         return self._loaded().vectors(ids)
 
-    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> VectorSpace:
+    def advanced(
+        self, connection: apsw.Connection, columns: Columns, tokens: TokenSpace, outdated: Ids, put: Ids
+    ) -> VectorSpace:
         """The vectors of the state `columns`, without those of outdated memories, and with those of `put` ones."""
-        twin = VectorSpace(self._database, columns, self.embed)
+        twin = VectorSpace(self._database, columns, self._models, tokens)
         if self._held is not None:
             model, matrix = self._held
             # The vectors of another model have nothing in common with these.

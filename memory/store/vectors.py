@@ -14,7 +14,7 @@ import numpy as np
 
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Vectors
-from memory.store import changes
+from memory.store import changes, token_sets
 from memory.store.connection import Transaction
 from memory.store.meta import get_meta, set_meta
 from memory.store.queries import integers, rows
@@ -44,8 +44,11 @@ def validate(connection: apsw.Connection, vectors: Vectors, count: int, model_id
     lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     # NaN and infinity fail this test as well.
     if not np.all((np.abs(lengths - 1.0) < 1e-3) | (lengths == 0.0)):
-        raise SpeckitError("E002", "a vector is not finite or has neither length one nor zero",
-                           hint="The embedder returned something unusable.")
+        raise SpeckitError(
+            "E002",
+            "a vector is not finite or has neither length one nor zero",
+            hint="The embedder returned something unusable.",
+        )
     model = get_meta(connection, MODEL)
     if model is not None and (model != model_id or dimensions(connection) != vectors.shape[1]):
         raise SpeckitError(
@@ -86,11 +89,12 @@ def delete_of_memory(txn: Transaction, memory_id: int) -> None:
 
 
 def forget_all(txn: Transaction) -> None:
-    """Drops every vector and the model with them, so that another model can take over; all chunks become pending."""
+    """Drops all vectors, their tokens and the model, so that another can take over; all chunks become pending."""
     if get_meta(txn.connection, MODEL) is None:
         return
     txn.connection.execute("DROP TABLE chunk_vectors")
     txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (MODEL, DIMENSIONS))
+    token_sets.forget_all(txn)
     txn.connection.execute("UPDATE chunks SET vector = 'pending'")
     txn.connection.execute("UPDATE memories SET embedding_status = 'pending' WHERE chunk_count > 0")
     changes.record(txn, [id_ for (id_,) in rows(txn.connection, "SELECT id FROM memories ORDER BY id")], "put")

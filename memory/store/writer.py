@@ -14,18 +14,28 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from config.errors import SpeckitError
-from config.exchange import Vectors
-from memory.store import changes, fulltext, near_duplicates, vectors
+from config.exchange import Tokens, Vectors
+from memory.store import changes, fulltext, near_duplicates, token_sets, vectors
 from memory.store.connection import Transaction
 from memory.store.phrases import normalised_phrase
 from memory.store.queries import integers, rows, value
 from memory.store.records import Document
 
 # What `set_attribute` may change: facts that the life of a memory changes, not its document.
-LIVING_ATTRIBUTES = frozenset({
-    "last_accessed", "access_count", "last_review", "stability", "difficulty", "confidence", "validation_count",
-    "importance_weight", "interference", "expires_at",
-})
+LIVING_ATTRIBUTES = frozenset(
+    {
+        "last_accessed",
+        "access_count",
+        "last_review",
+        "stability",
+        "difficulty",
+        "confidence",
+        "validation_count",
+        "importance_weight",
+        "interference",
+        "expires_at",
+    }
+)
 
 
 class Put(NamedTuple):
@@ -36,20 +46,25 @@ class Put(NamedTuple):
 
 
 def put_document(
-    txn: Transaction, document: Document, vectors_of_chunks: Vectors | None, now: float, model_id: str | None
+    txn: Transaction,
+    document: Document,
+    vectors_of_chunks: Vectors | None,
+    now: float,
+    model_id: str | None,
+    tokens_of_chunks: Sequence[Tokens] | None = None,
 ) -> Put:
     """Writes a document as the memory with its key: attributes, texts, passages, words, vectors, triggers and links.
 
-    `vectors_of_chunks` has one unit or zero row per chunk, shape (chunks, dimensions), made by the model `model_id`;
-    None leaves the embedding pending. A key keeps its id, its time of creation, its learned triggers and everything
-    learned from use. An equal document is left alone, except that its `mtime_ns` is noted and that vectors complete a
-    pending embedding. `created_at` and `updated_at` of 0 stand for `now`. Raises E002 for unusable vectors, before
-    anything is written.
+    `vectors_of_chunks` has one unit or zero row per chunk, shape (chunks, dimensions), made by the model `model_id`
+    from the distinct ascending `tokens_of_chunks`, if it is a model of tokens; None leaves the embedding pending. A key
+    keeps its id, its time of creation, its learned triggers and everything learned from use. An equal document is left
+    alone, except that its `mtime_ns` is noted and that vectors complete a pending embedding. `created_at` and
+    `updated_at` of 0 stand for `now`. Raises E002 for unusable vectors, before anything is written.
     """
     if vectors_of_chunks is not None:
         vectors.validate(txn.connection, vectors_of_chunks, len(document.chunks), model_id)
     with txn.part():
-        return _put(txn, document, vectors_of_chunks, now, model_id or "")
+        return _put(txn, document, vectors_of_chunks, now, model_id or "", tokens_of_chunks)
 
 
 def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
@@ -81,8 +96,13 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
     return len(found)
 
 
-def set_vectors(txn: Transaction, vectors_by_chunk: Mapping[int, Vectors], model_id: str) -> None:
-    """Completes pending embeddings: one unit or zero vector of shape (dimensions,) per chunk id.
+def set_vectors(
+    txn: Transaction,
+    vectors_by_chunk: Mapping[int, Vectors],
+    model_id: str,
+    tokens_by_chunk: Mapping[int, Tokens] | None = None,
+) -> None:
+    """Completes pending embeddings: one unit or zero vector of shape (dimensions,) per chunk id, with its tokens.
 
     Chunks that have been replaced since, or have a vector already, are passed over. Raises E002 for unusable vectors.
     """
@@ -98,11 +118,11 @@ def set_vectors(txn: Transaction, vectors_by_chunk: Mapping[int, Vectors], model
     )
     if not waiting:
         return
-    memories = sorted({memory_id for _, memory_id in waiting})
+    chunks, memories = [chunk for chunk, _ in waiting], sorted({memory_id for _, memory_id in waiting})
     with txn.part():
-        vectors.insert(
-            txn, [chunk for chunk, _ in waiting], np.stack([vectors_by_chunk[chunk] for chunk, _ in waiting]), model_id
-        )
+        vectors.insert(txn, chunks, np.stack([vectors_by_chunk[chunk] for chunk in chunks]), model_id)
+        if tokens_by_chunk is not None:
+            token_sets.insert(txn, chunks, [tokens_by_chunk[chunk] for chunk in chunks])
         txn.connection.execute(
             "UPDATE memories SET embedding_status = 'done' WHERE id IN (SELECT value FROM carray(?)) AND NOT EXISTS "
             "(SELECT 1 FROM chunks WHERE memory_id = memories.id AND vector = 'pending')",
@@ -121,8 +141,11 @@ def touch_mtime(txn: Transaction, mtimes: Mapping[int, int]) -> None:
 def set_attribute(txn: Transaction, name: str, values: Mapping[int, float | int | None]) -> None:
     """Sets one of `LIVING_ATTRIBUTES` of some memories, by memory id. Raises E033 for another name."""
     if name not in LIVING_ATTRIBUTES:
-        raise SpeckitError("E033", f"'{name}' is not an attribute that may be set",
-                           hint=f"accepted: {', '.join(sorted(LIVING_ATTRIBUTES))}")
+        raise SpeckitError(
+            "E033",
+            f"'{name}' is not an attribute that may be set",
+            hint=f"accepted: {', '.join(sorted(LIVING_ATTRIBUTES))}",
+        )
     with txn.part():
         txn.connection.executemany(
             f"UPDATE memories SET {name} = ? WHERE id = ?", [(value, memory_id) for memory_id, value in values.items()]
@@ -133,33 +156,63 @@ def set_attribute(txn: Transaction, name: str, values: Mapping[int, float | int 
 def fingerprint(document: Document) -> bytes:
     """A digest of everything a document says, its times excepted: equal for documents that would be stored alike."""
     content = [
-        document.key, document.title, document.body, document.content_hash, document.folder, document.tier,
-        document.context_type, document.document_type, document.memory_type, document.spec_level, document.triggers,
+        document.key,
+        document.title,
+        document.body,
+        document.content_hash,
+        document.folder,
+        document.tier,
+        document.context_type,
+        document.document_type,
+        document.memory_type,
+        document.spec_level,
+        document.triggers,
         [(link.relation, link.target, link.strength, link.evidence, link.reverse) for link in document.links],
         [(c.text, c.heading, c.anchor, c.first_line, c.last_line, " ".join(c.tokens)) for c in document.chunks],
-        document.title_tokens, document.trigger_tokens, document.path_tokens, document.importance_weight,
+        document.title_tokens,
+        document.trigger_tokens,
+        document.path_tokens,
+        document.importance_weight,
         sorted(document.extra.items()),
     ]
     return hashlib.sha256(json.dumps(content).encode()).digest()
 
 
-def _put(txn: Transaction, document: Document, matrix: Vectors | None, now: float, model_id: str) -> Put:
+def _put(
+    txn: Transaction,
+    document: Document,
+    matrix: Vectors | None,
+    now: float,
+    model_id: str,
+    tokens: Sequence[Tokens] | None,
+) -> Put:
     connection = txn.connection
     digest = fingerprint(document)
     known = connection.execute(
         "SELECT id, fingerprint, embedding_status, folder FROM memories WHERE key = ?", (document.key,)
     ).fetchone()
     if known is not None and known[1] == digest:
-        return _keep(txn, known[0], document, matrix if known[2] == "pending" else None, model_id)
+        return _keep(txn, known[0], document, matrix if known[2] == "pending" else None, model_id, tokens)
 
     memory_id = _draw_ids(txn, 1)[0] if known is None else known[0]
     if known is not None:
         _clear(txn, memory_id)
     facts = (
-        document.title, document.folder, document.tier, document.context_type, document.document_type,
-        document.memory_type, document.spec_level, document.content_hash, digest, len(document.body),
-        len(document.chunks), "pending" if matrix is None and document.chunks else "done", document.mtime_ns,
-        document.updated_at or now, document.importance_weight,
+        document.title,
+        document.folder,
+        document.tier,
+        document.context_type,
+        document.document_type,
+        document.memory_type,
+        document.spec_level,
+        document.content_hash,
+        digest,
+        len(document.body),
+        len(document.chunks),
+        "pending" if matrix is None and document.chunks else "done",
+        document.mtime_ns,
+        document.updated_at or now,
+        document.importance_weight,
     )
     if known is None:
         connection.execute(
@@ -179,6 +232,8 @@ def _put(txn: Transaction, document: Document, matrix: Vectors | None, now: floa
     chunk_ids = _insert_chunks(txn, memory_id, document)
     if matrix is not None:
         vectors.insert(txn, chunk_ids, matrix, model_id)
+        if tokens is not None:
+            token_sets.insert(txn, chunk_ids, tokens)
     _insert_triggers(txn, memory_id, document.triggers, now)
     connection.executemany(
         "INSERT INTO declared_links VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -192,13 +247,22 @@ def _put(txn: Transaction, document: Document, matrix: Vectors | None, now: floa
     return Put(memory_id, "created" if known is None else "updated")
 
 
-def _keep(txn: Transaction, memory_id: int, document: Document, matrix: Vectors | None, model_id: str) -> Put:
+def _keep(
+    txn: Transaction,
+    memory_id: int,
+    document: Document,
+    matrix: Vectors | None,
+    model_id: str,
+    tokens: Sequence[Tokens] | None,
+) -> Put:
     if document.mtime_ns is not None:
         touch_mtime(txn, {memory_id: document.mtime_ns})
     if matrix is None:
         return Put(memory_id, "unchanged")
-    chunks = rows(txn.connection, "SELECT id FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
-    set_vectors(txn, {chunk_id: vector for (chunk_id,), vector in zip(chunks, matrix, strict=True)}, model_id)
+    found = rows(txn.connection, "SELECT id FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
+    chunks = [chunk_id for (chunk_id,) in found]
+    tokens_by_chunk = None if tokens is None else dict(zip(chunks, tokens, strict=True))
+    set_vectors(txn, dict(zip(chunks, matrix, strict=True)), model_id, tokens_by_chunk)
     return Put(memory_id, "updated")
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from storing.models import WordModels
 
 from memory.store.connection import Database
+from memory.store.read_model import ReadModel
 from memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
@@ -22,6 +24,12 @@ def database(tmp_path: Path) -> Iterator[Database]:
     """An empty store."""
     with Database.open(tmp_path / "store.db") as database:
         yield database
+
+
+@pytest.fixture
+def model(database: Database) -> ReadModel:
+    """The read model of that store."""
+    return ReadModel(database, WordModels())
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +50,11 @@ def document() -> Callable[..., Document]:
             for line, words in enumerate(passages, 1)
         )
         defaults: dict[str, Any] = {
-            "title": f"Title of {key}", "body": "\n".join(passages), "content_hash": f"hash of {passages}",
-            "created_at": 100.0, "updated_at": 200.0,
+            "title": f"Title of {key}",
+            "body": "\n".join(passages),
+            "content_hash": f"hash of {passages}",
+            "created_at": 100.0,
+            "updated_at": 200.0,
         }
         return Document(key=key, chunks=chunks, **(defaults | facts))
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from storing.models import WORDS, WordModels, token_sets
 
 from config.errors import SpeckitError
-from config.exchange import Field, Filter, Level, Passage, Unavailable, Vectors
-from memory.store import changes, edges, vectors, writer
+from config.exchange import Field, Filter, Level, Passage, Vectors
+from memory.store import changes, edges, sessions, vectors, writer
 from memory.store.connection import Database
 from memory.store.read_model import MOST_CHANGES, ReadModel
 from memory.store.records import Document, Relation, Tier
@@ -22,7 +23,6 @@ from pipeline import ports
 Make = Callable[..., Document]
 Unit = Callable[..., Vectors]
 NOW = 1000.0
-WORDS = ("alpha", "beta", "gamma", "delta")
 WEIGHTS = {"caused": 1.0, "supports": 0.5}
 SIZE = 4
 PARTS: list[tuple[Field, Level]] = [
@@ -30,17 +30,15 @@ PARTS: list[tuple[Field, Level]] = [
 ]
 
 
-def embed(text: str) -> Vectors | Unavailable:
-    return Unavailable(f"no model for {text!r}")
-
-
 def read_model(database: Database) -> ReadModel:
-    return ReadModel(database, embed, lambda text: tuple(text.casefold().split()))
+    return ReadModel(database, WordModels())
 
 
 def put(database: Database, document: Document, rows: Vectors | None = None) -> int:
+    """Stores the document, with the tokens of its passages if it has vectors."""
+    model, tokens = (None, None) if rows is None else ("m", token_sets(*(chunk.text for chunk in document.chunks)))
     with database.write() as txn:
-        return writer.put_document(txn, document, rows, NOW, None if rows is None else "m").id
+        return writer.put_document(txn, document, rows, NOW, model, tokens).id
 
 
 def delete(database: Database, *memories: int) -> None:
@@ -84,6 +82,9 @@ def answers(store: Snapshot) -> dict[str, Any]:
             for scope in scopes for level in ("memory", "chunk")
         ],
         "vectors": store.vectors.vectors(known).tolist(),
+        "tokens": [tokens.tolist() for tokens in store.tokens.of_passages(ids)],
+        "weights": store.tokens.weights(np.arange(len(WORDS))).tolist(),
+        "query": np.asarray(store.vectors.embed("alpha beta")).tolist(),
         "fulltext": [
             [column.tolist() for column in store.fulltext.match(WORDS[:2], (10, 5, 2, 1), 5, scope)] for scope in scopes
         ],
@@ -96,14 +97,18 @@ def answers(store: Snapshot) -> dict[str, Any]:
         "regions": store.graph.regions(ids).tolist(),
         "triggers": [store.triggers.exact(word) for word in WORDS],
         "matches": [column.tolist() for column in store.triggers.matches(" ".join(WORDS), NOW)],
+        "folders": store.folders.described(),
+        "sent": store.sessions.sent("session", ids, NOW).tolist(),
+        "attention": store.sessions.attention("session", ids, NOW).tolist(),
     }
 
 
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), max_size=3)
+OTHER_STEPS = ("delete", "use", "link", "send", "ask", "ask")
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.integers(0, 4), texts, st.integers(0, 9)),
-        st.tuples(st.sampled_from(["delete", "use", "link", "ask", "ask"]), st.integers(0, 4), st.just([]), st.just(0)),
+        st.tuples(st.sampled_from(OTHER_STEPS), st.integers(0, 4), st.just([]), st.just(0)),
     ),
     min_size=1,
     max_size=14,
@@ -130,6 +135,10 @@ def perform(database: Database, kind: str, number: int, passages: list[str], loo
     elif memory is not None and kind == "use":
         with database.write() as txn:
             writer.set_attribute(txn, "access_count", {memory: 7})
+    elif memory is not None and kind == "send":
+        with database.write() as txn:
+            sessions.mark_sent(txn, "session", [memory], NOW)
+            sessions.focus(txn, "session", memory, 0.5, NOW)
     elif memory is not None and kind == "link" and len(known) > 1:
         other = next(id_ for id_ in known.values() if id_ != memory)
         with database.write() as txn:
@@ -272,6 +281,21 @@ def test_vectors_of_another_model_replace_all_of_the_old_ones(database: Database
     np.testing.assert_array_equal(space.vectors(np.array([a, b])), [unit(3, dimensions=6)[0], np.zeros(6)])
 
 
+def test_vectors_that_were_forgotten_are_gone_from_the_next_state(
+    database: Database, document: Make, unit: Unit
+) -> None:
+    a = put(database, document("a", "alpha"), unit(1))
+    b = put(database, document("b", "beta"), unit(2))
+    model = read_model(database)
+    old = model.current()
+    assert old.vectors.dimensions == SIZE
+    with database.write() as txn:
+        vectors.forget_all(txn)
+    assert changes.since(database.reader(), old.sequence) == (old.sequence + 2, [(a, "put"), (b, "put")])
+    assert model.current().vectors.dimensions == 0
+    assert old.vectors.dimensions == SIZE
+
+
 def test_the_model_cannot_be_asked_inside_an_open_transaction(database: Database, document: Make) -> None:
     model = read_model(database)
     snapshot = model.current()
@@ -370,5 +394,9 @@ def test_every_part_of_a_snapshot_is_what_the_pipeline_asks_for(database: Databa
     fulltext: ports.FullText = snapshot.fulltext
     graph: ports.CausalGraph = snapshot.graph
     triggers: ports.Triggers = snapshot.triggers
-    parts = (attributes, passages, space, lexicon, fulltext, graph, triggers)
+    folders: ports.Folders = snapshot.folders
+    conversations: ports.Sessions = snapshot.sessions
+    tokens: ports.TokenSpace = snapshot.tokens
+    relevance: ports.RelevanceModel = snapshot.relevance
+    parts = (attributes, passages, space, lexicon, fulltext, graph, triggers, folders, conversations, tokens, relevance)
     assert set(map(id, parts)) <= {id(getattr(snapshot, name)) for name in snapshot.__slots__}

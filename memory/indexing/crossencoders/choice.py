@@ -1,0 +1,34 @@
+"""Which cross-encoder a setting means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from config.settings import CROSS_ENCODER_VARIABLE
+from memory.indexing.crossencoders.guarded import GuardedCrossEncoder
+from memory.indexing.crossencoders.none import NoCrossEncoder
+from memory.indexing.crossencoders.onnx import OnnxCrossEncoder
+from memory.indexing.crossencoders.sentence_transformers import SentenceTransformersCrossEncoder
+
+_ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+
+
+def chosen(setting: str) -> NoCrossEncoder | GuardedCrossEncoder:
+    """The cross-encoder in an ONNX file or in a folder; of a folder that has both forms, the ONNX file.
+
+    Nothing is read but names; what is wrong with the files shows when the first text is scored. An empty setting means
+    none.
+    """
+    if not setting:
+        return NoCrossEncoder()
+    path = Path(setting).expanduser()
+    files = [path] if path.suffix == ".onnx" else [path / name for name in _ONNX_FILES]
+    for file in files:
+        if file.is_file():
+            return GuardedCrossEncoder(OnnxCrossEncoder(file))
+    if (path / "config.json").is_file():
+        return GuardedCrossEncoder(SentenceTransformersCrossEncoder(path))
+    return NoCrossEncoder(
+        f"{CROSS_ENCODER_VARIABLE} is '{setting}', which is neither an ONNX file nor a folder with model.onnx or "
+        "config.json"
+    )

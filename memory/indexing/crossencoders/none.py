@@ -1,0 +1,22 @@
+"""No cross-encoder: the product works without one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from config.exchange import Column, Unavailable
+from config.settings import CROSS_ENCODER_VARIABLE
+
+
+class NoCrossEncoder:
+    """Has nothing to say about relevance, and says why. Implements `pipeline.ports.RelevanceModel`."""
+
+    def __init__(
+        self,
+        reason: str = f"no cross-encoder is configured; set {CROSS_ENCODER_VARIABLE} to a model folder or an ONNX file",
+    ) -> None:
+        self._answer = Unavailable(reason)
+
+    def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:  # noqa: ARG002
+        """The reason."""
+        return self._answer

@@ -1,0 +1,40 @@
+"""A cross-encoder in a model folder, run by the library sentence-transformers; needs the extra `st`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.exchange import Column
+
+
+class SentenceTransformersCrossEncoder:
+    """Reads the folder at first use. Nothing is fetched from a network: only local files are allowed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._loading = threading.Lock()
+        self._model: Any = None
+
+    def logits(self, query: str, texts: Sequence[str]) -> Column:
+        """The log-odds of each text being relevant, shape (n,)."""
+        with self._loading:
+            model = self._model = self._model or self._load()
+        from torch.nn import Identity
+
+        pairs = [(query, text) for text in texts]
+        output = model.predict(pairs, activation_fn=Identity(), show_progress_bar=False, convert_to_numpy=True)
+        odds: Column = np.asarray(output, np.float64)
+        return odds
+
+    def _load(self) -> Any:
+        try:
+            from sentence_transformers import CrossEncoder
+        except ImportError as error:
+            message = "the package sentence-transformers is not installed; install speckit-memory[st]"
+            raise RuntimeError(message) from error
+        return CrossEncoder(str(self._folder), local_files_only=True)

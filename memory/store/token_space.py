@@ -1,0 +1,88 @@
+"""The static token vectors of a snapshot's passages, read when they are first asked for."""
+
+from __future__ import annotations
+
+import threading
+
+import apsw
+import numpy as np
+
+from config.exchange import Column, Ids, Unavailable, Vectors
+from memory.store import token_sets
+from memory.store.columns import Columns
+from memory.store.committed import committed_read
+from memory.store.connection import Database
+from memory.store.meta import get_meta
+from memory.store.models import Models
+from memory.store.token_table import TokenTable
+from memory.store.vectors import MODEL
+
+
+class TokenSpace:
+    """The tokens of one state of the store, and the model that gives them vectors. Implements
+    `pipeline.ports.TokenSpace`."""
+
+    def __init__(self, database: Database, columns: Columns, models: Models) -> None:
+        self._database = database
+        self._columns = columns
+        self._models = models
+        self._held: tuple[str | None, TokenTable] | None = None
+        self._loading = threading.Lock()
+
+    def of_text(self, text: str) -> Ids | Unavailable:
+        """Distinct token numbers of a query, ascending; Unavailable when the store's vectors are not made of tokens."""
+        tokens = self._models.tokens(text)
+        return tokens if isinstance(tokens, Unavailable) else np.unique(tokens)
+
+    def of_passages(self, ids: Ids) -> list[Ids]:
+        """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.
+
+        A memory of several chunks answers with its first.
+        """
+        return self._loaded().of(self._first_chunks(ids))
+
+    def vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions)."""
+        return self._models.token_vectors(tokens)
+
+    def weights(self, tokens: Ids) -> Column:
+        """Inverse document frequency log((n - df + ½) / (df + ½) + 1) of each token over the chunks, > 0."""
+        table = self._loaded()
+        frequency = table.frequency(tokens)
+        weights: Column = np.log((table.count - frequency + 0.5) / (frequency + 0.5) + 1.0)
+        return weights
+
+    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> TokenSpace:
+        """The tokens of the state `columns`, without those of outdated memories, and with those of `put` ones."""
+        twin = TokenSpace(self._database, columns, self._models)
+        if self._held is not None:
+            model, table = self._held
+            # The numbers of another model mean other tokens.
+            if get_meta(connection, MODEL) == model:
+                twin._held = model, table.replaced(self._columns.chunks_of(outdated), *token_sets.load(connection, put))
+        return twin
+
+    def _first_chunks(self, ids: Ids) -> Ids:
+        """The ids, with memories of several chunks replaced by the first chunk of each."""
+        chunks = self._columns.chunks
+        whole = np.searchsorted(chunks, ids, "left") == np.searchsorted(chunks, ids, "right")
+        if not whole.any():
+            return ids
+        chunks = self._columns.chunks_of(ids[whole])
+        parents, first = np.unique(self._columns.parents(chunks), return_index=True)
+        translated = ids.copy()
+        known = np.isin(ids, parents) & whole
+        translated[known] = chunks[first[np.searchsorted(parents, ids[known])]]
+        return translated
+
+    def _loaded(self) -> TokenTable:
+        if self._held is None:
+            with self._loading:
+                if self._held is None:
+                    with committed_read(self._database) as connection:
+                        model = get_meta(connection, MODEL)
+                        chunks, lengths, tokens = token_sets.load(connection)
+                    known = np.isin(chunks, self._columns.chunks)
+                    kept = np.repeat(known, lengths)
+                    self._held = model, TokenTable(chunks[known], lengths[known], tokens[kept])
+        return self._held[1]

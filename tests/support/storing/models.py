@@ -1,0 +1,46 @@
+"""Models small enough to be followed by hand: a word is a token, and tokens point along axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from config.exchange import Ids, Tokens, Unavailable, Vectors
+from memory.store.models import Rarity, Relevance
+
+WORDS = ("alpha", "beta", "gamma", "delta")
+
+
+class WordModels:
+    """Implements `memory.store.models.Models`. The token of a word is its place in `WORDS`, unknown words have none.
+
+    The vector of a query is the sum of its words' axes, each as long as the word is rare.
+    """
+
+    def __init__(self, relevance: Relevance | None = None) -> None:
+        self.relevance = relevance or NoRelevance()
+
+    def analyse(self, text: str) -> tuple[str, ...]:
+        return tuple(text.casefold().split())
+
+    def embed(self, text: str, rarity: Rarity) -> Vectors | Unavailable:
+        tokens = self.tokens(text)
+        if not len(tokens):
+            return Unavailable(f"no model for {text!r}")
+        vector = (self.token_vectors(tokens) * rarity(tokens)[:, None]).sum(axis=0)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+    def tokens(self, text: str) -> Ids:
+        return np.array([WORDS.index(word) for word in self.analyse(text) if word in WORDS], np.int64)
+
+    def token_vectors(self, tokens: Ids) -> Vectors:
+        return np.eye(len(WORDS), dtype=np.float32)[tokens]
+
+
+class NoRelevance:
+    def score(self, query: str, texts: object, deadline_ns: int | None) -> Unavailable:
+        return Unavailable("no cross-encoder")
+
+
+def token_sets(*texts: str) -> list[Tokens]:
+    """What a store is given beside the vectors of these passages."""
+    return [np.unique(WordModels().tokens(text)).astype(np.uint16) for text in texts]
