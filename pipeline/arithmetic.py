@@ -28,7 +28,8 @@ def standardise(scores: Column) -> Column:
     if known.min() == known.max():
         return np.where(np.isnan(scores), np.nan, 0.0)
     centred = scores - known.mean()
-    return np.asarray(centred / np.sqrt(np.mean((known - known.mean()) ** 2)))
+    unit = centred / np.nanmax(np.abs(centred))  # squares of very small or large numbers would not be representable
+    return np.asarray(unit / np.sqrt(np.nanmean(unit**2)))
 
 
 def logistic(scores: Column) -> Column:

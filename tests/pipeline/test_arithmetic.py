@@ -40,6 +40,11 @@ def test_standardising_measures_in_deviations_from_the_mean() -> None:
     assert standardise(np.array([np.nan])).tolist() == pytest.approx([np.nan], nan_ok=True)
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_the_size_of_scores_does_not_matter(size: float) -> None:
+    assert standardise(np.array([1.0, 3.0]) * size).tolist() == pytest.approx([-1.0, 1.0])
+
+
 @given(COLUMNS)
 def test_standardised_scores_are_finite_where_scores_are(scores: np.ndarray) -> None:
     assert np.array_equal(np.isfinite(standardise(scores)), ~np.isnan(scores))
