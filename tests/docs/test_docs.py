@@ -22,11 +22,8 @@ COMMAND = Path(sys.executable).parent / "speckit-memory"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    found = []
-    for page in PAGES:
-        for match in re.finditer(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            found.append((page.name, match.group(1)))
-    return found
+    fence = re.compile(rf"```{language}\n(.*?)```", re.DOTALL)
+    return [(page.name, text) for page in PAGES for text in fence.findall(page.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize(("page", "text"), [block for block in blocks("yaml") if block[1].startswith("pipeline:")])
