@@ -51,9 +51,7 @@ class Degree:
         connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.degree_cap)
         scope = store.attributes.scope(query.wanted, query.now)
         found, _ = store.fulltext.match(query.terms, SEED_WEIGHTS, self._params.found, scope)
-        at = positions(found, connected)
-        ids, degrees_found = found[at >= 0], degrees[at[at >= 0]]
-        positive = degrees_found > 0.0
-        ids, degrees_found = ids[positive], degrees_found[positive]
-        scores = self._params.boost_cap * np.log1p(degrees_found) / np.log1p(degrees.max(initial=0.0) or 1.0)
+        own = np.append(degrees, 0.0)[positions(found, connected)]  # the 0.0 at -1: no edge
+        scores = self._params.boost_cap * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or 1.0)
+        ids, scores = found[own > 0.0], scores[own > 0.0]
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit)

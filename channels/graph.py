@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from pipeline.arithmetic import positions
 from pipeline.contracts import About, ChannelParams
 from pipeline.model import Hits, Query
 from pipeline.ports import Store
@@ -50,8 +51,6 @@ class Graph:
         walks = store.graph.neighbours(seeds, self._params.hops, {})
         ids, row = np.unique(walks.ids, return_inverse=True)
         scores = np.zeros(len(ids))
-        order = np.argsort(seeds)
-        of_seed = relevance[order[np.searchsorted(seeds, walks.seeds, sorter=order)]]
-        np.maximum.at(scores, row, walks.product * of_seed)
+        np.maximum.at(scores, row, walks.product * relevance[positions(walks.seeds, seeds)])
         kept = scope.admits(ids) & (scores > 0.0)
         return Hits.ordered(ids[kept], scores[kept], Scale.BM25, limit=limit)

@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from pydantic import Field
 
+from pipeline.arithmetic import positions
 from pipeline.contracts import About, ChannelParams
 from pipeline.model import Hits, Query
 from pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable
@@ -75,12 +76,7 @@ class Vector:
                 return found
             lists.append(found)
         common = reduce(np.intersect1d, (ids for ids, _, _ in lists))
-        total = np.zeros(len(common))
-        for ids, similarities, _ in lists:
-            order = np.argsort(ids)
-            total += similarities[order[np.searchsorted(ids, common, sorter=order)]]
-        first, _, passages = lists[0]
-        order = np.argsort(first)
-        best = passages[order[np.searchsorted(first, common, sorter=order)]]
-        mean = total / len(lists)
+        rows = [positions(common, ids) for ids, _, _ in lists]
+        mean = np.mean([found[1][at] for found, at in zip(lists, rows, strict=True)], axis=0)
+        best = lists[0][2][rows[0]]
         return Hits.ordered(common, mean, Scale.COSINE, limit=limit, level=self._params.level, passages=best)
