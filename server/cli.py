@@ -100,14 +100,13 @@ def run(arguments: Sequence[str]) -> int:
         except click.exceptions.Exit as finished:
             status = finished.exit_code
         except SpeckitError as error:
-            status = failures.show(error, as_json)
+            status = failures.interrupted() if failures.by_interrupt(error) else failures.show(error, as_json)
         except click.UsageError as error:
             status = failures.show(failures.usage(error), as_json)
         except click.ClickException as error:
             status = failures.show(SpeckitError("E200", error.format_message()), as_json)
         except (click.Abort, KeyboardInterrupt):
-            click.echo("interrupted", err=True)
-            status = failures.INTERRUPTED
+            status = failures.interrupted()
         except BrokenPipeError:
             raise
         except Exception as error:  # the one boundary: a user never sees a traceback

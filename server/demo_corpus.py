@@ -26,7 +26,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question("are scores fused, or ranks?", "decisions/0004-fuse-by-score.md"),
     Question("what happens to blocks in causalLinks", "decisions/0006-link-vocabulary.md"),
     Question("do chunks have ids of their own?", "decisions/0002-one-id-sequence.md"),
-    Question("in which order are equal scores returned?", "datamodel.md"),
+    Question("which frozen columns flow between the stages?", "datamodel.md"),
 )
 
 

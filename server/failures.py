@@ -32,6 +32,20 @@ def lines(problem: Problem) -> str:
     return "\n".join([head, f"  hint: {problem.hint}", *(f"  try:  {action}" for action in problem.actions)])
 
 
+def interrupted() -> int:
+    """Says that the user ended the command; returns the exit status."""
+    click.echo("interrupted", err=True)
+    return INTERRUPTED
+
+
+def by_interrupt(error: BaseException) -> bool:
+    """True for an error that only came up while an interrupt was clearing away what it had left unfinished."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
+
+
 def internal(error: Exception) -> SpeckitError:
     """The E199 for a defect of ours. The traceback goes to standard error, and only when SPECKIT_DEBUG is set."""
     if os.environ.get(DEBUG):

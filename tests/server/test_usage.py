@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from config.errors import SpeckitError
+from server.failures import by_interrupt
 from tests.server.doors import COMMAND, Run, call, environment
 
 
@@ -87,7 +89,7 @@ def test_an_interrupt_ends_with_130_and_the_store_stays_whole(tmp_path: Path) ->
         env=environment(tmp_path),
         cwd=tmp_path,
     ) as process:
-        while not store.exists():
+        while not store.exists() or not store.stat().st_size:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
@@ -95,6 +97,19 @@ def test_an_interrupt_ends_with_130_and_the_store_stays_whole(tmp_path: Path) ->
     doctor = call(tmp_path, ["doctor", "--json"])
     [check] = [check for check in doctor.json["checks"] if check["name"] == "store"]
     assert check["verdict"] == "ok"
+
+
+@pytest.mark.parametrize("by", [KeyboardInterrupt, ValueError])
+def test_an_error_of_clearing_up_after_an_interrupt_counts_as_the_interrupt(by: type[BaseException]) -> None:
+    def clear_up() -> None:
+        try:
+            raise by
+        finally:
+            raise SpeckitError("E021", "no such savepoint")
+
+    with pytest.raises(SpeckitError) as raised:
+        clear_up()
+    assert by_interrupt(raised.value) is (by is KeyboardInterrupt)
 
 
 def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(indexed: Path, tmp_path: Path) -> None:
