@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from config.errors import SpeckitError
-from config.settings import Settings, settings
-from engine import assembly
+from config.settings import CROSS_ENCODER_VARIABLE, Settings, settings
+from engine import assembly, events
 from engine.answer import answer, explanation
 from engine.health import HealthReport, health
 from engine.plans import PlanReport, plan_report
@@ -68,7 +68,9 @@ class Memory:
         config = settings(path, pipeline, root, environ)
         # the pipeline comes first: a wrong file is reported before a store is created
         runner = Runner(build(config.pipeline, assembly.registry(), config.environ, overrides), strict=strict)
-        return cls(assembly.OpenStore(Database.open(config.db, create=create), config.root), config, runner)
+        cross_encoder = config.environ.get(CROSS_ENCODER_VARIABLE, "")
+        store = assembly.OpenStore(Database.open(config.db, create=create), config.root, cross_encoder)
+        return cls(store, config, runner)
 
     def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store through another pipeline. Close either of the two, not both."""
@@ -192,7 +194,8 @@ class Memory:
         """One query through the pipeline.
 
         `folder` restricts to a folder and its sub-folders; `now` (epoch seconds) and `deadline_ms=None` make a search
-        reproducible; `snippet` is the length of the texts shown, 0 for none. Raises SpeckitError on a bad question.
+        reproducible; `snippet` is the length of the texts shown, 0 for none. What is served in a `session` is noted
+        there when the pipeline asks for it. Raises SpeckitError on a bad question.
         """
         store = self.store()
         query = self._query(
@@ -200,7 +203,14 @@ class Memory:
             session=session, now=now, deadline_ms=deadline_ms, concepts=concepts,
         )  # fmt: skip
         declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
-        return answer(self._runner.run(query, store), store, declared, snippet)
+        result = answer(self._runner.run(query, store), store, declared, snippet)
+        if assembly.looks_back(self.pipeline):
+            try:
+                events.served(self._open.database, result.outcome, query.now)
+            except SpeckitError as error:
+                warning = f"this answer could not be noted in the session, it may be repeated: {error}"
+                result.notes["warnings"].append(warning)
+        return result
 
     def plan(self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto") -> PlanReport:
         """What a search would do, without doing it."""

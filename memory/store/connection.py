@@ -110,19 +110,24 @@ class Database:
                 connection.execute("ROLLBACK")
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:
         """One transaction: committed when the block ends, undone when it raises. It cannot be nested.
 
-        Raises E022 when the lock is not free within the busy timeout.
+        Raises E022 when the lock is not free within the busy timeout, that of the database unless another is given.
         """
+        timeout = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
         connection = self.reader()
         if connection.in_transaction:
             raise RuntimeError("a write cannot begin inside another transaction of the same thread")
-        if not self._writing.acquire(timeout=self._busy_timeout_ms / 1000):
+        if not self._writing.acquire(timeout=timeout / 1000):
             raise SpeckitError("E022", f"{self.path} stayed locked by another thread")
         try:
             with translated(self.path):
-                connection.execute("BEGIN IMMEDIATE")
+                connection.set_busy_timeout(timeout)
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                finally:
+                    connection.set_busy_timeout(self._busy_timeout_ms)
                 try:
                     yield Transaction(connection)
                     connection.execute("COMMIT")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.lifecycle.interference import counts, words
@@ -36,8 +36,13 @@ def test_texts_without_words_interfere_with_nothing() -> None:
 bags = st.lists(st.sampled_from(["aaa", "bbb", "ccc", "ddd", "eee", "fff"]), max_size=6).map(" ".join)
 
 
-@given(st.lists(bags, max_size=12), st.sampled_from([0.5, 0.6, 0.75, 0.9]))
-def test_the_shortcut_counts_what_comparing_every_pair_counts(texts: list[str], similarity: float) -> None:
+@pytest.mark.parametrize("strangers", [0, 500])
+@settings(deadline=None)
+@given(texts=st.lists(bags, max_size=12), similarity=st.sampled_from([0.5, 0.6, 0.75, 0.9]))
+def test_the_shortcut_counts_what_comparing_every_pair_counts(
+    strangers: int, texts: list[str], similarity: float
+) -> None:
+    """Among many strangers, few texts are left to compare with, which is done one by one."""
     sets = [words(text) for text in texts]
     expected = [
         sum(
@@ -48,4 +53,10 @@ def test_the_shortcut_counts_what_comparing_every_pair_counts(texts: list[str], 
         for i, a in enumerate(sets)
     ]  # fmt: skip
 
-    assert counts(texts, similarity) == expected
+    others = [f"stranger{number}" for number in range(strangers)]
+    assert counts([*texts, *others], similarity) == expected + [0] * strangers
+
+
+@pytest.mark.requirement("F9")
+def test_equal_texts_are_each_others_near_duplicates_however_many() -> None:
+    assert counts(["Weekly status report"] * 5000) == [4999] * 5000
