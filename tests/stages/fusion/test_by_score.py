@@ -114,6 +114,16 @@ def test_the_pair_form_halves_what_one_source_alone_found() -> None:
 
 
 @pytest.mark.requirement("F2")
+def test_the_pair_form_averages_over_query_variants() -> None:
+    table = candidates({"vector": {1: 0.9, 2: 0.5}, "fts5": {1: 6.0}, "vector~1": {1: 0.8, 2: 0.4}, "fts5~1": {2: 3.0}})
+
+    answer = rsf(form="pair").fuse(query(), table)
+
+    # Variant 0: 1 gets (1 + 1)/2, 2 gets 0. Variant 1: 1 gets 1/2, 2 gets (0 + 1)/2.
+    assert scores(answer, table, Scale.UNIT) == {1: 0.75, 2: 0.25}
+
+
+@pytest.mark.requirement("F2")
 def test_the_multi_form_scales_by_the_share_of_lists() -> None:
     table = candidates({"vector": {1: 0.9, 2: 0.1}, "fts5": {1: 6.0, 2: 2.0}, "graph": {1: 3.0, 3: 3.0}})
 
