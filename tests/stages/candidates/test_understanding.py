@@ -164,6 +164,13 @@ def test_a_tier_that_leaves_fewer_than_two_channels_is_reported_at_its_place() -
     assert list(Router.check(RouterParams(), surroundings(*ALL))) == []
 
 
+@pytest.mark.requirement("C10", "P7")
+def test_a_channel_that_is_always_asked_does_not_count_as_one_of_the_two() -> None:
+    params = RouterParams.model_validate({"simple": {"channels": ["vector", "trigger"]}})
+
+    assert [path for path, _ in Router.check(params, surroundings(*ALL))] == [("simple",)]
+
+
 @pytest.mark.requirement("P7")
 def test_routing_without_a_complexity_step_is_reported() -> None:
     problems = list(Router.check(RouterParams(), surroundings(*ALL, uses=("router",))))
