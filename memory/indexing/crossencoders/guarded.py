@@ -37,19 +37,21 @@ class GuardedCrossEncoder:
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
         """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
-        with self._turn:
+        patience = -1.0 if deadline_ns is None else max(deadline_ns - self._clock(), 0) / 1e9
+        if not self._turn.acquire(timeout=patience):
+            return Unavailable("the cross-encoder is busy with another query")
+        try:
             if self._failures >= FAILURES and self._clock() < self._closed_until:
                 return Unavailable(
                     f"the cross-encoder failed {self._failures} times in a row and is left alone a while"
                 )
-            try:
-                relevance = self._read(query, texts, deadline_ns)
-            except Exception as error:  # a model is other people's code
-                self._failures += 1
-                self._closed_until = self._clock() + PAUSE_NS
-                return Unavailable(f"the cross-encoder failed: {error}")
-            self._failures = 0
-            return relevance
+            return self._read(query, texts, deadline_ns)
+        except Exception as error:  # a model is other people's code
+            self._failures += 1
+            self._closed_until = self._clock() + PAUSE_NS
+            return Unavailable(f"the cross-encoder failed: {error}")
+        finally:
+            self._turn.release()
 
     def _read(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column:
         relevance = np.full(len(texts), np.nan)
@@ -65,6 +67,7 @@ class GuardedCrossEncoder:
                 raise ValueError(f"it gave {logits.shape} numbers for {len(batch)} texts, or some are not finite")
             relevance[start : start + len(batch)] = 1.0 / (1.0 + np.exp(-np.clip(logits, -500.0, 500.0)))
             self._ns_per_text = (self._clock() - begun) / len(batch)
+            self._failures = 0
             start += len(batch)
         return relevance
 
