@@ -1,4 +1,4 @@
-"""`memory_health`: is everything in order? (feature T9)"""
+"""`memory_health`: is everything in order? (feature T7)"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""`memory_list`: browse the memories (feature T7)."""
+"""`memory_list`: browse the memories (feature T5)."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""`memory_stats`: how much is stored, and where (feature T8)."""
+"""`memory_stats`: how much is stored, and where (feature T6)."""
 
 from collections.abc import Callable
 

@@ -178,6 +178,13 @@ def test_the_hash_does_not_depend_on_comments_or_layout(tmp_path: Path) -> None:
     assert one == other
 
 
+@pytest.mark.requirement("E4")
+def test_the_baseline_is_bm25_alone() -> None:
+    steps = [step.id for step in examine("bm25", assembly.registry(), {}).effective.steps()]
+
+    assert steps == ["bm25", "single"]
+
+
 @pytest.mark.parametrize("preset", presets())
 def test_every_preset_is_without_problems(preset: str) -> None:
     assert pipelines.check(preset, {}) == []

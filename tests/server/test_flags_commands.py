@@ -26,7 +26,6 @@ def test_list_shows_the_shipped_flags(run: Run) -> None:
     assert len(run("flags", "list", "--json").json["flags"]) == run("flags", "audit", "--json").json["flags"]
 
 
-@pytest.mark.requirement("P11")
 def test_a_flag_in_order_breaks_no_rule() -> None:
     flags, problems = audit({}, TODAY, f"flags:\n  SPECKIT_X: {{state: shadow, {GOOD}}}\n")
     assert problems == []
@@ -43,7 +42,6 @@ def test_a_flag_in_order_breaks_no_rule() -> None:
     }
 
 
-@pytest.mark.requirement("P11")
 @pytest.mark.parametrize(
     ("facts", "messages"),
     [
@@ -59,13 +57,11 @@ def test_every_broken_rule_is_named(facts: str, messages: list[str]) -> None:
     assert broken(f"  SPECKIT_X: {{state: enabled, {facts}}}\n") == [f"SPECKIT_X {message}" for message in messages]
 
 
-@pytest.mark.requirement("P11")
 def test_a_permanent_flag_does_not_expire() -> None:
     facts = "group: A, owner: o, since: 2025-01-01, expires: 2025-03-01, evidence: e"
     assert broken(f"  SPECKIT_X: {{state: permanent, {facts}}}\n") == []
 
 
-@pytest.mark.requirement("P11")
 def test_a_seventh_active_flag_is_one_too_many() -> None:
     six = "".join(f"  SPECKIT_{n}: {{state: enabled, {GOOD}}}\n" for n in range(6))
     assert broken(six + f"  SPECKIT_OFF: {{state: off, {GOOD}}}\n".replace("off", '"off"')) == []

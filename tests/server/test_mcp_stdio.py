@@ -127,7 +127,7 @@ def test_context_chooses_a_mode_and_keeps_its_budget(indexed: Path) -> None:
     assert short["data"]["results"][0]["key"] == "docs/fusion.md"
 
 
-@pytest.mark.requirement("T4", "T7", "T8", "T9", "T22")
+@pytest.mark.requirement("T4", "T5", "T6", "T7", "T22")
 def test_memories_are_saved_scanned_listed_and_counted(workspace: Path) -> None:
     (workspace / "docs" / "new.md").write_text("# Brand new\n\nFreshly written about walruses.\n")
     (workspace / "docs" / "later.md").write_text("# Later\n\nFound by the scan.\n")
@@ -152,7 +152,7 @@ def test_memories_are_saved_scanned_listed_and_counted(workspace: Path) -> None:
     assert health["data"]["ok"] is True, health
 
 
-@pytest.mark.requirement("T7")
+@pytest.mark.requirement("T5")
 def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
     for number in range(60):
         (workspace / "docs" / f"n{number}.md").write_text(f"# Note {number} {'long title ' * 8}\n\nText {number}.\n")
