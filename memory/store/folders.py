@@ -6,7 +6,6 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 
 import apsw
 import numpy as np
@@ -93,7 +92,7 @@ class Folders:
     def _sentence(self, connection: apsw.Connection, members: Sequence[int]) -> str:
         ids = np.array(members, np.int64)
         keys, titles, tiers = (self._columns.label(name, ids).tolist() for name in ("key", "title", "tier"))
-        named = {PurePosixPath(key).stem.casefold(): place for place, key in enumerate(keys)}
+        named = {key.rsplit("/", 1)[-1].rsplit(".", 1)[0].casefold(): place for place, key in enumerate(keys)}
         for place in (named[name] for name in INTRODUCTIONS if name in named):
             text = value(connection, "SELECT substr(body, 1, ?) FROM texts WHERE memory_id = ?", (READ, members[place]))
             if found := first_sentence(text or ""):

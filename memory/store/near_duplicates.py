@@ -1,13 +1,15 @@
 """Where near duplicates must be counted anew, what they are counted by, and the counts (feature F9).
 
-Whoever writes or deletes a memory marks its folder in the same transaction. So a count that was interrupted, or that
-another process is still at, is never lost: the mark stays until a count of the folder as it then was is stored.
+Whoever changes what memories are compared by marks their folders in the same transaction. So a count that was
+interrupted, or that another process is still at, is never lost: the mark stays until a count of the folder as it then
+was is stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -15,12 +17,17 @@ from memory.store import changes
 from memory.store.connection import Database, Transaction
 from memory.store.queries import rows, value
 
+_TEXT = (
+    "title || coalesce((SELECT ' ' || group_concat(phrase, ' ') FROM triggers "
+    "WHERE memory_id = memories.id AND source = 'authored'), '')"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
     """The memories of one folder after the change number `mark`; the tuples are aligned, by ascending id.
 
-    `texts` are titles with authored trigger phrases, `counts` the stored numbers of near duplicates.
+    `texts` are what they are compared by, `counts` the stored numbers of near duplicates.
     """
 
     folder: str
@@ -30,8 +37,21 @@ class Siblings:
     counts: tuple[float, ...]
 
 
+class Compared(NamedTuple):
+    """What decides about the near duplicates of a memory: its folder, and its title with authored trigger phrases."""
+
+    folder: str
+    text: str
+
+
+def compared(connection: apsw.Connection, memory_id: int) -> Compared | None:
+    """What a memory is compared by; None when it is not stored."""
+    found = rows(connection, f"SELECT folder, {_TEXT} FROM memories WHERE id = ?", (memory_id,))
+    return Compared(*found[0]) if found else None
+
+
 def mark_uncounted(txn: Transaction, folders: Iterable[str]) -> None:
-    """Notes that the latest recorded changes are those of memories in these folders."""
+    """Notes that members of these folders came, went or are compared by something else since the latest change."""
     txn.connection.executemany(
         "INSERT INTO uncounted_folders VALUES (?, ?) ON CONFLICT DO UPDATE SET mark = excluded.mark",
         [(folder, changes.latest(txn.connection)) for folder in folders],
@@ -51,9 +71,7 @@ def siblings(database: Database, folder: str) -> Siblings | None:
             return None
         found = rows(
             connection,
-            "SELECT id, title || coalesce((SELECT ' ' || group_concat(phrase, ' ') FROM triggers "
-            "WHERE memory_id = id AND source = 'authored'), ''), interference "
-            "FROM memories WHERE folder = ? ORDER BY id",
+            f"SELECT id, {_TEXT}, interference FROM memories WHERE folder = ? ORDER BY id",
             (folder,),
         )
     ids, texts, counts = zip(*found, strict=True) if found else ((), (), ())

@@ -189,12 +189,13 @@ def _put(
     connection = txn.connection
     digest = fingerprint(document)
     known = connection.execute(
-        "SELECT id, fingerprint, embedding_status, folder FROM memories WHERE key = ?", (document.key,)
+        "SELECT id, fingerprint, embedding_status FROM memories WHERE key = ?", (document.key,)
     ).fetchone()
     if known is not None and known[1] == digest:
         return _keep(txn, known[0], document, matrix if known[2] == "pending" else None, model_id, tokens)
 
     memory_id = _draw_ids(txn, 1)[0] if known is None else known[0]
+    before = near_duplicates.compared(connection, memory_id)
     if known is not None:
         _clear(txn, memory_id)
     facts = (
@@ -243,7 +244,9 @@ def _put(
         ],
     )
     changes.record(txn, [memory_id], "put")
-    near_duplicates.mark_uncounted(txn, {document.folder} if known is None else {document.folder, known[3]})
+    after = near_duplicates.compared(connection, memory_id)
+    if after != before:
+        near_duplicates.mark_uncounted(txn, {facts.folder for facts in (before, after) if facts})
     return Put(memory_id, "created" if known is None else "updated")
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -72,6 +73,26 @@ def test_only_changed_counts_are_logged_and_unchanged_folders_are_skipped(databa
     put(database, document("3", "more", title="Another"))
     recount(database)
     assert changes.latest(database.reader()) == before + 3
+
+
+@pytest.mark.parametrize(
+    ("change", "marked"),
+    [
+        ({"body": "other", "tier": "important"}, []),
+        ({"title": "Other"}, ["a"]),
+        ({"triggers": ("phrase", "more")}, ["a"]),
+        ({"folder": "b"}, ["a", "b"]),
+    ],
+)
+def test_folders_are_marked_when_what_is_compared_changes(
+    database: Database, document: Make, change: dict[str, Any], marked: list[str]
+) -> None:
+    facts = {"folder": "a", "triggers": ("phrase",)}
+    put(database, document("1", **facts))
+    assert near_duplicates.uncounted_folders(database.reader()) == ["a"]
+    recount(database)
+    put(database, document("1", **(facts | change)))
+    assert near_duplicates.uncounted_folders(database.reader()) == marked
 
 
 def test_a_count_of_an_earlier_state_is_not_stored(database: Database, document: Make) -> None:
