@@ -8,8 +8,8 @@ from storing.models import WordModels, token_sets
 
 from config.errors import SpeckitError
 from config.exchange import Column, Tokens, Unavailable, Vectors
-from memory.store import vectors, writer
 from memory.store import token_sets as on_disk
+from memory.store import vectors, writer
 from memory.store.connection import Database
 from memory.store.read_model import ReadModel
 from memory.store.records import Document

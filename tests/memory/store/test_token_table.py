@@ -48,9 +48,9 @@ def test_a_table_that_followed_the_changes_holds_what_a_new_one_would(first: Set
     table, of = TokenTable(*columns(first)), dict(first)
     for gone, new in changes:
         before, was = table, expected(of)
-        gone = [*gone, *new]  # a chunk that is added is not there before
-        table = table.replaced(np.array(gone, np.int64), *columns(new))
-        of = {id_: tokens for id_, tokens in of.items() if id_ not in gone} | new
+        outdated = {*gone, *new}  # a chunk that is added is not there before
+        table = table.replaced(np.array(sorted(outdated), np.int64), *columns(new))
+        of = {id_: tokens for id_, tokens in of.items() if id_ not in outdated} | new
         assert content(table) == expected(of)
         assert content(before) == was
 

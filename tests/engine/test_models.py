@@ -1,0 +1,86 @@
+"""What stands behind the words of a query, through the assembled product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.exchange import Unavailable
+from config.settings import CROSS_ENCODER_VARIABLE
+from engine import Memory
+from memory.store.vectors import forget_all
+from memory.store.writer import set_vectors
+
+NOTES = {
+    "fusion.md": "# Fuse by score\n\nWe add the standardised scores because ranks forget distances.\n",
+    "storage.md": "# One SQLite file\n\nEverything lives in the one file in WAL mode.\n",
+    "gateway.md": "# Gateway\n\nThe gateway retries the request three times.\n",
+}
+RERANKED = """\
+pipeline: reranked
+candidates: {channels: [{use: bm25}]}
+fusion: [{use: single, scale: bm25, normalise: min_max}]
+rerank: [{use: cross_encoder, optional: true}]
+"""
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    for key, text in NOTES.items():
+        (tmp_path / key).write_text(text, encoding="utf-8")
+    with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}, strict=True) as opened:
+        opened.index([tmp_path])
+        yield opened
+
+
+@pytest.mark.requirement("R1")
+def test_the_shipped_pipeline_looks_a_second_time_through_tokens(memory: Memory) -> None:
+    result = memory.search("which scores are added?", deadline_ms=None)
+    assert result.results[0].key == "fusion.md"
+    assert result.notes["degraded"] == []
+    assert "maxsim" in [step for step, _ in result.results[0].steps]
+
+
+@pytest.mark.requirement("C1")
+def test_words_of_every_passage_hardly_turn_a_query(memory: Memory) -> None:
+    vectors = memory.store().vectors
+    one, same = vectors.embed("gateway"), vectors.embed("the the gateway")
+    assert isinstance(one, np.ndarray)
+    assert isinstance(same, np.ndarray)
+    plain = memory.embedder.embed_query
+    assert one @ same > plain("gateway") @ plain("the the gateway")
+
+
+@pytest.mark.parametrize("ask", [lambda m: m.store().vectors.embed("text"), lambda m: m.store().tokens.of_text("text")])
+def test_vectors_of_another_model_are_an_absence_with_what_to_do(
+    memory: Memory, ask: Callable[[Memory], object]
+) -> None:
+    chunk = int(memory.store().attributes.ids[0])
+    with memory.database.write() as txn:
+        forget_all(txn)
+        set_vectors(txn, {chunk: np.eye(3, dtype=np.float32)[0]}, "another")
+    answer = ask(memory)
+    assert isinstance(answer, Unavailable)
+    assert answer.reason == (
+        f"the store holds vectors of 'another', the configured model is '{memory.embedder.model_id}'; "
+        "index with --force to embed again"
+    )
+
+
+@pytest.mark.requirement("R1")
+def test_a_pipeline_with_a_cross_encoder_says_what_is_missing(tmp_path: Path, memory: Memory) -> None:
+    file = tmp_path / "reranked.yaml"
+    file.write_text(RERANKED)
+    for setting, reason in (
+        ("", "no cross-encoder is configured"),
+        (str(tmp_path), "neither an ONNX file nor a folder"),
+    ):
+        with Memory.open(memory.settings.db, str(file), root=tmp_path, environ={CROSS_ENCODER_VARIABLE: setting}) as m:
+            result = m.search("which scores are added?")
+            assert result.results[0].key == "fusion.md"
+            (degraded,) = result.notes["degraded"]
+            assert degraded["part"] == "cross_encoder"
+            assert reason in degraded["reason"]

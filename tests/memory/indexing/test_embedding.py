@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.exchange import Vectors
+from memory.indexing import Analyser, Indexer
+from memory.indexing.embedders import StaticEmbedder
+from memory.indexing.embedding import embed_query, embedding_text
+from memory.store import token_sets
+from memory.store.connection import Database
+
+Write = Callable[[str, str], Path]
+
+
+class Plain:
+    """An embedder that tells nothing about tokens."""
+
+    model_id = "plain"
+    dimensions = 2
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.tile(np.array([0.6, 0.8], np.float32), (len(texts), 1))
+
+    def embed_query(self, text: str) -> Vectors:
+        return self.embed_documents([text])[0]
+
+
+def stored(database: Database) -> list[list[int]]:
+    _, lengths, flat = token_sets.load(database.reader())
+    return [part.tolist() for part in np.split(flat, np.cumsum(lengths)[:-1])]
+
+
+@pytest.mark.requirement("R1")
+def test_indexing_stores_the_tokens_of_title_and_passage_whether_or_not_the_vector_was_cached(
+    indexer: Indexer, database: Database, embedder: StaticEmbedder, root: Path, write: Write
+) -> None:
+    write("a.md", "# Rank fusion\n\nScores are added, scores are standardised.\n")
+    text = embedding_text("Rank fusion", "", "# Rank fusion\n\nScores are added, scores are standardised.")
+    expected = [np.unique(embedder.tokenise([text])[0]).tolist()]
+    assert len(expected[0]) < len(embedder.tokenise([text])[0])
+
+    assert indexer.index([root], now=1.0).embedded == 1
+    assert stored(database) == expected
+    (root / "a.md").rename(root / "b.md")
+    report = indexer.index([root], now=2.0)
+    assert (report.cache_hits, report.deleted) == (1, ["a.md"])
+    assert stored(database) == expected
+    assert database.check() == []
+
+
+def test_pending_passages_get_their_tokens_with_their_vectors(
+    indexer: Indexer, database: Database, root: Path, write: Write
+) -> None:
+    write("a.md", "Scores are added.\n")
+    Indexer(database, None, Analyser(), root).index([root], now=1.0)
+    assert stored(database) == [[]]
+    indexer.index([root], now=2.0)
+    assert [len(tokens) > 2 for tokens in stored(database)] == [True]
+
+
+def test_a_model_that_tells_no_tokens_leaves_none(
+    indexer: Indexer, database: Database, root: Path, write: Write
+) -> None:
+    write("a.md", "Scores are added.\n")
+    indexer.index([root], now=1.0)
+    Indexer(database, Plain(), Analyser(), root).index([root], now=2.0)
+    assert stored(database) == [[]]
+    assert database.check() == []
+    np.testing.assert_array_equal(embed_query(Plain(), "text", np.ones_like), Plain().embed_query("text"))
+
+
+@pytest.mark.requirement("C1")
+def test_a_query_counts_its_tokens_by_the_root_of_their_rarity(embedder: StaticEmbedder) -> None:
+    tokens = embedder.tokenise(["rare common"])[0]
+    rarity = dict(zip(tokens.tolist(), range(1, 1 + len(tokens)), strict=True))
+    asked = embed_query(embedder, "rare common", lambda ids: np.array([rarity[token] for token in ids.tolist()], float))
+    np.testing.assert_array_equal(asked, embedder.pool_query(tokens, np.sqrt(np.arange(1.0, 1 + len(tokens)))))
