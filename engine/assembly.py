@@ -71,6 +71,7 @@ from stages.rerank.mmr import Mmr
 from stages.rerank.pin import Pin
 from stages.rerank.regularise import Regularise
 from stages.rerank.relevance_floor import RelevanceFloor
+from stages.rerank.standardise import Standardise
 
 COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.UNDERSTANDER, Complexity),
@@ -121,6 +122,7 @@ COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.RERANKER, Pin),
     (Role.RERANKER, Regularise),
     (Role.RERANKER, RelevanceFloor),
+    (Role.RERANKER, Standardise),
     (Role.ANNOTATOR, AnchorFilter),
     (Role.ANNOTATOR, Attribution),
     (Role.ANNOTATOR, ConstitutionalGuarantee),

@@ -15,7 +15,7 @@ from engine import assembly, events
 from engine.answer import answer, explanation
 from engine.health import HealthReport, health
 from engine.plans import PlanReport, plan_report
-from engine.questions import check_question, normalised_folder
+from engine.questions import Question, normalised_folder
 from engine.results import Explanation, SearchResult
 from engine.why_not import why_not
 from memory.indexing import Analyser, IndexReport, Progress, Saved, Source
@@ -27,8 +27,8 @@ from memory.store.records import Memory as MemoryRecord
 from memory.store.records import Relation
 from pipeline.builder import build
 from pipeline.composition import Pipeline
-from pipeline.model import Mode, Query
-from pipeline.ports import Filter, Store
+from pipeline.model import Mode
+from pipeline.ports import Store
 from pipeline.runner import Runner
 
 DEADLINE_MS = 2_000.0
@@ -158,24 +158,6 @@ class Memory:
                 added += 1
         return added
 
-    def _query(
-        self, text: str, store: Store, *, limit: int, folder: str, tier: str, context_type: str, mode: Mode,
-        session: str, now: float | None, deadline_ms: float | None, concepts: Sequence[str] = (),
-    ) -> Query:  # fmt: skip
-        text = text.strip() or " ".join(concepts)
-        check_question(text, limit=limit, mode=mode, tier=tier, context_type=context_type, concepts=concepts)
-        return Query(
-            text=text,
-            now=time.time() if now is None else now,
-            limit=limit,
-            wanted=Filter(normalised_folder(folder), tier, context_type),
-            mode=mode,
-            session=session,
-            deadline_ns=None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6),
-            terms=store.lexicon.analyse(text),
-            concepts=tuple(concepts),
-        )
-
     def search(
         self,
         text: str,
@@ -189,19 +171,24 @@ class Memory:
         now: float | None = None,
         deadline_ms: float | None = DEADLINE_MS,
         concepts: Sequence[str] = (),
+        anchors: Sequence[str] = (),
+        token_usage: float | None = None,
         snippet: int = 400,
     ) -> SearchResult:
         """One query through the pipeline.
 
-        `folder` restricts to a folder and its sub-folders; `now` (epoch seconds) and `deadline_ms=None` make a search
-        reproducible; `snippet` is the length of the texts shown, 0 for none. What is served in a `session` is noted
+        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the only
+        sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch seconds)
+        and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for none. What is served in a `session` is noted
         there when the pipeline asks for it. Raises SpeckitError on a bad question.
         """
         store = self.store()
-        query = self._query(
-            text, store, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode,
-            session=session, now=now, deadline_ms=deadline_ms, concepts=concepts,
+        question = Question(
+            text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
+            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage,
         )  # fmt: skip
+        deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
+        query = question.query(store, time.time() if now is None else now, deadline_ns)
         declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
         result = answer(self._runner.run(query, store), store, declared, snippet)
         if assembly.looks_back(self.pipeline):
@@ -215,10 +202,7 @@ class Memory:
     def plan(self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto") -> PlanReport:
         """What a search would do, without doing it."""
         store = self.store()
-        query = self._query(
-            text, store, limit=limit, folder=folder, tier="", context_type="", mode=mode,
-            session="", now=None, deadline_ms=None,
-        )  # fmt: skip
+        query = Question(text=text, limit=limit, folder=folder, mode=mode).query(store, time.time(), None)
         return plan_report(self._runner, query, store)
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:

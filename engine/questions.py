@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from config.errors import Problem, SpeckitError, nearest
 from memory.store.records import Tier
-from pipeline.model import Mode
+from pipeline.model import Mode, Query
+from pipeline.ports import Filter, Store
 
 MAX_QUERY_CHARACTERS = 10_000
 MAX_LIMIT = 100
@@ -16,10 +17,42 @@ CONCEPTS = (2, 5)
 CONTEXT_TYPES = ("research", "implementation", "decision", "discovery", "general")
 
 
-def check_question(
-    text: str, *, limit: int, mode: str, tier: str, context_type: str, concepts: Sequence[str] = ()
-) -> None:
-    """Raises SpeckitError with everything that is wrong with a question (codes E030, E032, E042, E043)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a caller asks, before anything looks at it. See `engine.memory.Memory.search` for the meaning."""
+
+    text: str
+    limit: int = 10
+    folder: str = ""
+    tier: str = ""
+    context_type: str = ""
+    mode: Mode = "auto"
+    session: str = ""
+    concepts: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
+    token_usage: float | None = None
+
+    def query(self, store: Store, now: float, deadline_ns: int | None) -> Query:
+        """The checked question for the pipeline. Raises SpeckitError with everything that is wrong with it."""
+        text = self.text.strip() or " ".join(self.concepts)
+        _check(replace(self, text=text))
+        return Query(
+            text=text,
+            now=now,
+            limit=self.limit,
+            wanted=Filter(normalised_folder(self.folder), self.tier, self.context_type),
+            mode=self.mode,
+            session=self.session,
+            deadline_ns=deadline_ns,
+            terms=store.lexicon.analyse(text),
+            concepts=self.concepts,
+            anchors=self.anchors,
+            token_usage=self.token_usage,
+        )
+
+
+def _check(question: Question) -> None:
+    text, concepts, limit = question.text, question.concepts, question.limit
     problems: list[Problem] = []
     if len(text) > MAX_QUERY_CHARACTERS:
         problems.append(Problem("E042", f"the query has {len(text):,} characters"))
@@ -31,10 +64,12 @@ def check_question(
         problems.append(Problem("E032", f"limit is {limit}; accepted: 1 to {MAX_LIMIT}"))
     if concepts and not CONCEPTS[0] <= len(concepts) <= CONCEPTS[1]:
         problems.append(Problem("E032", f"{len(concepts)} concepts; accepted: {CONCEPTS[0]} to {CONCEPTS[1]}"))
+    if question.token_usage is not None and not 0 <= question.token_usage <= 1:
+        problems.append(Problem("E032", f"token usage is {question.token_usage}; accepted: 0 to 1"))
     accepted: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
-        ("mode", mode, get_args(Mode)),
-        ("tier", tier, ("", *Tier)),
-        ("context_type", context_type, ("", *CONTEXT_TYPES)),
+        ("mode", question.mode, get_args(Mode)),
+        ("tier", question.tier, ("", *Tier)),
+        ("context_type", question.context_type, ("", *CONTEXT_TYPES)),
     )
     for name, value, values in accepted:
         if value not in values:

@@ -68,12 +68,7 @@ def assemble(checked: Checked) -> Pipeline:
         hash=effective.hash,
         budgets_ms=effective.budgets_ms,
         candidates=CandidateStage(*(tuple(steps.get(slot, ())) for slot in CANDIDATE_SLOTS)),
-        fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ())), _completes(fusers[0])),
+        fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ()))),
         rerank=tuple(steps.get("rerank", ())),
         annotate=tuple(steps.get("annotate", ())),
     )
-
-
-def _completes(fuser: BoundStep[Any]) -> bool:
-    completes = getattr(type(fuser.component), "completes", None)
-    return bool(completes and completes(fuser.params))

@@ -39,11 +39,10 @@ class CandidateStage:
 
 @dataclass(frozen=True, slots=True)
 class FusionStage:
-    """Stage 2: one fuser, then signals. `complete`: the fuser wants every channel's score for every candidate."""
+    """Stage 2: one fuser, then signals."""
 
     fuser: BoundStep[Fuser]
     signals: tuple[BoundStep[Signal], ...]
-    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

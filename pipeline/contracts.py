@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
-from pipeline.ports import Column, Ids, Store, Unavailable
+from pipeline.ports import Column, Store, Unavailable
 from pipeline.ranking import Ranking
 from pipeline.scales import Scale
 
@@ -94,8 +94,7 @@ class Surroundings:
 
     A component that wants to offers `check(params, surroundings) -> Iterable[tuple[path, message]]`, a class method
     that yields a problem for the parameter at `path`. What depends on parameters is offered as class methods too:
-    `scale(params) -> Scale`, `weighs_intent(params) -> str | None` and, for a fuser, `completes(params) -> bool`:
-    whether it wants every channel's score for every candidate.
+    `scale(params) -> Scale` and `weighs_intent(params) -> str | None`.
     """
 
     channels: tuple[str, ...]
@@ -116,14 +115,6 @@ class Channel(Protocol):
 
     def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
         """At most `limit` hits that the query's filter admits."""
-
-
-@runtime_checkable
-class Completing(Protocol):
-    """A channel that can also score candidates which only other channels found."""
-
-    def complete(self, query: Query, ids: Ids, store: Store) -> Column | Unavailable:
-        """The score of each id on the channel's scale, NaN where it has none."""
 
 
 class Recoverer(Protocol):

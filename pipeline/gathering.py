@@ -1,18 +1,16 @@
-"""Stage 1: understand the query, ask the channels, try again when they are silent, complete the table."""
+"""Stage 1: understand the query, ask the channels, try again when they are silent."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from config.errors import SpeckitError
 from pipeline.apply import Search, union
 from pipeline.boundary import Journal
 from pipeline.checks import check_hits, check_plan
 from pipeline.composition import BoundStep, CandidateStage
-from pipeline.contracts import Channel, ChannelParams, Completing, Understander
+from pipeline.contracts import Channel, ChannelParams, Understander
 from pipeline.model import Candidates, Hits, Plan, Query
 from pipeline.ports import Store, Unavailable
 
@@ -36,13 +34,10 @@ def _planned(step: BoundStep[Understander], query: Query, store: Store) -> Plan 
     return check_plan(step.component.understand(query, query.plan, store), query, step.id)
 
 
-def gather(
-    stage: CandidateStage, query: Query, store: Store, journal: Journal, *, complete: bool
-) -> tuple[Query, Candidates]:
+def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
     """The candidates of all channels, and the query with the plan that found them.
 
-    With `complete` every channel that can scores every candidate, also those that only others found. Raises E040 when
-    no channel answered at all.
+    Raises E040 when no channel answered at all.
     """
     searches = _ask(stage, query, store, journal)
     for step in stage.recover:
@@ -53,8 +48,7 @@ def gather(
                 break
             query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
             searches = _ask(stage, query, store, journal)
-    candidates = union(searches, store.attributes)
-    return query, _completed(stage, query, candidates, store, journal) if complete else candidates
+    return query, union(searches, store.attributes)
 
 
 def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> list[Search]:
@@ -89,22 +83,3 @@ def channel_limit(step: BoundStep[Channel], query: Query) -> int:
     assert isinstance(step.params, ChannelParams)  # the registry admits no other
     limit = query.plan.limits.get(step.id, step.params.limit)
     return min(int(limit * query.plan.limit_factor), MAX_LIMIT)
-
-
-def _completed(
-    stage: CandidateStage, query: Query, candidates: Candidates, store: Store, journal: Journal
-) -> Candidates:
-    """Fills what a channel did not return but can score; ranks stay as they were."""
-    by_id = {step.id: step for step in stage.channels}
-    raw = candidates.raw.copy()
-    for column, (channel, variant) in enumerate(zip(candidates.channels, candidates.variants, strict=True)):
-        step = by_id[channel]
-        missing = np.flatnonzero(np.isnan(raw[:, column]))
-        if not len(missing) or not isinstance(step.component, Completing):
-            continue
-        asked = query if variant == 0 else _variant(query, query.plan.variants[variant], store)
-        work = partial(step.component.complete, asked, candidates.ids[missing], store)
-        scores = journal.call("candidates", step, len(missing), work, "the scores it had returned")
-        if scores is not None:
-            raw[missing, column] = scores
-    return replace(candidates, raw=raw)

@@ -51,9 +51,7 @@ class Runner:
         """One query, end to end. Raises SpeckitError when nothing could answer it."""
         journal = Journal(self._clock, query.deadline_ns, strict=self.strict)
         query = understand(self.pipeline.candidates, query, store, journal)
-        query, candidates = gather(
-            self.pipeline.candidates, query, store, journal, complete=self.pipeline.fusion.complete
-        )
+        query, candidates = gather(self.pipeline.candidates, query, store, journal)
         pool = self._fusion(query, candidates, store, journal)
         pool = self._rerank(query, pool, store, journal)
         pool, notes = self._annotate(query, pool, store, journal)
