@@ -5,15 +5,16 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from storing.models import WordModels
 
-from config.exchange import Filter, Vectors
+from config.exchange import Filter, Tokens, Vectors
 from memory.store import fulltext, writer
 from memory.store.connection import Database
 from memory.store.matrix import VectorMatrix
@@ -40,7 +41,17 @@ def words(random: np.random.Generator, shares: NDArray[np.float64], size: int) -
     return tuple(f"w{number}" for number in random.choice(VOCABULARY, size, p=shares))
 
 
-def document(corpus_random: np.random.Generator, shares: NDArray[np.float64], number: int) -> tuple[Document, Vectors]:
+def put(database: Database, random: np.random.Generator, shares: NDArray[np.float64], numbers: Iterable[int]) -> None:
+    with database.write() as txn:
+        for number in numbers:
+            made, rows, tokens = document(random, shares, number)
+            writer.put_document(txn, made, rows, 1.0, "m", tokens)
+
+
+def document(
+    corpus_random: np.random.Generator, shares: NDArray[np.float64], number: int
+) -> tuple[Document, Vectors, list[Tokens]]:
+    """A document of two passages of 75 words; the token of a word is its number."""
     passages = tuple(words(corpus_random, shares, 75) for _ in range(2))
     rows = corpus_random.standard_normal((2, DIMENSIONS))
     made = Document(
@@ -51,7 +62,8 @@ def document(corpus_random: np.random.Generator, shares: NDArray[np.float64], nu
         chunks=tuple(Chunk(text=" ".join(tokens), tokens=tokens) for tokens in passages),
         title_tokens=("memory", f"w{number}"),
     )
-    return made, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    tokens: list[Tokens] = [np.unique([int(word[1:]) for word in passage]).astype(np.uint16) for passage in passages]
+    return made, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32), tokens
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +72,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
     shares = 1 / np.arange(1, VOCABULARY + 1)
     shares /= shares.sum()
     with Database.open(tmp_path_factory.mktemp("bench") / "store.db") as database:
-        with database.write() as txn:
-            for number in range(MEMORIES):
-                writer.put_document(txn, *document(random, shares, number), 1.0, "m")
+        put(database, random, shares, range(MEMORIES))
         yield Corpus(database, read_model(database), random, shares)
 
 
 def read_model(database: Database) -> ReadModel:
-    return ReadModel(database, lambda text: np.zeros(DIMENSIONS, np.float32), lambda text: tuple(text.split()))
+    return ReadModel(database, WordModels())
 
 
 def warm(model: ReadModel) -> Snapshot:
@@ -77,6 +87,7 @@ def warm(model: ReadModel) -> Snapshot:
         snapshot.lexicon.index(field)
     snapshot.lexicon.index("body", "chunk")
     assert snapshot.vectors.dimensions == DIMENSIONS
+    snapshot.tokens.weights(np.arange(1))
     return snapshot
 
 
@@ -171,17 +182,22 @@ def test_scope_of_a_folder(benchmark: Any, corpus: Corpus) -> None:
     benchmark(attributes.scope, Filter(folder="a"), 1.0)
 
 
+def test_tokens_of_twenty_passages(benchmark: Any, corpus: Corpus) -> None:
+    space = warm(corpus.model).tokens
+    chunks = corpus.model.current().attributes.chunks[::700][:20]
+    benchmark(space.of_passages, chunks)
+
+
 @pytest.mark.parametrize("kind", ["new", "changed", "used"])
 def test_refresh_after_one_change(benchmark: Any, corpus: Corpus, kind: str) -> None:
     warm(corpus.model)
     numbers = itertools.count(10**6)
 
     def change() -> None:
-        with corpus.database.write() as txn:
-            if kind == "used":
+        if kind == "used":
+            with corpus.database.write() as txn:
                 writer.set_attribute(txn, "access_count", {1 + next(numbers) % 99: next(numbers)})
-            else:
-                number = next(numbers) if kind == "new" else 5
-                writer.put_document(txn, *document(corpus.random, corpus.shares, number), 1.0, "m")
+        else:
+            put(corpus.database, corpus.random, corpus.shares, [next(numbers) if kind == "new" else 5])
 
     benchmark.pedantic(corpus.model.current, setup=change, rounds=20)
