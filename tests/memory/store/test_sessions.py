@@ -10,12 +10,13 @@ from memory.store import sessions, writer
 from memory.store.connection import Database
 from memory.store.read_model import ReadModel
 from memory.store.records import Document
-from memory.store.sessions import LIFE, MOST_SENT
 from memory.store.snapshot import Snapshot
 from pipeline import ports
 
 Make = Callable[..., Document]
 NOW = 5000.0
+LIFE = 1800.0
+MOST_SENT = 100
 
 
 def put(database: Database, *documents: Document) -> list[int]:
