@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-import apsw
 import numpy as np
 
 from config.exchange import Column, Ids, Tokens, Vectors
 from memory.indexing.anchors import without_tags
 from memory.indexing.embedders.protocol import Embedder, TokenModel
 from memory.store import embedding_cache
-from memory.store.connection import Transaction
+from memory.store.connection import Connection, Transaction
 
 TITLE_REPEATS = 3
 """How often the title stands before each passage: it weighs more than a passage's own words (measured)."""
@@ -43,7 +42,7 @@ class Embedded:
         embedding_cache.touch(txn, model_id, self.used, now)
 
 
-def embed(connection: apsw.Connection, embedder: Embedder, texts: Sequence[str]) -> Embedded:
+def embed(connection: Connection, embedder: Embedder, texts: Sequence[str]) -> Embedded:
     """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing."""
     hashes = [sha256(text.encode()).hexdigest() for text in texts]
     cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))

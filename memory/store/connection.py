@@ -27,6 +27,10 @@ _PRAGMAS = (
 )
 
 
+Connection = apsw.Connection
+"""A connection of one thread; the name by which other packages speak of the driver's type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """Proof of holding the write lock; what changes the store takes one."""

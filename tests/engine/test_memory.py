@@ -192,7 +192,7 @@ def test_vectors_of_another_model_leave_a_degraded_answer_that_says_so(workspace
         result = memory.search("gateway")
 
     assert result.results[1].key == "research/gateway.md"
-    assert [part["part"] for part in result.notes["degraded"] if "other-model" in part["reason"]] == ["vector"]
+    assert "vector" in [part["part"] for part in result.notes["degraded"] if "other-model" in part["reason"]]
 
 
 @pytest.mark.requirement("T7")
