@@ -244,13 +244,16 @@ class TokenSpace(Protocol):
         """Distinct token numbers of a query, ascending; Unavailable when the embedder has no token vectors."""
 
     def of_passages(self, ids: Ids) -> list[Ids]:
-        """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id."""
+        """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.
+
+        A memory of several chunks answers with its first.
+        """
 
     def vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions)."""
 
     def weights(self, tokens: Ids) -> Column:
-        """Inverse document frequency of each token over the passages of the store, ≥ 0; 0 for stop tokens."""
+        """Inverse document frequency of each token over the passages of the store, > 0; near 0 for stop words."""
 
 
 class RelevanceModel(Protocol):
