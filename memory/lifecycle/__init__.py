@@ -1,1 +1,1 @@
-"""How memories age: retrievability, states, interference. Pure functions over columns."""
+"""How memories age: retrievability, states, interference. Functions over columns, and what stores their results."""
