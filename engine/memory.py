@@ -177,10 +177,11 @@ class Memory:
     ) -> SearchResult:
         """One query through the pipeline.
 
-        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the only
-        sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch seconds)
-        and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for none. What is served in a `session` is noted
-        there when the pipeline asks for it. Raises SpeckitError on a bad question.
+        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
+        only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch
+        seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
+        none. What is served in a `session` is noted there when the pipeline asks for it. Raises SpeckitError on a bad
+        question.
         """
         store = self.store()
         question = Question(
