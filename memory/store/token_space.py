@@ -12,10 +12,8 @@ from memory.store import token_sets
 from memory.store.columns import Columns
 from memory.store.committed import committed_read
 from memory.store.connection import Database
-from memory.store.meta import get_meta
 from memory.store.models import Models
 from memory.store.token_table import TokenTable
-from memory.store.vectors import MODEL
 
 
 class TokenSpace:
@@ -26,7 +24,7 @@ class TokenSpace:
         self._database = database
         self._columns = columns
         self._models = models
-        self._held: tuple[str | None, TokenTable] | None = None
+        self._held: TokenTable | None = None
         self._loading = threading.Lock()
 
     def of_text(self, text: str) -> Ids | Unavailable:
@@ -56,10 +54,9 @@ class TokenSpace:
         """The tokens of the state `columns`, without those of outdated memories, and with those of `put` ones."""
         twin = TokenSpace(self._database, columns, self._models)
         if self._held is not None:
-            model, table = self._held
-            # The numbers of another model mean other tokens.
-            if get_meta(connection, MODEL) == model:
-                twin._held = model, table.replaced(self._columns.chunks_of(outdated), *token_sets.load(connection, put))
+            # Should another model have taken over, every memory is among the outdated ones.
+            gone = self._columns.chunks_of(outdated)
+            twin._held = self._held.replaced(gone, *token_sets.load(connection, put))
         return twin
 
     def _first_chunks(self, ids: Ids) -> Ids:
@@ -80,9 +77,7 @@ class TokenSpace:
             with self._loading:
                 if self._held is None:
                     with committed_read(self._database) as connection:
-                        model = get_meta(connection, MODEL)
                         chunks, lengths, tokens = token_sets.load(connection)
                     known = np.isin(chunks, self._columns.chunks)
-                    kept = np.repeat(known, lengths)
-                    self._held = model, TokenTable(chunks[known], lengths[known], tokens[kept])
-        return self._held[1]
+                    self._held = TokenTable(chunks[known], lengths[known], tokens[np.repeat(known, lengths)])
+        return self._held

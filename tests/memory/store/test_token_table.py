@@ -56,11 +56,12 @@ def test_a_table_that_followed_the_changes_holds_what_a_new_one_would(first: Set
 
 
 def test_two_states_after_the_same_one_do_not_disturb_each_other() -> None:
-    base = TokenTable(*columns({1: [1, 2]})).replaced(np.array([], np.int64), *columns({2: [3]}))
-    nothing = np.array([], np.int64)
+    nothing, first = np.array([], np.int64), list(range(20))
+    base = TokenTable(*columns({1: first})).replaced(nothing, *columns({2: [3]}))  # has room to spare
     one, two = (base.replaced(nothing, *columns({3: [token]})) for token in (7, 8))
-    assert content(one) == expected({1: [1, 2], 2: [3], 3: [7]})
-    assert content(two) == expected({1: [1, 2], 2: [3], 3: [8]})
+    assert one._room is base._room
+    assert content(one) == expected({1: first, 2: [3], 3: [7]})
+    assert content(two) == expected({1: first, 2: [3], 3: [8]})
 
 
 def test_tokens_of_gone_chunks_do_not_pile_up() -> None:
