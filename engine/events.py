@@ -10,11 +10,12 @@ PATIENCE_MS = 250
 """No answer waits longer for other writers; what it leaves behind is worth less than the answer."""
 
 
-def served(database: Database, outcome: Outcome, now: float) -> None:
-    """Notes in the query's session that the memories of this outcome were sent to it (feature A2).
+def served(database: Database, outcome: Outcome, count: int) -> None:
+    """Notes in the query's session that its first `count` memories were sent to it (feature A2).
 
-    `now` is in epoch seconds. Raises SpeckitError when the store cannot be written now.
+    Raises SpeckitError when the store cannot be written now.
     """
-    if outcome.query.session and len(outcome.pool):
+    memories = outcome.pool.candidates.parents[:count].tolist()
+    if outcome.query.session and memories:
         with database.write(PATIENCE_MS) as txn:
-            sessions.mark_sent(txn, outcome.query.session, outcome.pool.candidates.parents.tolist(), now)
+            sessions.mark_sent(txn, outcome.query.session, memories, outcome.query.now)

@@ -180,8 +180,7 @@ class Memory:
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
         only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch
         seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
-        none. What is served in a `session` is noted there when the pipeline asks for it. Raises SpeckitError on a bad
-        question.
+        none. Call `served` with the result once it has reached the reader. Raises SpeckitError on a bad question.
         """
         store = self.store()
         question = Question(
@@ -191,14 +190,20 @@ class Memory:
         deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
         query = question.query(store, time.time() if now is None else now, deadline_ns)
         declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
-        result = answer(self._runner.run(query, store), store, declared, snippet)
+        return answer(self._runner.run(query, store), store, declared, snippet)
+
+    def served(self, result: SearchResult, count: int | None = None) -> str:
+        """Tells the session that the first `count` results (all unless given) have reached the caller.
+
+        Whoever shows an answer calls this, so that what was cut off does not count as known. Returns a warning when it
+        could not be noted, else "". Does nothing without a session or when no step looks back at it.
+        """
         if assembly.looks_back(self.pipeline):
             try:
-                events.served(self._open.database, result.outcome, query.now)
+                events.served(self._open.database, result.outcome, len(result.results) if count is None else count)
             except SpeckitError as error:
-                warning = f"this answer could not be noted in the session, it may be repeated: {error}"
-                result.notes["warnings"].append(warning)
-        return result
+                return f"this answer could not be noted in the session, it may be repeated: {error}"
+        return ""
 
     def plan(self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto") -> PlanReport:
         """What a search would do, without doing it."""

@@ -46,6 +46,8 @@ class Reply:
     """Tokens; 0 leaves the choice to the tool's layer."""
     hint_of_count: Callable[[int], str] | None = None
     """A further hint that depends on how many rows are shown; empty for none."""
+    after: Callable[[int], None] | None = None
+    """Called with the number of rows shown, once it is known."""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,8 @@ def success(reply: Reply, tool: str, budget: int, latency_ms: float) -> CallTool
     _shorten(draft, budget)
     document = draft.document()
     meta["token_count"] = tokens(compact(document))
+    if reply.after:
+        reply.after(len(draft.rows))
     return CallToolResult(content=[TextContent(text=compact(document))], structured_content=document)
 
 

@@ -44,6 +44,7 @@ def command(
         result = memory.search(query, limit=limit, folder=folder, mode=mode, session=session)  # type: ignore[arg-type]  # click.Choice admits modes only
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent = memory.why_not(result, memory_name(why_not)) if why_not else ""
+        result.notes["warnings"].extend(filter(None, [memory.served(result)]))
     if common.as_json:
         document = result.as_json()
         if explain:

@@ -1,6 +1,7 @@
 """`memory_context`: one call that picks how to look (feature T1)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -33,7 +34,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Start here: get the memories that matter for a task, sized to your remaining context."""
-        from server.tools.rows import EXCERPT, WHOLE, found, search_data, search_hints
+        from server.tools.rows import EXCERPT, WHOLE, found, note_served, search_data, search_hints
 
         memory = workspace.memory()
         if mode == "auto":
@@ -47,6 +48,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             folder=specFolder,
             mode=chosen,
             session=sessionId,
+            token_usage=tokenUsage,
             snippet=WHOLE if includeContent else EXCERPT,
         )
         return Reply(
@@ -55,6 +57,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             search_hints(result),
             tuple(result.notes["degraded"]),
             rows="results",
+            after=partial(note_served, memory, result),
             budget=costs.budget,
         )
 

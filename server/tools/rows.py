@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import structlog
+
+from engine import Memory
 from engine.results import ResultRow, SearchResult
 from server.envelope import TEXT_FIELD
 
@@ -44,6 +47,13 @@ def search_hints(result: SearchResult) -> tuple[str, ...]:
     if not result.results:
         return (*result.notes["warnings"], "try other words", "index documents with memory_index_scan")
     return tuple(result.notes["warnings"])
+
+
+def note_served(memory: Memory, result: SearchResult, count: int) -> None:
+    """Lets the session know which results the client gets to see; a failure costs no more than a repetition."""
+    warning = memory.served(result, count)
+    if warning:
+        structlog.get_logger().warning("not noted in the session", reason=warning)
 
 
 def found(count: int, noun: str = "memory") -> str:

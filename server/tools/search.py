@@ -1,6 +1,7 @@
 """`memory_search`: search with every option (feature T2)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -32,9 +33,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
-        from server.tools.rows import EXCERPT, WHOLE, found, search_data, search_hints
+        from server.tools.rows import EXCERPT, WHOLE, found, note_served, search_data, search_hints
 
-        result = workspace.memory().search(
+        memory = workspace.memory()
+        result = memory.search(
             query,
             limit=limit,
             folder=specFolder,
@@ -56,6 +58,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             search_hints(result),
             tuple(result.notes["degraded"]),
             rows="results",
+            after=partial(note_served, memory, result),
         )
 
     return memory_search
