@@ -126,11 +126,22 @@ def _resolve_flags(
                 message = f"'{step.id}' replaces '{step.replaces}', which is no other step of '{slot}'; "
                 message += nearest(step.replaces, ids - {step.id})
                 problems.append(Problem("E119", message, where=step.place("replaces")))
-        replacing = {step.replaces: step for step in active if step.replaces}
+        replacing: dict[str, Step] = {}
+        for step in active:
+            first = replacing.setdefault(step.replaces, step) if step.replaces else step
+            if first is not step:
+                message = f"'{step.id}' replaces '{step.replaces}', and so does '{first.id}'; keep one"
+                message += _flag_hint(step, first)
+                problems.append(Problem("E119", message, where=step.place("replaces")))
         inactive += [step for step in active if step.id in replacing]
         kept = [step for step in active if not step.replaces or step.replaces not in {s.id for s in active}]
         resolved[slot] = tuple(replacing.get(step.id, step) for step in kept)
     return resolved, tuple(inactive)
+
+
+def _flag_hint(*steps: Step) -> str:
+    flags = [step.flag for step in steps if step.flag]
+    return f" (close one of the flags {', '.join(flags)})" if flags else ""
 
 
 def _override(

@@ -1,0 +1,22 @@
+"""The environments in which steps behind flags take part."""
+
+from __future__ import annotations
+
+from config.flags import load_flags
+
+EXCLUSIVE = {
+    "rsf": "SPECKIT_RSF_FUSION",
+    "z_score": "SPECKIT_Z_SCORE_FUSION",
+    "confidence": "SPECKIT_CONFIDENCE_BOOST",
+    "temporal": "SPECKIT_TEMPORAL_DECAY",
+}
+"""Flags of components that take another one's place, so that not all flags can be open at once."""
+
+OPEN = {name: "true" for name in load_flags({}) if name not in EXCLUSIVE.values()}
+"""Every flag of the product that can be open together with all others."""
+
+
+def opened(name: str) -> dict[str, str]:
+    """The environment in which a component of `EXCLUSIVE` stands in its place."""
+    others = {"temporal": ("SPECKIT_CLASSIFICATION_DECAY",)}.get(name, ())
+    return {flag: value for flag, value in OPEN.items() if flag not in others} | {EXCLUSIVE[name]: "true"}
