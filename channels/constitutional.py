@@ -23,7 +23,7 @@ class Constitutional:
     The question does not matter. Lifting them above all others is the work of a rerank step. Feature C6.
     """
 
-    about = About(features=("C6",), gives=Scale.UNIT)
+    about = About(features=("C6",), gives=Scale.UNIT, unconditional=True)
     Params = ConstitutionalParams
 
     def __init__(self, params: ConstitutionalParams) -> None:

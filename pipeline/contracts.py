@@ -53,7 +53,10 @@ class NoParams(Params):
 class ChannelParams(Params):
     """What every channel takes."""
 
-    limit: int = Field(50, ge=1, le=1000, description="How many hits the channel returns at most.")
+    limit: int = Field(
+        50, ge=1, le=1000, description="How many hits the channel returns at most.",
+        json_schema_extra={"tunable": [20, 200]},
+    )  # fmt: skip
 
 
 class SignalParams(Params):
@@ -73,7 +76,8 @@ class About:
     must not stand earlier in the same pipeline. `weighs_intent` says which of the two intent weightings it applies
     (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
     true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one
-    that keeps the scale but may leave the unit interval.
+    that keeps the scale but may leave the unit interval; `unconditional` for a channel whose hits do not depend on
+    the question, and so are no answer to it (feature C14).
     """
 
     features: tuple[str, ...]
@@ -84,6 +88,7 @@ class About:
     conflicts: tuple[str, ...] = ()
     groups: bool = False
     widens: bool = False
+    unconditional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,13 @@ def _planned(step: BoundStep[Understander], query: Query, store: Store) -> Plan 
 def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
     """The candidates of all channels, and the query with the plan that found them.
 
-    Raises E040 when no channel answered at all.
+    Hits that do not depend on the question break no silence: without them, a store with one constitutional memory would
+    never be searched again. Raises E040 when no channel answered at all.
     """
+    unconditional = {step.id for step in stage.channels if step.about.unconditional}
     searches = _ask(stage, query, store, journal)
     for step in stage.recover:
-        while not any(len(search.hits) for search in searches) and query.plan.attempt < MAX_ATTEMPTS:
+        while all(len(s.hits) == 0 or s.channel in unconditional for s in searches) and query.plan.attempt < MAX_ATTEMPTS:
             work = partial(step.component.recover, query, query.plan, store)
             plan = journal.call("candidates", step, 0, work, "the empty answer")
             if plan is None or plan == query.plan:

@@ -21,13 +21,16 @@ class FallbackParams(Params):
     lexical: tuple[str, ...] = Field(
         ("fts5", "bm25"), strict=False, description="Channels of the last try, at full length, without a router."
     )
+    always: tuple[str, ...] = Field(
+        ("constitutional", "trigger"), strict=False, description="Channels that the last try asks as well."
+    )
 
 
 class Fallback:
     """Searches again: first with half the similarity and double limits in all folders, then with words alone.
 
-    The second try asks for max(floor, similarity / 2); the last one asks the full-text channels only, also where the
-    router had left them out. Feature C14.
+    The second try asks for max(floor, similarity / 2); the last one asks the full-text channels, also where the router
+    had left them out, and those that every query asks. Feature C14.
     """
 
     about = About(features=("C14",))
@@ -59,5 +62,5 @@ class Fallback:
                 )
             case 1:
                 reason = f"fallback: still nothing; words only ({', '.join(params.lexical)})"
-                return replace(plan, channels=params.lexical, reasons=plan.because(reason))
+                return replace(plan, channels=(*params.lexical, *params.always), reasons=plan.because(reason))
         return plan

@@ -61,6 +61,18 @@ def test_a_question_without_any_hit_is_searched_again_with_words_alone() -> None
     assert [reason.partition(":")[0] for reason in outcome.query.plan.reasons][-2:] == ["fallback", "fallback"]
 
 
+@pytest.mark.requirement("C6", "C14")
+def test_a_constitutional_memory_is_no_answer_and_surfaces_in_every_try() -> None:
+    store = FakeStore(
+        Memory(1, "", ("alpha",), numbers=NUMBERS), Memory(2, "Rules", tier="constitutional", numbers=NUMBERS)
+    )
+
+    outcome = Runner(build("catalogue", registry(), {}), strict=True).run(query("zebra"), store)
+
+    assert outcome.pool.candidates.parents.tolist() == [2]
+    assert outcome.query.plan.attempt == 2
+
+
 ELSEWHERE = {"single": "bm25"}
 """`single` passes the only channel of a baseline through; the catalogue has seven."""
 
