@@ -33,6 +33,11 @@ SETTINGS: dict[Mode, ModeSettings] = {
 }
 
 
+def under_pressure(token_usage: float | None) -> bool:
+    """Whether the caller's context is so full that it decides about the mode."""
+    return token_usage is not None and token_usage >= FOCUSED_PRESSURE
+
+
 def choose(text: str, token_usage: float | None, intent: Callable[[], str]) -> tuple[Mode, str]:
     """A mode and the reason for it.
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from server.context_mode import SETTINGS, choose
+from server.context_mode import SETTINGS, choose, under_pressure
 from server.envelope import Reply
-from server.tools.parameters import Folder, SessionId
+from server.tools.parameters import Anchors, Folder, SessionId
 from server.workspace import Workspace
 
 BUDGET = 2000
@@ -26,6 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Folder = "",  # noqa: N803
         limit: Annotated[int | None, Field(strict=True, ge=1, le=100, description="Default: by mode")] = None,
         sessionId: SessionId = "",  # noqa: N803
+        anchors: Anchors = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         includeContent: Annotated[  # noqa: N803
             bool, Field(strict=True, description="Whole passages instead of excerpts")
         ] = False,
@@ -46,8 +47,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             input,
             limit=limit or costs.limit,
             folder=specFolder,
-            mode=chosen,
+            # a full context is the pipeline's to answer (feature C17): its step 'pressure' acts in mode auto alone
+            mode="auto" if mode == "auto" and under_pressure(tokenUsage) else chosen,
             session=sessionId,
+            anchors=anchors,
             token_usage=tokenUsage,
             snippet=WHOLE if includeContent else EXCERPT,
         )

@@ -6,6 +6,7 @@ from pydantic import Field
 
 Folder = Annotated[str, Field(max_length=200, description="Only this folder and below")]
 SessionId = Annotated[str, Field(max_length=200)]
+Anchors = Annotated[list[str], Field(max_length=20, description="Only these named sections of each memory")]
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]

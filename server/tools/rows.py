@@ -14,7 +14,11 @@ WHOLE = 20_000
 
 
 def result_row(row: ResultRow) -> dict[str, Any]:
-    """One result of a search."""
+    """One result of a search; of named sections, their text stands in the place of the excerpt (feature A7)."""
+    notes, text = dict(row.notes), row.snippet
+    if sections := notes.get("sections"):
+        text = "\n\n".join(section["text"] for section in sections)
+        notes["sections"] = [section["anchor"] for section in sections]
     shown: dict[str, Any] = {
         "id": row.id,
         "key": row.key,
@@ -24,9 +28,9 @@ def result_row(row: ResultRow) -> dict[str, Any]:
         "state": row.state,
         "lines": [row.first_line, row.last_line],
         "heading": row.heading,
-        TEXT_FIELD: row.snippet,
+        TEXT_FIELD: text,
         "reason": row.reason,
-        **({"notes": row.notes} if row.notes else {}),
+        **({"notes": notes} if notes else {}),
     }
     return {name: value for name, value in shown.items() if value not in ("", None)}
 
