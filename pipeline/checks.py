@@ -77,10 +77,10 @@ def check_notes(answer: Notes | Unavailable, pool: Pool, step: str) -> Notes | U
         return answer
     if not isinstance(answer, Notes):
         raise StageInvariantError(step, f"returned {type(answer).__name__}; accepted: Notes or Unavailable")
-    foreign = sorted(set(answer.by_id) - set(pool.ids.tolist()))
+    foreign = sorted(answer.by_id.keys() - pool.ids.tolist())
     if foreign:
         raise StageInvariantError(step, f"returned ids that are not in the ranking: {foreign[:5]}")
-    keys = set(answer.overall).union(*(note.keys() for note in answer.by_id.values()))
+    keys = set(answer.overall).union(*answer.by_id.values())
     if keys & RANKING_WORDS:
         raise StageInvariantError(step, f"mentions the ranking in its notes: {sorted(keys & RANKING_WORDS)}")
     keep = answer.keep

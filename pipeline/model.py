@@ -166,14 +166,16 @@ class Candidates:
 
     def take(self, rows: NDArray[np.intp], ids: Ids | None = None) -> Candidates:
         """These rows in this order, optionally under new ids."""
-        return replace(
-            self,
-            ids=self.ids[rows] if ids is None else ids,
-            parents=self.parents[rows],
-            passages=self.passages[rows],
-            updated_at=self.updated_at[rows],
-            raw=self.raw[rows],
-            rank=self.rank[rows],
+        return Candidates(
+            self.ids[rows] if ids is None else ids,
+            self.parents[rows],
+            self.passages[rows],
+            self.updated_at[rows],
+            self.channels,
+            self.variants,
+            self.scales,
+            self.raw[rows],
+            self.rank[rows],
         )
 
 
@@ -191,6 +193,10 @@ class StepScore:
     names: tuple[str, ...]
     parts: Column
     after: Column
+
+    def take(self, rows: NDArray[np.intp]) -> StepScore:
+        """The scores of these rows, in this order."""
+        return StepScore(self.step, self.kind, self.scale, self.names, self.parts[rows], self.after[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +234,7 @@ class Pool:
 
     def take(self, rows: NDArray[np.intp]) -> Pool:
         """The pool of these rows, in this order."""
-        steps = tuple(replace(step, parts=step.parts[rows], after=step.after[rows]) for step in self.steps)
+        steps = tuple(step.take(rows) for step in self.steps)
         return Pool(self.candidates.take(rows), steps, self.chunk_hits[rows])
 
 

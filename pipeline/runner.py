@@ -77,7 +77,7 @@ class Runner:
                 used = added.get(signal.params.cap_group, np.zeros(len(pool)))
                 pool, column = signalled(signal.id, signal.component.combine, signal.params, pool, column, used)
                 added[signal.params.cap_group] = used + column if signal.params.cap_group else used
-        return pool.take(pool.order())
+        return pool.take(pool.order()) if self.pipeline.fusion.signals else pool
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
         for step in self.pipeline.rerank:
@@ -89,7 +89,8 @@ class Runner:
             if answer is not None:
                 scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
                 before, pool = pool, reranked(step.id, scale, pool, answer)
-                journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
+                if len(pool) < len(before):
+                    journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
         return pool
 
     def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
@@ -99,7 +100,7 @@ class Runner:
             answer = journal.call("annotate", step, len(pool), work, "the sealed ranking without this step's notes")
             if answer is not None:
                 notes[step.id] = answer
-                if answer.keep is not None:
+                if answer.keep is not None and not answer.keep.all():
                     journal.lost(step.id, pool.ids[~answer.keep])
                     pool = narrow(pool, answer.keep)
         return pool, notes
