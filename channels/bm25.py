@@ -30,7 +30,10 @@ class CombinedFields(Params):
 class SingleFields(Params):
     """Factors of fields that are scored once more, each on its own; 0 leaves the field out."""
 
-    title: float = Field(default=0.0, ge=0, le=10, description="Factor of the title's own BM25.")
+    title: float = Field(
+        default=0.0, ge=0, le=10, description="Factor of the title's own BM25.",
+        json_schema_extra={"tunable": [0.0, 2.0]},
+    )  # fmt: skip
     triggers: float = Field(default=0.0, ge=0, le=10, description="Factor of the trigger phrases' own BM25.")
     path: float = Field(default=0.0, ge=0, le=10, description="Factor of the path's own BM25.")
     body: float = Field(default=0.0, ge=0, le=10, description="Factor of the text's own BM25.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
@@ -50,6 +50,38 @@ def show(
         lines.append(
             f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})"
         )
+    return "\n".join(lines) + "\n"
+
+
+def written(
+    source: str,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str],
+    *,
+    name: str,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str:
+    """A pipeline file of its own that says all of a pipeline with `overrides` applied, under another name.
+
+    `heading` stands at its top and `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when
+    the pipeline has problems.
+    """
+    checked = examine(source, assembly.registry(), environ, overrides)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    effective = checked.effective
+    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {_flow(name)}"]
+    if effective.description:
+        lines.append(f"description: {_flow(effective.description)}")
+    lines += [f"budgets_ms: {_flow(effective.budgets_ms)}", "candidates:"]
+    for slot in SLOTS:
+        pad = "  " if slot in CANDIDATE_SLOTS else ""
+        steps = [entry for entry in checked.bound if entry.step.slot == slot]
+        lines.append(f"{pad}{slot}:" if steps else f"{pad}{slot}: []")
+        for entry in steps:
+            lines += [f"{pad}  # {remark}" for remark in remarks.get(entry.step.id, ())]
+            lines += _step(entry, checked, pad, effective=False, origin=False)
     return "\n".join(lines) + "\n"
 
 

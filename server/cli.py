@@ -25,12 +25,13 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "plan": "pipeline_plan",
         "diff": "pipeline_diff",
         "schema": "pipeline_schema",
+        "tune": "pipeline_tune",
     },
     "flags": {"list": "flags_list", "audit": "flags_audit"},
     "eval": {"run": "eval_run", "ablate": "eval_ablate"},
 }
 GROUPS = {
-    "pipeline": "Check, show, plan and compare pipelines.",
+    "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "flags": "States and ages of the feature flags.",
     "eval": "Measure pipelines on a dataset.",
 }

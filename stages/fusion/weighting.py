@@ -19,7 +19,9 @@ from pipeline.contracts import Surroundings
 from pipeline.model import Candidates, Query
 from pipeline.ports import Column
 
-ChannelWeights = Literal["by_intent"] | dict[str, Annotated[float, Field(ge=0, le=10)]]
+ChannelWeights = (
+    Literal["by_intent"] | dict[str, Annotated[float, Field(ge=0, le=10, json_schema_extra={"tunable": [0.0, 2.0]})]]
+)
 """A weight by channel id, or `by_intent`."""
 
 STATIC = {"vector": 1.0, "fts5": 0.8, "bm25": 0.6, "graph": 0.5, "degree": 0.4}

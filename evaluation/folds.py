@@ -1,0 +1,27 @@
+"""Splits queries, so that what is chosen on some is judged on others (Stone 1974)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.errors import SpeckitError
+
+FOLDS = 5
+
+Rows = NDArray[np.intp]
+
+
+def folds(queries: int, count: int, rng: np.random.Generator) -> Rows:
+    """The fold of each query, 0 to count - 1: equal parts, as far as they go, drawn at random."""
+    return rng.permutation(np.arange(queries) % count)
+
+
+def check_folds(count: int, queries: dict[str, int]) -> None:
+    """Raises SpeckitError (E032) unless there are two folds or more and each dataset has a query for every fold."""
+    if count < 2:
+        raise SpeckitError("E032", f"the number of folds is {count}; accepted: 2 and above")
+    for name, size in queries.items():
+        if size < count:
+            message = f"'{name}' has {size} judged {'query' if size == 1 else 'queries'}, too few for {count} folds"
+            raise SpeckitError("E032", message, hint="Give fewer folds, or a dataset with more judged queries.")

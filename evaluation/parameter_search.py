@@ -1,0 +1,101 @@
+"""The search behind `pipeline tune`: one parameter after the other, a few values each, in a shrinking window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from config.exchange import Column
+from evaluation.comparison import ALPHA
+from evaluation.folds import Rows
+from evaluation.significance import sign_flip_p
+from evaluation.trials import START, Trials
+from evaluation.tunable import Parameter, Setting
+
+OBJECTIVE = "nDCG@10"
+
+WINDOWS = (1.0, 0.5, 0.25)
+"""The share of its range in which a parameter is searched, pass by pass."""
+
+Seen = Mapping[int, Rows]
+"""The queries that a search may look at, by the place of their dataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search ended with. `idle` names the parameters whose values made no difference to any query."""
+
+    setting: Setting
+    idle: frozenset[str]
+
+    def value(self, parameter: Parameter) -> float:
+        """The value of a parameter after the search."""
+        return self.setting.get(parameter.name, parameter.start)
+
+
+def search(
+    table: Trials, space: Sequence[Parameter], seen: Seen, *, budget: int, seed: int, tried: Callable[[], None]
+) -> Found:
+    """Coordinate search for the setting with the best mean, over datasets, of their mean nDCG@10.
+
+    In each pass every parameter is visited once, in a seeded random order. A new value is taken when its gain over the
+    present one exceeds the standard error of the gain, so that values do not follow the noise (Breiman et al. 1984),
+    and when it makes no dataset significantly worse than at the start. A parameter is idle when not even the value
+    farthest from its present one changes anything. Ends after `budget` settings or the last pass; `tried` is called
+    after each setting. Values are drawn by seed, pass, parameter and present value alone, so that searches over nearly
+    the same queries try nearly the same settings.
+    """
+    setting = START
+    idle: set[str] = set()
+    left = budget
+    for number, window in enumerate(WINDOWS):
+        for place in np.random.default_rng([seed, number]).permutation(len(space)).tolist():
+            parameter = space[place]
+            if parameter.name in idle:
+                continue
+            present = setting.get(parameter.name, parameter.start)
+            proposed = parameter.proposals(present, window, np.random.default_rng([seed, number, place]))
+            gains: list[tuple[float, Setting]] = []
+            for changed in (_with(setting, parameter, value) for value in proposed[:left]):
+                left -= 1
+                tried()
+                if not table.possible(changed):
+                    continue
+                differences = list(_differences(table, seen, setting, changed))
+                if not gains and not any(column.any() for column in differences):
+                    idle.add(parameter.name)
+                    break
+                gains.append((_assured_gain(differences), changed))
+            better = [changed for gain, changed in sorted(gains, key=lambda entry: -entry[0]) if gain > 0]
+            setting = next((changed for changed in better if not _harms(table, seen, changed, seed)), setting)
+    return Found(setting, frozenset(idle))
+
+
+def _with(setting: Setting, parameter: Parameter, value: float) -> Setting:
+    """The setting with another value of one parameter; values that are as at the start are not mentioned."""
+    changed = {**setting, parameter.name: value}
+    return {name: held for name, held in changed.items() if name != parameter.name or held != parameter.start}
+
+
+def _differences(table: Trials, seen: Seen, a: Setting, b: Setting) -> Iterator[Column]:
+    """The objective of b minus that of a, per query, dataset by dataset."""
+    for place, rows in seen.items():
+        yield (table.values(place, b)[OBJECTIVE] - table.values(place, a)[OBJECTIVE])[rows]
+
+
+def _assured_gain(differences: Sequence[Column]) -> float:
+    """The mean gain over the datasets if it exceeds its standard error, else 0."""
+    gain = float(np.mean([column.mean() for column in differences]))
+    variance = sum(float(column.var(ddof=1)) / len(column) for column in differences if len(column) > 1)
+    return gain if gain > sqrt(variance) / len(differences) else 0.0
+
+
+def _harms(table: Trials, seen: Seen, setting: Setting, seed: int) -> bool:
+    """Whether a setting is significantly worse than the start on any of the datasets."""
+    return any(
+        column.mean() < 0 and sign_flip_p(column, seed=seed) < ALPHA
+        for column in _differences(table, seen, START, setting)
+    )

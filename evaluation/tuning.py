@@ -1,0 +1,160 @@
+"""Tuning: better values for the parameters of a pipeline, found on some queries and judged on others (feature E6).
+
+The same search runs several times: on all queries for the values that are proposed, and without each fold of queries
+and without each dataset for the figures by which they are judged. Nothing is chosen and judged on one query.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from config.errors import SpeckitError
+from engine import assembly
+from evaluation import folds as splits
+from evaluation.comparison import compare
+from evaluation.measure import Progress, Report
+from evaluation.metrics import METRICS
+from evaluation.parameter_search import Found, Seen, search
+from evaluation.trials import START, Trials, Values, open_sets, read_sets, sampled
+from evaluation.tunable import Parameter, overrides, tunable
+from evaluation.tuning_report import SetFigures, Tuned, TuneReport
+from pipeline.builder import examine
+
+TRIALS = 60
+SEED = 20
+
+
+def tune(
+    pipeline: str,
+    datasets: Sequence[Path],
+    *,
+    parameters: Sequence[str] = (),
+    folds: int = splits.FOLDS,
+    trials: int = TRIALS,
+    seed: int = SEED,
+    queries: int | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> TuneReport:
+    """Searches the tunable parameters of a pipeline (a file or preset), or only those that `parameters` names.
+
+    The objective is nDCG@10, averaged over the queries of each dataset and then over the datasets. `trials` limits the
+    settings that one search tries; there is one search on all queries, one without each of the `folds`, and with
+    several datasets one without each of them. `queries` limits every dataset to a random sample. Equal arguments give
+    equal reports. Raises SpeckitError.
+    """
+    environ = os.environ if environ is None else environ
+    checked = examine(pipeline, assembly.registry(), environ)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    space = tunable(checked.bound, parameters)
+    if trials < 1:
+        raise SpeckitError("E032", f"the number of trials is {trials}; accepted: 1 and above")
+    asked = [(dataset, sampled(dataset, queries, seed)) for dataset in read_sets(datasets)]
+    sizes = {dataset.name: len(chosen) for dataset, chosen in asked}
+    splits.check_folds(folds, sizes)
+    report = progress or (lambda _: None)
+    with open_sets(asked, pipeline, overrides=None, environ=environ, progress=report) as sets:
+        moment = time.time() if now is None else now
+        table = Trials(sets, pipeline, environ, lambda setting: overrides(checked.bound, setting), moment, seed)
+        rng = np.random.default_rng(seed)
+        fold_of = [splits.folds(size, folds, rng) for size in sizes.values()]
+        views = list(_views(fold_of, folds))
+        found = [
+            _search(table, space, seen, trials, seed, place, len(views), report) for place, seen in enumerate(views)
+        ]
+        final, by_fold, without = found[0], found[1 : folds + 1], found[folds + 1 :]
+        start = [table.values(place, START) for place in range(len(sets))]
+        held_out = [_held_out(table, place, fold_of[place], by_fold) for place in range(len(sets))]
+        left_out = [table.values(place, one.setting) for place, one in enumerate(without)]
+        warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
+    return TuneReport(
+        pipeline=checked.effective.name,
+        hash=checked.effective.hash,
+        seed=seed,
+        folds=folds,
+        trials=trials,
+        settings=table.measured,
+        parameters=tuple(_tuned(parameter, final, by_fold) for parameter in space),
+        overall=_figures("mean of all", *_levelled(start, held_out), seed),
+        held_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, held_out, strict=True)),
+        left_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, left_out, strict=False)),
+        overrides=overrides(checked.bound, final.setting),
+        warnings=warnings,
+    )
+
+
+def _views(fold_of: Sequence[splits.Rows], folds: int) -> Iterator[Seen]:
+    """What each search may see: all queries; all but one fold; all but one dataset, when there are several."""
+    yield {place: np.arange(len(fold)) for place, fold in enumerate(fold_of)}
+    for left_out in range(folds):
+        yield {place: np.flatnonzero(fold != left_out) for place, fold in enumerate(fold_of)}
+    for left_out in range(len(fold_of)) if len(fold_of) > 1 else ():
+        yield {place: np.arange(len(fold)) for place, fold in enumerate(fold_of) if place != left_out}
+
+
+def _search(
+    table: Trials,
+    space: Sequence[Parameter],
+    seen: Seen,
+    trials: int,
+    seed: int,
+    place: int,
+    searches: int,
+    report: Report,
+) -> Found:
+    """One of several searches, with its progress as a share of all."""
+    done = place * trials
+
+    def tried() -> None:
+        nonlocal done
+        done += 1
+        report(Progress("search", done, searches * trials))
+
+    found = search(table, space, seen, budget=trials, seed=seed, tried=tried)
+    report(Progress("search", (place + 1) * trials, searches * trials))
+    return found
+
+
+def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence[Found]) -> Values:
+    """Each query of a dataset by the setting that was found without its fold."""
+    parts = [table.values(place, found.setting) for found in by_fold]
+    return {
+        metric: np.select([fold_of == fold for fold in range(len(parts))], [part[metric] for part in parts])
+        for metric in METRICS
+    }
+
+
+def _levelled(start: Sequence[Values], tuned: Sequence[Values]) -> tuple[Values, Values]:
+    """The queries of all datasets, weighted so that every dataset counts the same in their mean."""
+    sizes = [len(values[METRICS[0]]) for values in start]
+    weights = [sum(sizes) / (len(sizes) * size) for size in sizes]
+
+    def joined(values: Sequence[Values]) -> Values:
+        return {
+            metric: np.concatenate([weight * one[metric] for weight, one in zip(weights, values, strict=True)])
+            for metric in METRICS
+        }
+
+    return joined(start), joined(tuned)
+
+
+def _figures(name: str, start: Values, tuned: Values, seed: int) -> SetFigures:
+    comparisons = compare({"start": start, "tuned": tuned}, [("start", "tuned")], seed=seed)
+    means = [{metric: float(values[metric].mean()) for metric in METRICS} for values in (start, tuned)]
+    return SetFigures(name, len(start[METRICS[0]]), means[0], means[1], comparisons)
+
+
+def _tuned(parameter: Parameter, final: Found, by_fold: Sequence[Found]) -> Tuned:
+    return Tuned(
+        parameter,
+        final.value(parameter),
+        tuple(found.value(parameter) for found in by_fold),
+        idle=parameter.name in final.idle,
+    )

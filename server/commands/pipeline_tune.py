@@ -1,0 +1,80 @@
+"""`pipeline tune`: better values for the parameters that are declared tunable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from server.options import Common, shared
+from server.output import print_json
+from server.pipeline_output import check_target, write_pipeline
+from server.progress import ProgressReporter
+
+
+@click.command("tune")
+@click.argument("source", metavar="FILE|PRESET")
+@click.option(
+    "--dataset",
+    "datasets",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    metavar="DIR",
+    help="A dataset in the BEIR layout; may be repeated.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The pipeline file to write."
+)
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="STEP.PARAM",
+    help="Search this parameter alone; may be repeated. Else all that are declared tunable.",
+)
+@click.option(
+    "--trials", type=click.IntRange(min=1), default=60, show_default=True, help="Settings that one search may try."
+)
+@click.option(
+    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts into which queries are split."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
+@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
+@shared("json")
+def command(
+    common: Common,
+    source: str,
+    datasets: tuple[Path, ...],
+    out: Path,
+    parameters: tuple[str, ...],
+    trials: int,
+    folds: int,
+    seed: int,
+    queries: int | None,
+) -> None:
+    """Search the tunable parameters of a pipeline for the best nDCG@10, and write the result as a new file.
+
+    Every figure comes from queries that the values were not chosen by: from folds held out, and with several datasets
+    from each dataset left out. Values that are significantly worse on any dataset are not taken; the file then keeps
+    the old ones and says so.
+    """
+    check_target(out)
+    from evaluation.tuning import tune
+
+    with ProgressReporter("tune") as bar:
+        report = tune(
+            source,
+            datasets,
+            parameters=parameters,
+            trials=trials,
+            folds=folds,
+            seed=seed,
+            queries=queries,
+            progress=lambda now: bar.update(now.done, now.total, now.phase),
+        )
+    write_pipeline(out, source, report.used, report.heading(), report.remarks())
+    if common.as_json:
+        print_json({**report.as_json(), "file": str(out)})
+    else:
+        click.echo(f"{report.as_text()}\n\nwritten: {out}")
