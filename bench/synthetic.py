@@ -1,4 +1,4 @@
-"""A seeded store of 10,000 memories that looks like a project's: Zipfian words, long and short notes, folders, edges."""
+"""A seeded store of 10,000 memories that looks like a project's: Zipfian words, short and long notes, edges."""
 
 from __future__ import annotations
 

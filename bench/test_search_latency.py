@@ -1,7 +1,7 @@
 """Latency of whole searches at 10,000 memories, per complexity and stage (feature P10).
 
-Budgets are held to processor time of this thread: a search runs in one thread and waits for nothing but the processor, so
-on an idle machine the two are the same, and on a busy one only processor time speaks of us. Elapsed time is reported.
+Budgets are held to processor time of this thread: a search runs in one thread and waits for nothing but the processor,
+so on an idle machine the two are the same, and on a busy one only processor time speaks of us.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def front_matter(title: str, triggers: str) -> str:
 
 def components() -> Iterator[str]:
     yield front_matter("Components", "list of components, component parameters, all steps")
-    yield "Every step that a pipeline file may use, by the place where it stands. Made from the code by `scripts/docs.py`."
+    yield "Every step that a pipeline file may use, by its place in the file. Made from the code by `scripts/docs.py`."
     for slot, roles in SLOT_ROLES.items():
         yield f"\n## {SLOT_TITLES[slot]}"
         for entry in assembly.registry():

@@ -41,4 +41,6 @@ def test_nothing_is_claimed_for_a_pending_requirement(cited: dict[str, list[str]
 
 
 def test_every_entry_is_a_statement() -> None:
-    assert all(set(entry) <= {"statement", "pending"} and entry["statement"].endswith(".") for entry in MANIFEST.values())
+    assert all(
+        set(entry) <= {"statement", "pending"} and entry["statement"].endswith(".") for entry in MANIFEST.values()
+    )
