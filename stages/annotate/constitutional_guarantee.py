@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pipeline.contracts import About, NoParams
@@ -11,7 +13,7 @@ from pipeline.ranking import Ranking
 
 
 class ConstitutionalGuarantee:
-    """Names the constitutional memories that the query may see and the answer does not hold.
+    """Names the constitutional memories that the asker may see and the answer does not hold.
 
     It only reports. Bringing them in is the work of the channel `constitutional`, keeping them on top that of
     `pin`; a warning here means that the pipeline lacks one of the two, or that a limit is too low. Feature A3.
@@ -26,7 +28,7 @@ class ConstitutionalGuarantee:
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """Expected and missing memories, and a warning when some are missing."""
         known = store.attributes.of_tier("constitutional")
-        expected = known[store.attributes.scope(query.wanted, query.now).admits(known)]
+        expected = known[store.attributes.scope(replace(query.wanted, folders=()), query.now).admits(known)]
         missing = np.setdiff1d(expected, ranking.parents[: query.limit]).tolist()
         report = {"constitutional": {"expected": len(expected), "missing": missing}}
         if not missing:

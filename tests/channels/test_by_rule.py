@@ -36,6 +36,13 @@ def test_the_filter_and_the_limit_hold_for_them_as_well() -> None:
     assert channel.search(query(""), 1, RULES).ids.tolist() == [1]
 
 
+@pytest.mark.requirement("C6")
+def test_folders_that_a_plan_narrows_the_search_to_hide_no_constitutional_memory() -> None:
+    narrowed = query("").planned(Plan(folders=("elsewhere",)))
+
+    assert Constitutional(ConstitutionalParams()).search(narrowed, 10, RULES).ids.tolist() == [1, 3]
+
+
 TRIGGERS = FakeStore(
     Memory(1, triggers=("deploy", "release day"), numbers={"importance_weight": 0.5}),
     Memory(2, triggers=("deploy",), numbers={"importance_weight": 0.9}),

@@ -124,6 +124,8 @@ def test_missing_constitutional_memories_are_named() -> None:
     assert partial.warnings == ("2 of 3 constitutional memories are not in this answer: ids [2, 4].",)
     scoped = guard.annotate(ask(wanted=Filter(folder="elsewhere")), ranking_of(store, {4: 0.9}), store)
     assert scoped == Notes(overall={"constitutional": {"expected": 1, "missing": []}})
+    narrowed = guard.annotate(ask(wanted=Filter(folders=("elsewhere",))), ranking_of(store, {4: 0.9}), store)
+    assert narrowed.overall == {"constitutional": {"expected": 3, "missing": [1, 2]}}
 
 
 @pytest.mark.requirement("A4")

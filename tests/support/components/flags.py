@@ -9,11 +9,12 @@ EXCLUSIVE = {
     "z_score": "SPECKIT_Z_SCORE_FUSION",
     "confidence": "SPECKIT_CONFIDENCE_BOOST",
     "temporal": "SPECKIT_TEMPORAL_DECAY",
+    "cross_encoder": "SPECKIT_CROSS_ENCODER",
 }
-"""Flags of components that take another one's place, so that not all flags can be open at once."""
+"""Flags of components that take another one's place, or (the cross-encoder) replace the score that others made."""
 
 OPEN = {name: "true" for name in load_flags({}) if name not in EXCLUSIVE.values()}
-"""Every flag of the product that can be open together with all others."""
+"""Every other flag of the product; these can be open together."""
 
 
 def opened(name: str) -> dict[str, str]:
