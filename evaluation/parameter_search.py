@@ -43,10 +43,10 @@ def search(
 
     In each pass every parameter is visited once, in a seeded random order. A new value is taken when its gain over the
     present one exceeds the standard error of the gain, so that values do not follow the noise (Breiman et al. 1984),
-    and when it makes no dataset significantly worse than at the start. A parameter is idle when not even the value
-    farthest from its present one changes anything. Ends after `budget` settings or the last pass; `tried` is called
-    after each setting. Values are drawn by seed, pass, parameter and present value alone, so that searches over nearly
-    the same queries try nearly the same settings.
+    and when it makes no dataset significantly worse than at the start. A parameter is idle when in the first pass not
+    even the value farthest from its present one changes anything. Ends after `budget` settings or the last pass;
+    `tried` is called for each setting. Values are drawn by seed, pass, parameter and present value alone, so that
+    searches over nearly the same queries try nearly the same settings.
     """
     setting = START
     idle: set[str] = set()
@@ -65,7 +65,7 @@ def search(
                 if not table.possible(changed):
                     continue
                 differences = list(_differences(table, seen, setting, changed))
-                if not gains and not any(column.any() for column in differences):
+                if number == 0 and not gains and not any(column.any() for column in differences):
                     idle.add(parameter.name)
                     break
                 gains.append((_assured_gain(differences), changed))

@@ -1,4 +1,4 @@
-"""The parameters of a pipeline that may be tuned: those whose declaration names a range to search (feature E6)."""
+"""The parameters of a pipeline that may be tuned: those whose declaration names a range to search."""
 
 from __future__ import annotations
 

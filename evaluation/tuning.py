@@ -1,4 +1,4 @@
-"""Tuning: better values for the parameters of a pipeline, found on some queries and judged on others (feature E6).
+"""Tuning: better values for the parameters of a pipeline, found on some queries and judged on others.
 
 The same search runs several times: on all queries for the values that are proposed, and without each fold of queries
 and without each dataset for the figures by which they are judged. Nothing is chosen and judged on one query.

@@ -26,6 +26,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "diff": "pipeline_diff",
         "schema": "pipeline_schema",
         "tune": "pipeline_tune",
+        "calibrate": "pipeline_calibrate",
     },
     "flags": {"list": "flags_list", "audit": "flags_audit"},
     "eval": {"run": "eval_run", "ablate": "eval_ablate"},

@@ -27,9 +27,15 @@ class EvidenceGapParams(Params):
     )
     least_score: float = Field(0.015, ge=0, description="Form z: the best score must be at least this.")
     least_coverage: float = Field(
-        0.4, ge=0, le=1, description="Form coverage: share of the query's information that one row must hold.",
-        json_schema_extra={"tunable": [0.2, 0.9]},
-    )  # fmt: skip
+        0.4, ge=0, le=1, description="Form coverage: share of the query's information that one row must hold."
+    )
+    false_alarm_rate: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Form coverage: share of answerable questions to which `pipeline calibrate` fitted the limit; the "
+        "warning says it.",
+    )
     top: int = Field(5, ge=1, le=50, description="Form coverage: how many rows are looked at.")
     spare: list[str] = Field(
         ["constitutional"], description="Tiers that surface whatever is asked, and so are no evidence."
@@ -45,7 +51,7 @@ class EvidenceGap:
 
     Form `coverage` measures on an absolute scale, the same for every store and pipeline: the share of the
     query's information, Σ idf of its distinct words, that title, triggers or text of one of the best rows hold.
-    Feature A4.
+    Its limit can be fitted to a stated rate of false alarms (`pipeline calibrate`). Feature A4.
     """
 
     about = About(features=("A4",))
@@ -65,6 +71,8 @@ class EvidenceGap:
             share = coverage(query.terms, ranking.parents[counted][: p.top], store)
             weak = share < p.least_coverage
             reason = f"the best results hold {share:.0%} of the query; {p.least_coverage:.0%} are expected"
+            if p.false_alarm_rate is not None:
+                reason += f", which {p.false_alarm_rate:.0%} of the answerable questions miss"
             found = {"coverage": round(share, 4)}
         else:
             scores = ranking.scores[counted]

@@ -1,0 +1,76 @@
+"""`pipeline calibrate`: the threshold of the evidence gap, fitted to a stated rate of false alarms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from server.options import Common, shared
+from server.output import print_json
+from server.pipeline_output import check_target, write_pipeline
+from server.progress import ProgressReporter
+
+
+@click.command("calibrate")
+@click.argument("source", metavar="FILE|PRESET")
+@click.option(
+    "--dataset",
+    "datasets",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    metavar="DIR",
+    help="A dataset in the BEIR layout; may be repeated.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The pipeline file to write."
+)
+@click.option(
+    "--false-alarms",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="RATE",
+    help="Share of answerable questions that may be warned of, between 0 and 1.",
+)
+@click.option(
+    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts into which queries are split."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
+@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
+@shared("json")
+def command(
+    common: Common,
+    source: str,
+    datasets: tuple[Path, ...],
+    out: Path,
+    false_alarms: float,
+    folds: int,
+    seed: int,
+    queries: int | None,
+) -> None:
+    """Fit the threshold of the step evidence_gap on judged queries, and write the result as a new file.
+
+    The threshold is the highest at which no more than the stated share of answerable questions is warned of. What it
+    detects is measured on questions that cannot be answered: those of the other datasets, and the judged ones without
+    their relevant documents.
+    """
+    check_target(out)
+    from evaluation.calibration import calibrate
+
+    with ProgressReporter("calibrate") as bar:
+        report = calibrate(
+            source,
+            datasets,
+            false_alarms=false_alarms,
+            folds=folds,
+            seed=seed,
+            queries=queries,
+            progress=lambda now: bar.update(now.done, now.total, now.phase),
+        )
+    write_pipeline(out, source, report.overrides, report.heading(), report.remarks())
+    if common.as_json:
+        print_json({**report.as_json(), "file": str(out)})
+    else:
+        click.echo(f"{report.as_text()}\n\nwritten: {out}")

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judged_sets import PIPELINE, titles
+
+from config.errors import SpeckitError
+from engine import assembly, pipelines
+from evaluation.folds import folds
+from evaluation.trials import START, Trials, open_sets, read_sets, sampled
+from evaluation.tunable import Parameter, overrides, tunable
+from evaluation.tuning import tune
+from pipeline.binding import Bound
+from pipeline.builder import examine
+
+NOW = 1_790_000_000.0
+RATIO = Parameter("fuse", ("k",), 10.0, 100.0, 60.0, integer=False)
+LIMIT = Parameter("bm25", ("limit",), 20, 200, 50, integer=True)
+SHARE = Parameter("mmr", ("lambda",), 0.5, 1.0, 0.7, integer=False)
+
+
+def bound(source: str) -> tuple[Bound, ...]:
+    return examine(source, assembly.registry(), {}).bound
+
+
+@given(
+    parameter=st.sampled_from([RATIO, LIMIT, SHARE]),
+    share=st.sampled_from([1.0, 0.5, 0.25]),
+    place=st.floats(0, 1),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_proposals_lie_in_the_range_around_the_present_value(
+    parameter: Parameter, share: float, place: float, seed: int
+) -> None:
+    current = parameter.low + place * (parameter.high - parameter.low)
+    values = parameter.proposals(current, share, np.random.default_rng(seed))
+    assert 1 <= len(values) <= 4
+    assert len(set(values)) == len(values)
+    assert current not in values
+    assert all(parameter.low <= value <= parameter.high for value in values)
+    assert all(isinstance(value, int) for value in values) == parameter.integer
+    assert values == parameter.proposals(current, share, np.random.default_rng(seed))
+    if parameter is SHARE:
+        assert max(values) - min(values) <= share * 0.5 + 0.01
+        distances = [abs(value - current) for value in values]
+        assert all(a >= b - 0.01 for a, b in pairwise(distances))
+
+
+def test_a_wide_range_above_zero_is_searched_by_ratio() -> None:
+    values = sorted(RATIO.proposals(60.0, 1.0, np.random.default_rng(1)))
+    parts = [math.floor(4 * math.log(value / 10) / math.log(10)) for value in values]
+    assert parts == [0, 1, 2, 3]
+
+
+def test_the_search_space_is_what_the_steps_declare(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(
+        PIPELINE.replace("- {use: single, scale: bm25}", "- {use: z_score, id: fuse, weights: {bm25: 0.7}}")
+        .replace("annotate: []", "annotate: [{use: evidence_gap}]")
+        .replace("rerank: []", "rerank: [{use: min_max}, {use: mmr, lambda: by_intent}]")
+    )
+    space = tunable(bound(str(file)))
+    assert {p.step for p in space} == {"bm25", "fuse"}
+    assert {(p.name, p.low, p.high, p.start, p.integer) for p in space} >= {
+        ("bm25.limit", 20, 200, 50, True),
+        ("bm25.k1", 0.6, 2.4, 1.2, False),
+        ("bm25.single.title", 0.0, 2.0, 0.0, False),
+        ("fuse.weights.bm25", 0.0, 2.0, 0.7, False),
+    }
+    assert [p.name for p in tunable(bound(str(file)), ["fuse.weights", "bm25.b"])] == ["bm25.b", "fuse.weights.bm25"]
+
+
+def test_a_pipeline_without_tunable_parameters_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE)
+    with pytest.raises(SpeckitError, match="no step of this pipeline has a parameter that is declared tunable"):
+        tunable([entry for entry in bound(str(file)) if entry.step.slot == "fusion"])
+
+
+def test_a_setting_changes_its_own_values_alone() -> None:
+    setting = {"z_score.weights.bm25": 0.5, "z_score.weights.vector": 0.25, "bm25.k1": 0.9, "bm25.limit": 30}
+    steps = bound("default")
+    before = {entry.step.id: entry.params for entry in steps}
+    after = {entry.step.id: entry.params for entry in examine(
+        "default", assembly.registry(), {}, overrides(steps, setting)).bound}  # fmt: skip
+    changed = {step for step, params in after.items() if params != before[step]}
+    assert changed == {"z_score", "bm25"}
+    old, new = ({name: params.model_dump() for name, params in state.items()} for state in (before, after))
+    assert new["z_score"]["weights"] == {**old["z_score"]["weights"], "bm25": 0.5, "vector": 0.25}
+    assert new["bm25"] == {**old["bm25"], "k1": 0.9, "limit": 30}
+    assert overrides(steps, START) == {}
+
+
+@given(queries=st.integers(2, 60), count=st.integers(2, 8), seed=st.integers(0, 2**32 - 1))
+def test_folds_are_equal_parts(queries: int, count: int, seed: int) -> None:
+    sizes = np.bincount(folds(queries, count, np.random.default_rng(seed)), minlength=count)
+    assert sizes.sum() == queries
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE)
+    (dataset,) = read_sets([titles(tmp_path / "mixed", by_title=3, by_text=3)])
+    steps = bound(str(file))
+    with open_sets(
+        [(dataset, sampled(dataset, 4, 1))], str(file), overrides=None, environ={}, progress=lambda _: None
+    ) as sets:
+        table = Trials(sets, str(file), {}, lambda setting: overrides(steps, setting), NOW, 1)
+        assert table.possible({"bm25.single.title": 1.0})
+        assert not table.possible({"bm25.fields.body": 0.0})
+        first = table.values(0, {"bm25.single.title": 1.2})
+        assert table.values(0, {"bm25.single.title": 1.2}) is first
+        assert first["nDCG@10"].tolist() == [1.0] * 4
+        assert table.measured == 1
+
+
+def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE.replace("single: {title: 0}", "single: {title: 1.2}"))
+    dataset = titles(tmp_path / "mixed", by_title=4, by_text=4)
+    seen: list[tuple[str, int, int]] = []
+    report = tune(
+        str(file), [dataset], folds=2, trials=10, environ={}, now=NOW,
+        progress=lambda now: seen.append((now.phase, now.done, now.total)),
+    )  # fmt: skip
+    assert report.refusal == "no other value of any parameter gains more than its standard error"
+    assert (report.used, report.remarks()) == ({}, {})
+    assert report.overall.main.verdict == "undecided"
+    assert report.overall.start["nDCG@10"] == 1.0
+    assert seen[-1] == ("search", 30, 30)
+    assert [done for phase, done, _ in seen if phase == "search"] == sorted(d for p, d, _ in seen if p == "search")
+    text = pipelines.written(
+        str(file), {}, report.used, name="kept", heading=report.heading(), remarks=report.remarks()
+    )
+    assert f"# Verdict: {report.verdict}." in text.splitlines()
+
+
+@pytest.mark.parametrize("trials", [0, -1])
+def test_a_search_needs_a_trial(trials: int, tmp_path: Path) -> None:
+    with pytest.raises(SpeckitError, match=f"the number of trials is {trials}; accepted: 1 and above"):
+        tune("default", [titles(tmp_path / "mixed", by_title=4)], trials=trials, environ={})
