@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from memory.indexing.anchors import without_tags
 from pipeline.contracts import About, NoParams
 from pipeline.model import Notes, Query
 from pipeline.ports import Passage, Store, Unavailable
@@ -46,9 +47,9 @@ class AnchorFilter:
 
 
 def _sections(passages: list[Passage], wanted: frozenset[str]) -> dict[str, str]:
-    """The text of each wanted section, in the order of the document."""
+    """The text of each wanted section without its tags, in the order of the document."""
     texts: dict[str, list[str]] = {}
     for passage in passages:
         if passage.anchor in wanted:
-            texts.setdefault(passage.anchor, []).append(passage.text)
+            texts.setdefault(passage.anchor, []).append(without_tags(passage.text).strip())
     return {anchor: "\n\n".join(parts) for anchor, parts in texts.items()}
