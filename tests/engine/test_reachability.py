@@ -1,0 +1,208 @@
+"""Every component is reached from the MCP tools and matters there: leaving it out changes an answer.
+
+All flags of the catalogue preset are open, except those of components that stand in for another one: such a component
+is asked with its own flag open as well. `single` needs a pipeline of one channel, which the test writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from components.flags import EXCLUSIVE, OPEN, opened
+from mcp import Client
+from storing.project import LEARNED, QUESTIONS, Asked, Project, live, project, write
+
+from engine.answer import answer
+from engine.assembly import COMPONENTS, registry
+from engine.questions import Question
+from pipeline.builder import build
+from pipeline.composition import BoundStep, Pipeline
+from pipeline.runner import Outcome, Runner
+from server.app import build as build_server
+from server.workspace import Workspace
+
+NAMES = [component.__module__.rpartition(".")[2] for _, component in COMPONENTS]
+BASELINE = """\
+pipeline: one channel
+candidates:
+  understand: []
+  channels: [{use: bm25}]
+  recover: []
+fusion: [{use: single, scale: bm25}]
+rerank: []
+annotate: []
+"""
+PLAN_ALONE = {"coverage"}
+NOTES_ALONE = {"attribution", "constitutional_guarantee", "evidence_gap", "superseded"}
+"""Components whose whole purpose is a remark, in the plan or in the notes."""
+
+
+@pytest.fixture(scope="module")
+def now() -> float:
+    return time.time()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory, now: float) -> Path:
+    """A workspace whose files are indexed, with traces of use."""
+    root = tmp_path_factory.mktemp("project")
+    write(root, now)
+    with project(root, OPEN) as indexed:
+        report = indexed.index([root])
+        assert (report.failures, report.problems) == ([], [])
+        live(indexed, now)
+    return root
+
+
+@pytest.fixture(scope="module")
+def memory(root: Path) -> Iterator[Project]:
+    with project(root, OPEN) as opened:
+        yield opened
+
+
+def call(asked: Asked) -> tuple[str, dict[str, Any]]:
+    """The tool call of a question: `memory_search`, but the state of the context is told to `memory_context` alone."""
+    names = {"session": "sessionId", "token_usage": "tokenUsage"}
+    arguments = {names.get(name, name): value for name, value in asked.arguments.items()}
+    if "tokenUsage" in arguments:
+        return "memory_context", {"input": asked.text, **arguments}
+    return "memory_search", {"query": asked.text, **arguments}
+
+
+def through_mcp(project: Project) -> list[dict[str, Any]]:
+    """The structured content of every answer, through the server and the SDK's client."""
+
+    async def work() -> list[dict[str, Any]]:
+        server = build_server(Workspace(lambda: project), warm_up=False, limiter=anyio.CapacityLimiter(1))
+        async with Client(server) as client:
+            return [(await client.call_tool(*call(asked))).structured_content or {} for asked in QUESTIONS]
+
+    return anyio.run(work)
+
+
+def ran(project: Project) -> set[str]:
+    """The steps that ran in at least one of the answers."""
+    return {step.step for result in project.answers for step in result.outcome.trace.steps if step.state == "ran"}
+
+
+@pytest.mark.requirement("P1", "T2")
+def test_every_component_runs_behind_the_tools_of_the_server(root: Path, memory: Project) -> None:
+    reached = set()
+    for name in ("all", *EXCLUSIVE):
+        with project(root, OPEN if name == "all" else opened(name)) as asked:
+            contents = through_mcp(asked)
+            assert [content for content in contents if "error" in content] == []
+            uses = {step.id: step.use for step in steps(asked.pipeline)}
+            reached |= {uses[step] for step in ran(asked)}
+
+    assert set(NAMES) - reached == {"single"}
+
+
+@pytest.mark.requirement("A7", "C17")
+def test_sections_and_the_state_of_the_context_reach_the_pipeline(root: Path) -> None:
+    with project(root, OPEN) as asked:
+        answers = dict(zip([question.text for question in QUESTIONS], through_mcp(asked), strict=True))
+        reasons = [result.plan["reasons"] for result in asked.answers]
+
+    sections = answers["how is the quokka cache measured"]["data"]["results"]
+    assert [row["notes"]["sections"] for row in sections] == [["summary", "next-steps"]] * len(sections)
+    assert sections[0]["memory_text"] == "In short, the quokka cache is a cache.\n\nMeasure the quokka cache again."
+    modes = [reason for told in reasons for reason in told if reason.startswith("pressure")]
+    assert [reason.rpartition(" ")[2] for reason in modes] == ["quick", "focused"]
+
+
+def steps(pipeline: Pipeline) -> list[BoundStep[Any]]:
+    candidates = pipeline.candidates
+    return [
+        *candidates.understand, *candidates.channels, *candidates.recover,
+        pipeline.fusion.fuser, *pipeline.fusion.signals, *pipeline.rerank, *pipeline.annotate,
+    ]  # fmt: skip
+
+
+def without(pipeline: Pipeline, use: str) -> Pipeline:
+    """The pipeline without the steps of a component, all else as it is."""
+
+    def left(of: tuple[BoundStep[Any], ...]) -> tuple[BoundStep[Any], ...]:
+        return tuple(step for step in of if step.use != use)
+
+    candidates = pipeline.candidates
+    return replace(
+        pipeline,
+        candidates=replace(
+            candidates,
+            understand=left(candidates.understand),
+            channels=left(candidates.channels),
+            recover=left(candidates.recover),
+        ),
+        fusion=replace(pipeline.fusion, signals=left(pipeline.fusion.signals)),
+        rerank=left(pipeline.rerank),
+        annotate=left(pipeline.annotate),
+    )
+
+
+def pair(name: str, tmp_path: Path) -> tuple[Pipeline, Pipeline]:
+    """A pipeline with the component, and the same without it; a fuser, which every pipeline needs, is replaced."""
+    if name == "single":
+        one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
+        one.write_text(BASELINE, encoding="utf-8")
+        other.write_text(BASELINE.replace("single, scale: bm25", "z_score"), encoding="utf-8")
+        return build(str(one), registry(), {}), build(str(other), registry(), {})
+    whole = build("catalogue", registry(), opened(name) if name in EXCLUSIVE else OPEN)
+    if name in ("rrf", "rsf", "z_score"):
+        return whole, build("catalogue", registry(), opened("rsf") if name == "rrf" else OPEN)
+    return whole, without(whole, name)
+
+
+def run(pipeline: Pipeline, asked: Asked, memory: Project, now: float) -> Outcome:
+    store = memory.store()
+    return Runner(pipeline, strict=True).run(
+        Question(text=asked.text, **asked.arguments).query(store, now, None), store
+    )
+
+
+def observed(name: str, outcome: Outcome, memory: Project) -> object:
+    """What must change: the rows and their scores; of what only remarks, its remarks."""
+    result = answer(outcome, memory.store(), (), 0)
+    if name in PLAN_ALONE:
+        return result.plan["reasons"]
+    if name in NOTES_ALONE:
+        return [row.notes for row in result.results], result.notes
+    return [(row.key, row.score) for row in result.results]
+
+
+@pytest.mark.requirement("P2", "P8")
+@pytest.mark.parametrize("name", NAMES)
+def test_leaving_a_component_out_changes_an_answer(name: str, memory: Project, now: float, tmp_path: Path) -> None:
+    whole, lacking = pair(name, tmp_path)
+
+    assert any(
+        observed(name, run(whole, asked, memory, now), memory)
+        != observed(name, run(lacking, asked, memory, now), memory)
+        for asked in QUESTIONS
+    )
+
+
+@pytest.mark.requirement("C7")
+def test_a_phrase_that_use_has_taught_finds_its_memory(memory: Project, now: float) -> None:
+    outcome = run(build("catalogue", registry(), OPEN), Asked(LEARNED, {}), memory, now)
+
+    [row] = [row for row in answer(outcome, memory.store(), (), 0).results if row.key == "docs/code/mpab.md"]
+    # 0.7 for the learned phrase and 0.1 of an importance of 0.5: 0.75 / 1.75
+    assert row.channels["trigger"].score == pytest.approx(0.75 / 1.75)
+
+
+def test_leaving_nothing_out_changes_nothing(memory: Project, now: float) -> None:
+    whole = build("catalogue", registry(), OPEN)
+
+    assert [
+        asked.text
+        for asked in QUESTIONS
+        if observed("attribution", run(whole, asked, memory, now), memory)
+        != observed("attribution", run(without(whole, "none"), asked, memory, now), memory)
+    ] == []
