@@ -64,9 +64,9 @@ class Parameter:
         return math.log(max(value, self.low)) if self._by_ratio else value
 
     def _rounded(self, value: float) -> float:
-        """Cut to the range, at about a hundredth of it."""
-        inside = min(max(value, self.low), self.high)
-        return round(inside) if self.integer else round(inside, round(2 - math.log10(self.high - self.low)))
+        """To about a hundredth of the range, and inside it."""
+        near = round(value) if self.integer else round(value, round(2 - math.log10(self.high - self.low)))
+        return min(max(near, self.low), self.high)
 
 
 def tunable(bound: Iterable[Bound], wanted: Sequence[str] = ()) -> tuple[Parameter, ...]:

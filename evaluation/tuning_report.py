@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,22 +105,24 @@ class TuneReport:
     def refusal(self) -> str:
         """Why the setting is not to be used; "" when it may be.
 
-        It has to be ahead of the start on queries it was not chosen by, and must not be significantly worse on any
-        dataset, neither on the queries of its folds nor when the dataset was left out.
+        On queries it was not chosen by it has to be ahead of the start, and not significantly worse on any dataset.
         """
         if not any(tuned.moved for tuned in self.parameters):
             return "no other value of any parameter gains more than its standard error"
         if self.overall.main.delta <= 0:
             return "on queries it was not chosen by, the tuned setting is not ahead of the start"
-        harmed = {figures.dataset for figures in (*self.held_out, *self.left_out) if figures.main.verdict == "worse"}
-        return f"the tuned setting is significantly worse on {', '.join(sorted(harmed))}" if harmed else ""
+        harmed = _worse(self.held_out)
+        return f"the tuned setting is significantly worse on {harmed}" if harmed else ""
 
     @property
     def verdict(self) -> str:
         """One sentence."""
         if self.refusal:
             return f"kept the start: {self.refusal}"
-        return f"took the tuned setting: {sentence(self.overall.main, self.overall.queries)}"
+        text = f"took the tuned setting: {sentence(self.overall.main, self.overall.queries)}"
+        if harmed := _worse(self.left_out):
+            text += f"; a setting found without {harmed} is worse there: data unlike these may not gain"
+        return text
 
     @property
     def used(self) -> Mapping[str, str]:
@@ -195,3 +197,8 @@ class TuneReport:
                 aligned([[f"{OBJECTIVE}, dataset left out", *head], *(figures.cells() for figures in self.left_out)])
             )
         return tables
+
+
+def _worse(figures: Iterable[SetFigures]) -> str:
+    """The names of the datasets on which the tuned setting is significantly worse than the start."""
+    return ", ".join(one.dataset for one in figures if one.main.verdict == "worse")

@@ -56,8 +56,8 @@ def command(
     """Search the tunable parameters of a pipeline for the best nDCG@10, and write the result as a new file.
 
     Every figure comes from queries that the values were not chosen by: from folds held out, and with several datasets
-    from each dataset left out. Values that are significantly worse on any dataset are not taken; the file then keeps
-    the old ones and says so.
+    from each dataset left out. Values that gain nothing, or are significantly worse on any dataset, are not taken; the
+    file then keeps the old ones and says so.
     """
     check_target(out)
     from evaluation.tuning import tune

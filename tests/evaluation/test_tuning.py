@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -146,3 +147,26 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
 def test_a_search_needs_a_trial(trials: int, tmp_path: Path) -> None:
     with pytest.raises(SpeckitError, match=f"the number of trials is {trials}; accepted: 1 and above"):
         tune("default", [titles(tmp_path / "mixed", by_title=4)], trials=trials, environ={})
+
+
+def test_harm_on_a_dataset_refuses_a_setting_and_harm_on_an_unseen_one_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE)
+    sets = [titles(tmp_path / name, by_title=5, by_text=5) for name in ("one", "two")]
+    report = tune(str(file), sets, parameters=["bm25.single"], folds=2, trials=4, environ={}, now=NOW)
+    assert report.refusal == ""
+    assert [(figures.dataset, figures.tuned["nDCG@10"]) for figures in report.left_out] == [("one", 1.0), ("two", 1.0)]
+    assert report.verdict.startswith("took the tuned setting: tuned is better than start on nDCG@10: +0.5000 ")
+    harmed = tuple(replace(f, comparisons=(replace(f.main, verdict="worse"),)) for f in report.held_out)
+    refused = replace(report, held_out=harmed)
+    assert refused.verdict == "kept the start: the tuned setting is significantly worse on one, two"
+    assert (refused.used, refused.remarks(), refused.as_json()["accepted"]) == ({}, {}, False)
+    warned = replace(report, left_out=harmed[1:])
+    assert warned.used == report.overrides
+    assert warned.verdict == (
+        f"{report.verdict}; a setting found without two is worse there: data unlike these may not gain"
+    )
+    backward = replace(report.overall, comparisons=(replace(report.overall.main, delta=0.0),))
+    assert replace(report, overall=backward).refusal == (
+        "on queries it was not chosen by, the tuned setting is not ahead of the start"
+    )
