@@ -61,6 +61,10 @@ class Bm25Params(ChannelParams):
     passage_title: float = Field(
         1.0, ge=0, le=100, description="Weight of the memory's title in the bag of words of each of its passages."
     )
+    context: float = Field(
+        0.0, ge=0, le=1, description="Share of the better neighbour's score that a short note of the same folder adds.",
+        json_schema_extra={"tunable": [0.0, 0.4]},
+    )  # fmt: skip
     most_terms: int = Field(
         1000, ge=1, le=1000, description="Of a query with more different words only the rarest so many are searched."
     )
@@ -93,6 +97,10 @@ class _Part:
         return self._members[np.repeat(first, count) + within], np.repeat(frequency, count)
 
 
+_REMEMBERED = 2_000_000
+"""So many contributions of terms are kept at most, about 24 MB: those of everyday words are needed again and again."""
+
+
 class _Bags:
     """Bags of words, one per row: frequencies and lengths are weighted sums over the parts."""
 
@@ -106,36 +114,47 @@ class _Bags:
         self._k1 = k1
         # The part of the denominator that does not depend on the word.
         self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(rows, k1)
+        self._known: dict[str, tuple[NDArray[np.integer], Column]] = {}
+        self._room = _REMEMBERED
 
     def scores(self, terms: Iterable[str]) -> Column:
         """BM25 of every row: Σ idf · tf·(k1+1) / (tf + norm)."""
-        scores, total = np.zeros((2, len(self._norm)))
+        scores = np.zeros(len(self._norm))
         for term in terms:
-            rows, frequency = self._occurrences(term, total)
-            if len(rows):
-                idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
-                scores[rows] += frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
+            rows, contribution = self._known.get(term) or self._contribution(term)
+            scores[rows] += contribution
         return scores
 
-    def _occurrences(self, term: str, total: Column) -> tuple[NDArray[np.integer], Column]:
-        """The rows that hold a term and its frequency summed over the parts. `total` holds zeros, before and after."""
+    def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
+        """The rows that hold a term and what it adds to the score of each; remembered while there is room."""
+        rows, frequency = self._occurrences(term)
+        idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
+        contribution = rows, frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
+        if self._room < len(rows):
+            self._known, self._room = {}, _REMEMBERED
+        self._known[term] = contribution
+        self._room -= len(rows)
+        return contribution
+
+    def _occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
+        """The rows that hold a term and its frequency summed over the parts."""
         found = [found for part in self._parts if len((found := part.occurrences(term))[0])]
         if len(found) < 2:
             return found[0] if found else (np.empty(0, np.intp), np.empty(0))
+        total = np.zeros(len(self._norm))
         distinct = []
         for rows, frequency in found:
             distinct.append(rows[total[rows] == 0.0])
             total[rows] += frequency
         rows = np.concatenate(distinct)
-        frequency = total[rows]
-        total[rows] = 0.0
-        return rows, frequency
+        return rows, total[rows]
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """The bags of one state of the store: `wholes` with the factor of each, over the rows `memories`, and those of the
-    passages. `parents` is the row of each passage's memory; -1, the last, for a hole."""
+    passages. `parents` is the row of each passage's memory; -1, the last, for a hole. `beside` are the rows of the
+    memories before and after each, -1 for none; None when no context is wanted."""
 
     indexes: tuple[TermIndex, ...]
     memories: Ids
@@ -143,6 +162,7 @@ class _Layout:
     passages: Ids
     parents: Rows
     of_passages: _Bags
+    beside: tuple[Rows, Rows] | None
 
 
 class Bm25:
@@ -151,7 +171,10 @@ class Bm25:
     The combined fields form one bag of words per memory (BM25F: a word of the title counts as often as its weight says,
     and saturates once). A single field has its own lengths and word statistics. A passage is scored together with the
     title of its memory, so that it need not repeat it; `passages` of the hits name the best one. Each part uses
-    idf = log((N − df + 0.5)/(df + 0.5) + 1). Repeated query words count once. Scores are unbounded sums. Feature C3.
+    idf = log((N − df + 0.5)/(df + 0.5) + 1). Repeated query words count once. Scores are unbounded sums.
+
+    A short note may say little without the one before it: with `context` each memory that has neighbours (see
+    `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's score. Feature C3.
     """
 
     about = About(features=("C3",), gives=Scale.BM25)
@@ -164,6 +187,8 @@ class Bm25:
     @classmethod
     def check(cls, params: Bm25Params, _: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Something must count, and passages can only be told apart by their own score."""
+        if params.level == "chunk" and params.context:
+            yield ("context",), "passages have no neighbours; use level memory or context 0"
         if params.level == "chunk" and not params.passage:
             yield ("level",), "level chunk needs 'passage' above 0, or all passages of a memory score the same"
         if not any((*params.fields.model_dump().values(), *params.single.model_dump().values(), params.passage)):
@@ -178,7 +203,7 @@ class Bm25:
         for factor, bags in layout.wholes:
             whole[:-1] += factor * bags.scores(terms)
         if not self._params.passage:
-            return _best(layout.memories, whole[:-1], limit, scope)
+            return _best(layout.memories, self._in_context(whole, layout), limit, scope)
         parts = self._params.passage * layout.of_passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
         parts, parents = parts[matched], layout.parents[matched]
@@ -187,9 +212,16 @@ class Bm25:
             return Hits(hits.ids, hits.scores, Scale.BM25, "chunk", hits.ids)
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
-        hits = _best(layout.memories, (whole + best)[:-1], limit, scope)
+        hits = _best(layout.memories, self._in_context(whole + best, layout), limit, scope)
         passages = _best_passages(positions(hits.ids, layout.memories), layout.passages[matched], parts, parents)
         return Hits(hits.ids, hits.scores, Scale.BM25, "memory", passages)
+
+    def _in_context(self, scores: Column, layout: _Layout) -> Column:
+        """The scores of the memories with what their neighbours add; the last row given stands for no memory."""
+        if layout.beside is None:
+            return scores[:-1]
+        previous, following = layout.beside
+        return scores[:-1] + self._params.context * np.maximum(scores[previous], scores[following])
 
     def _telling(self, terms: tuple[str, ...], store: Store) -> tuple[str, ...]:
         """The rarest terms in query order: a bound on the time that a pasted page may take."""
@@ -237,14 +269,26 @@ class Bm25:
         if params.passage_title:
             parts.append(_Part(by_field["title"], params.passage_title, titles))
         of_passages = _Bags(parts, len(chunks.ids), chunks.count, params.k1, params.b)
-        return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages)
+        beside = _beside(memories, store) if params.context else None
+        return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages, beside)
+
+
+def _beside(memories: Ids, store: Store) -> tuple[Rows, Rows] | None:
+    """The rows of the neighbours of all memories, -1 for none; None when no memory has a neighbour."""
+    previous, following = store.attributes.neighbours(memories)
+    if not np.any(previous >= 0) and not np.any(following >= 0):
+        return None
+    return positions(previous, memories), positions(following, memories)
 
 
 def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Hits:
     """The admitted rows with the highest positive scores."""
     rows = np.flatnonzero(scores > 0.0)
     if not scope.complete:
-        rows = rows[scope.admits(ids[rows])]
+        # Most rows are admitted as a rule, so that twice as many as wanted hold enough of them.
+        first = rows[leading(scores[rows], 2 * limit)]
+        first = first[scope.admits(ids[first])]
+        rows = first if len(first) >= limit else rows[scope.admits(ids[rows])]
     rows = rows[leading(scores[rows], limit)]
     return Hits.ordered(ids[rows], scores[rows], Scale.BM25, limit=limit)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 
 import numpy as np
 from pydantic import Field
 
 from pipeline.arithmetic import positions
-from pipeline.contracts import About, ChannelParams
+from pipeline.contracts import About, ChannelParams, Surroundings
 from pipeline.model import Hits, Query
-from pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable
+from pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
 from pipeline.scales import Scale
 
 
@@ -22,13 +23,28 @@ class VectorParams(ChannelParams):
         0.0, ge=-1, le=1, description="Cosine similarity below which nothing is found.",
         json_schema_extra={"tunable": [0.0, 0.5]},
     )  # fmt: skip
+    context: float = Field(
+        0.0, ge=0, le=1, description="Share of the better neighbour's score that a short note of the same folder adds.",
+        json_schema_extra={"tunable": [0.0, 0.4]},
+    )  # fmt: skip
+
+
+_DECIMALS = 7
+"""Similarities are rounded to this, as the store rounds its own."""
+
+Found = tuple[Ids, Column, Ids]
+"""Ids, similarities and best passages, aligned."""
 
 
 class Vector:
     """Exact cosine similarity between the query and every passage.
 
     With `query.concepts` (2–5 of them) every concept must reach `min_similarity`, and the score is the mean of their
-    similarities. Scores are cosines, [-1, 1]; a text without a known word finds nothing. Feature C1.
+    similarities. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
+
+    A short note may say little without the one before it: with `context` each memory that has neighbours (see
+    `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine, so that scores end at
+    1 + context. Looked at are the nearest memories and the neighbours of these. Feature C1.
     """
 
     about = About(features=("C1",), gives=Scale.COSINE)
@@ -36,6 +52,12 @@ class Vector:
 
     def __init__(self, params: VectorParams) -> None:
         self._params = params
+
+    @classmethod
+    def check(cls, params: VectorParams, _: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:
+        """Passages have no neighbours."""
+        if params.level == "chunk" and params.context:
+            yield ("context",), "passages have no neighbours; use level memory or context 0"
 
     def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
         """The `limit` nearest admitted memories or passages."""
@@ -47,16 +69,14 @@ class Vector:
         found = self._one(query.text, limit, self._floor(query), scope, store)
         if isinstance(found, Unavailable):
             return found
-        ids, similarities, passages = found
-        return Hits(ids, similarities, Scale.COSINE, self._params.level, passages)
+        ids, scores, passages = found
+        return Hits.ordered(ids, scores, Scale.COSINE, limit=limit, level=self._params.level, passages=passages)
 
     def _floor(self, query: Query) -> float:
         wanted = query.plan.min_similarity
         return self._params.min_similarity if wanted is None else wanted
 
-    def _one(
-        self, text: str, limit: int, floor: float, scope: Scope, store: Store
-    ) -> tuple[Ids, Column, Ids] | Unavailable:
+    def _one(self, text: str, limit: int, floor: float, scope: Scope, store: Store) -> Found | Unavailable:
         vector = store.vectors.embed(text)
         if isinstance(vector, Unavailable):
             return vector
@@ -64,7 +84,28 @@ class Vector:
             return np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
         ids, similarities, passages = store.vectors.nearest(vector, limit, scope, self._params.level)
         near = similarities >= floor
-        return ids[near], similarities[near], passages[near]
+        found = ids[near], similarities[near], passages[near]
+        return self._in_context(found, vector, floor, scope, store) if self._params.context else found
+
+    def _in_context(self, found: Found, vector: Vectors, floor: float, scope: Scope, store: Store) -> Found:
+        """What was found and its admitted neighbours, each with the share of its own better neighbour."""
+        ids, similarities, passages = found
+        beside = np.concatenate(store.attributes.neighbours(ids))
+        beside = np.setdiff1d(beside[beside >= 0], ids)
+        if len(beside):
+            # A memory with neighbours is short, and so its own passage.
+            cosines = _cosines(beside, vector, store)
+            near = (cosines >= floor) & scope.admits(beside)
+            ids, passages = np.append(ids, beside[near]), np.append(passages, beside[near])
+            similarities = np.append(similarities, cosines[near])
+        previous, following = store.attributes.neighbours(ids)
+        linked = np.flatnonzero((previous >= 0) | (following >= 0))
+        if not len(linked):
+            return ids, similarities, passages
+        better = np.maximum(_cosines(previous[linked], vector, store), _cosines(following[linked], vector, store))
+        similarities = similarities.copy()
+        similarities[linked] += self._params.context * np.maximum(better, 0.0)
+        return ids, similarities, passages
 
     def _all_concepts(self, query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
         """The intersection of the concepts' hits. Each concept must see all rows: the mean may favour any of them."""
@@ -80,3 +121,12 @@ class Vector:
         mean = np.mean([found[1][at] for found, at in zip(lists, rows, strict=True)], axis=0)
         best = lists[0][2][rows[0]]
         return Hits.ordered(common, mean, Scale.COSINE, limit=limit, level=self._params.level, passages=best)
+
+
+def _cosines(memories: Ids, query: Vectors, store: Store) -> Column:
+    """The similarity of each memory to the query, 0 for none (-1)."""
+    known = memories >= 0
+    cosines = np.zeros(len(memories))
+    products = store.vectors.vectors(memories[known]) * query.astype(np.float64)
+    cosines[known] = products.sum(axis=1).round(_DECIMALS)
+    return cosines

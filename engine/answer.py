@@ -17,6 +17,8 @@ from pipeline.ports import Ids, Passage, Store
 from pipeline.runner import Outcome
 from pipeline.trace import STAGES
 
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
 
 def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int) -> SearchResult:
     """The answer of an outcome.
@@ -141,7 +143,10 @@ def snippet(passage: Passage, query: str, characters: int) -> str:
 
     HTML comments, such as ANCHOR tags, are left out: they are not meant for readers.
     """
-    text = re.sub(r"\s+", " ", re.sub(r"<!--.*?-->", " ", passage.text, flags=re.DOTALL)).strip()
+    text = passage.text
+    if "<!--" in text:
+        text = _COMMENT.sub(" ", text)
+    text = " ".join(text.split())
     if len(text) <= characters:
         return text
     if characters <= 0:

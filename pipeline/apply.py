@@ -122,7 +122,7 @@ def signalled(
             column = np.minimum(column, np.maximum(params.ceiling - pool.score, 0.0))
     score = StepScore(step, combine, pool.scale.widened, (step,), column[:, None], np.empty(0))
     score = replace(score, after=recombine(score, pool.score))
-    return replace(pool, steps=(*pool.steps, score)), column
+    return Pool(pool.candidates, (*pool.steps, score), pool.chunk_hits), column
 
 
 def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
@@ -140,7 +140,8 @@ def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
 
 def _replaced(step: str, scale: Scale, pool: Pool, scores: Column) -> Pool:
     after = _clip(scores.astype(np.float64), scale)
-    return replace(pool, steps=(*pool.steps, StepScore(step, "replace", scale, (step,), after[:, None], after)))
+    score = StepScore(step, "replace", scale, (step,), after[:, None], after)
+    return Pool(pool.candidates, (*pool.steps, score), pool.chunk_hits)
 
 
 def _grouped(pool: Pool, groups: Ids) -> Pool:
@@ -162,4 +163,5 @@ def _grouped(pool: Pool, groups: Ids) -> Pool:
 
 
 def _sorted(pool: Pool) -> Pool:
-    return pool.take(total_order(pool.score, pool.ids))
+    order = total_order(pool.score, pool.ids)
+    return pool if np.array_equal(order, np.arange(len(order))) else pool.take(order)

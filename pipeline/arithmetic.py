@@ -21,15 +21,19 @@ def min_max(scores: Column) -> Column:
 
 def standardise(scores: Column) -> Column:
     """Standard deviations from the mean, with the population's deviation; 0.0 for each when all are equal."""
-    known = scores[~np.isnan(scores)]
+    there = ~np.isnan(scores)
+    known = scores[there]
     if not len(known):
         return scores.copy()
+    standard = np.full(len(scores), np.nan)
     # Rounding gives equal scores a tiny deviation, which must not be blown up.
     if known.min() == known.max():
-        return np.where(np.isnan(scores), np.nan, 0.0)
-    centred = scores - known.mean()
-    unit = centred / np.nanmax(np.abs(centred))  # squares of very small or large numbers would not be representable
-    return np.asarray(unit / np.sqrt(np.nanmean(unit**2)))
+        standard[there] = 0.0
+        return standard
+    centred = known - known.mean()
+    unit = centred / np.abs(centred).max()  # squares of very small or large numbers would not be representable
+    standard[there] = unit / np.sqrt(np.mean(unit**2))
+    return standard
 
 
 def logistic(scores: Column) -> Column:

@@ -21,6 +21,9 @@ NUMBERS = tuple(name for name in ATTRIBUTES if name not in {"id", *LABELS})
 TEMPORARY_LIFE = 7 * 86_400.0
 """Seconds that a temporary memory lives which has no date of expiry of its own (feature F7)."""
 
+SHORT = 600
+"""Characters below which a memory is a short note, to be read together with those beside it (measured)."""
+
 UNKNOWN = -1
 """The memory of an id that the store does not hold."""
 
@@ -113,6 +116,14 @@ class Columns:
         parents: Ids = self._ids[self.places(ids)]
         return parents
 
+    def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
+        """The memories stored just before and just after each, in the order of ids; `UNKNOWN` for none.
+
+        Only short notes of one folder have neighbours, such as the turns of a conversation or the entries of a journal.
+        """
+        at = self.places(ids)
+        return self._beside(at, at - 1), self._beside(at, at + 1)
+
     def number(self, name: str, ids: Ids) -> Column:
         """A numeric fact (one of `NUMBERS`) about each id, NaN where it or the id is unknown.
 
@@ -149,6 +160,14 @@ class Columns:
     def in_folder(self, folder: str) -> Ids:
         """All memories whose folder is exactly this one, ascending."""
         return self.ids[self._where("folder", lambda value: value == folder)]
+
+    def _beside(self, at: NDArray[np.int64], other: NDArray[np.int64]) -> Ids:
+        """The memory at the place `other` where it and the one at the place `at` are neighbours, else `UNKNOWN`."""
+        folder = self._labels[_place("folder", LABELS)]
+        short = self._numbers[_place("characters", NUMBERS)] < SHORT
+        # The place behind the last is that of an unknown id, which has neither a folder nor a length.
+        linked = (folder[at] == folder[other]) & (folder[at] != "") & short[at] & short[other]
+        return np.where(linked, self._ids[other], UNKNOWN)
 
     def _where(self, name: str, holds: Callable[[str], bool]) -> Mask:
         """Which memories have a label that passes the test. The test runs once per distinct label."""

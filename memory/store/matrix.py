@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Level, Vectors
-from memory.store.scope import Mask, Restriction
+from memory.store.scope import Restriction
 
 HOLE = -1
 """Stands for chunk and memory of a row that was removed."""
@@ -33,6 +33,17 @@ class _Room:
     def __init__(self, rows: Vectors, taken: int) -> None:
         self.rows = rows
         self.taken = taken
+
+
+def _cut(leaders: Vectors, owners: Ids, limit: int, scope: Restriction) -> float:
+    """A similarity that at least `limit` admitted leaders reach, if there are so many; holes are not admitted."""
+    # Most are admitted as a rule, so that twice as many as wanted hold enough of them.
+    for size in (2 * limit, len(leaders)):
+        best = np.argpartition(leaders, -size)[-size:] if size < len(leaders) else np.arange(len(leaders))
+        reached = leaders[best[scope.admits(owners[best])]]
+        if len(reached) >= limit:
+            return float(np.partition(reached, -limit)[-limit])
+    return float(_EXCLUDED)
 
 
 class VectorMatrix:
@@ -85,13 +96,14 @@ class VectorMatrix:
             )
         direction = query.astype(np.float64)
         direction /= np.linalg.norm(direction)
-        rough = self._rough(direction.astype(np.float32), self._admitted(scope))
-        leaders = rough
+        rough = self._rough(direction.astype(np.float32), scope)
+        leaders, owners = rough, self._parents
         if level == "memory":
-            leaders = np.full(len(self._memories), _EXCLUDED)
+            leaders, owners = np.full(len(self._memories), _EXCLUDED), self._memories
             np.maximum.at(leaders, self._slots, rough)
-        cut = np.partition(leaders, -limit)[-limit] if limit < len(leaders) else _EXCLUDED
-        rows = np.flatnonzero(rough >= max(float(cut) - self._margin(), _LOWEST))
+        cut = _cut(leaders, owners, limit, scope)
+        rows = np.flatnonzero(rough >= max(cut - self._margin(), _LOWEST))
+        rows = rows[scope.admits(self._parents[rows])]
         similarity = self._exact(direction, rows)
         chunks = self._chunks[rows]
         order = np.lexsort((chunks, -similarity))
@@ -140,19 +152,12 @@ class VectorMatrix:
         room.taken = needed
         return room
 
-    def _admitted(self, scope: Restriction) -> Mask | None:
-        """Which rows may be found; None for all."""
-        if not scope.complete:
-            return scope.admits(self._memories)[self._slots]
-        return None if self._memories[0] != HOLE else self._parents != HOLE
-
-    def _rough(self, direction: Vectors, admitted: Mask | None) -> Vectors:
-        """Similarities of all rows in single precision; those of rows not admitted are below every cosine."""
+    def _rough(self, direction: Vectors, scope: Restriction) -> Vectors:
+        """Similarities of rows in single precision; where few are admitted, the others are below every cosine."""
         rows = self._room.rows[: len(self._chunks)]
-        if admitted is None:
+        if scope.size > GATHERED_SHARE * len(self._memories):
             return rows @ direction
-        if np.count_nonzero(admitted) > GATHERED_SHARE * len(admitted):
-            return np.where(admitted, rows @ direction, _EXCLUDED)
+        admitted = scope.admits(self._memories)[self._slots]
         rough = np.full(len(admitted), _EXCLUDED)
         rough[admitted] = rows[admitted] @ direction
         return rough

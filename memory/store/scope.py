@@ -16,6 +16,10 @@ class Restriction(Protocol):
     """What a search of the store asks a scope; every `pipeline.ports.Scope` answers it."""
 
     @property
+    def size(self) -> int:
+        """How many memories are admitted."""
+
+    @property
     def complete(self) -> bool:
         """True when every stored memory is admitted."""
 

@@ -15,7 +15,7 @@ from config.exchange import Column, Ids, Neighbours, Passage
 from memory.store import edges, fulltext, reader, traversal
 from memory.store.columns import UNKNOWN, Columns
 from memory.store.connection import Database
-from memory.store.queries import integers, rows
+from memory.store.queries import rows
 from memory.store.scope import Restriction
 
 
@@ -84,19 +84,25 @@ class CausalGraph:
         self._columns = columns
         self._degrees: dict[tuple[tuple[str, float], ...], tuple[Ids, Column]] = {}
         self._regions: tuple[Ids, Ids] | None = None
+        self._pairs: dict[str, tuple[Ids, Ids]] = {}
+        self._count: int | None = None
 
     def seen_from(self, columns: Columns) -> CausalGraph:
         """The same edges as part of another snapshot; what was computed about them is kept."""
         twin = CausalGraph(self._database, columns)
         twin._degrees = self._degrees
         twin._regions = self._regions
+        twin._pairs = self._pairs
+        twin._count = self._count
         return twin
 
     @property
     def edge_count(self) -> int:
         """Number of edges."""
-        with self._database.snapshot_read() as connection:
-            return edges.edge_count(connection)
+        if self._count is None:
+            with self._database.snapshot_read() as connection:
+                self._count = edges.edge_count(connection)
+        return self._count
 
     def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
         """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8).
@@ -124,16 +130,15 @@ class CausalGraph:
 
         A chunk stands for its memory.
         """
-        memories = integers(np.unique(self._columns.parents(ids)))
-        with self._database.snapshot_read() as connection:
-            found = rows(
-                connection,
-                "SELECT source_id, target_id FROM causal_edges WHERE relation = ?1 AND source_id IN "
-                "(SELECT value FROM carray(?2)) AND target_id IN (SELECT value FROM carray(?2)) ORDER BY 1, 2",
-                (relation, memories),
-            )
-        pairs = np.array(found, np.int64).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
+        if relation not in self._pairs:
+            select = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
+            with self._database.snapshot_read() as connection:
+                pairs = np.array(rows(connection, select, (relation,)), np.int64).reshape(-1, 2)
+            self._pairs[relation] = pairs[:, 0], pairs[:, 1]
+        sources, targets = self._pairs[relation]
+        memories = self._columns.parents(ids)
+        within = np.isin(sources, memories) & np.isin(targets, memories)
+        return sources[within], targets[within]
 
     def regions(self, ids: Ids) -> Ids:
         """The connected component that each id lies in, named by its smallest memory id; -1 for none."""

@@ -18,6 +18,8 @@ from pipeline.ranking import Ranking
 
 StateName = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 
+_NAMES = tuple(state.value for state in STATES)
+
 
 class StateFilterParams(Params):
     """Which states are shown, and how many rows of each."""
@@ -69,7 +71,7 @@ class StateFilter:
             of_state = keep & (places == state)
             keep &= ~of_state | (np.cumsum(of_state) <= limit)
         notes = {
-            memory: {"state": STATES[place].value}
+            memory: {"state": _NAMES[place]}
             for memory, place in zip(ids.tolist(), places.tolist(), strict=True)
             if place != UNKNOWN
         }

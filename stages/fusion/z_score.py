@@ -75,6 +75,8 @@ class ZScore:
         if candidates.scales[column] is Scale.UNIT:
             return np.nan_to_num(raw)
         z = standardise(raw)
-        if not np.any(np.isfinite(z)):
+        absent = np.isnan(z)
+        if absent.all():
             return np.zeros(len(z))
-        return np.nan_to_num(z, nan=0.0 if self._params.missing == "mean" else float(np.nanmin(z)))
+        z[absent] = 0.0 if self._params.missing == "mean" else z[~absent].min()
+        return z

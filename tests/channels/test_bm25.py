@@ -199,3 +199,58 @@ def test_the_columns_compute_what_the_definition_says(store: FakeStore, text: st
     expected = plainly(store, text, 3.0, 0.3, 0.5)
     assert dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(expected)
     assert np.all(np.diff(found.scores) <= 0)
+
+
+def turns(*texts: str) -> list[Memory]:
+    """Short notes of one folder, 1, 2, …"""
+    return [
+        Memory(number, "", (text,), folder="talk", numbers={"characters": 10.0}) for number, text in enumerate(texts, 1)
+    ]
+
+
+@pytest.mark.requirement("C3")
+def test_a_note_adds_its_share_of_the_better_neighbours_own_score() -> None:
+    # Every note has one word: tf/(tf + norm) = 1/2.2, so that a word found scores its idf.
+    # alpha: df 2 of 5, idf = log(3.5/2.5 + 1). Neighbours: 1-2-3-4 of "talk"; 5 lies elsewhere.
+    notes = [*turns("beta", "alpha", "alpha", "gamma"), Memory(5, "", ("delta",), numbers={"characters": 10.0})]
+    store = FakeStore(*notes)
+
+    found = bm25(fields={**FIELDS, "body": 1.0}, context=0.2).search(query("alpha"), 10, store)
+
+    idf = log(2.4)
+    assert scores(found) == {
+        1: round(0.2 * idf, 6), 2: round(1.2 * idf, 6), 3: round(1.2 * idf, 6), 4: round(0.2 * idf, 6),
+    }  # fmt: skip
+
+
+def test_a_note_found_through_its_neighbour_alone_names_no_passage() -> None:
+    found = bm25(fields=FIELDS, passage=1.0, context=0.2).search(query("alpha"), 10, FakeStore(*turns("beta", "alpha")))
+
+    assert found.ids.tolist() == [2, 1]
+    assert found.passages is not None
+    assert found.passages.tolist() == [2, -1]
+
+
+def test_a_limit_is_filled_past_the_best_rows_when_the_scope_leaves_these_out() -> None:
+    hidden = [Memory(number, "", ("alpha",), tier="deprecated") for number in range(1, 6)]
+    store = FakeStore(*hidden, Memory(6, "", ("alpha beta beta",)))
+
+    assert bm25().search(query("alpha"), 1, store).ids.tolist() == [6]
+
+
+def test_a_remembered_term_scores_as_it_did_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FakeStore(Memory(1, "alpha", ("alpha beta",)), Memory(2, "gamma", ("beta beta alpha",)))
+    channel = bm25(passage=1.0)
+    first = scores(channel.search(query("alpha beta"), 10, store))
+    assert scores(channel.search(query("alpha beta"), 10, store)) == first
+
+    monkeypatch.setattr("channels.bm25._REMEMBERED", 1)  # room for less than one term
+    forgetful = bm25(passage=1.0)
+    forgetful.search(query("beta"), 10, store)
+    assert scores(forgetful.search(query("alpha beta"), 10, store)) == first
+
+
+def test_context_is_refused_at_level_chunk() -> None:
+    problems = list(Bm25.check(Bm25Params.model_validate({"level": "chunk", "passage": 1.0, "context": 0.2}), HERE))
+
+    assert problems == [(("context",), "passages have no neighbours; use level memory or context 0")]

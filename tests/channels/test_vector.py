@@ -6,6 +6,7 @@ from components.asking import query, scores
 from components.fake_store import FakeStore, Memory
 
 from channels.vector import Vector, VectorParams
+from pipeline.contracts import Surroundings
 from pipeline.model import Filter, Plan
 from pipeline.ports import Unavailable
 from pipeline.scales import Scale
@@ -94,3 +95,35 @@ def test_hits_are_in_total_order() -> None:
 
     assert found.ids.tolist() == [2, 5, 9]
     assert np.allclose(found.scores, 1.0)
+
+
+TALK = [
+    Memory(number, "", (text,), folder="talk", numbers={"characters": 10.0})
+    for number, text in enumerate(("a", "b", "c", "a b"), 1)
+]
+
+
+@pytest.mark.requirement("C1")
+def test_a_note_adds_its_share_of_the_better_neighbours_own_cosine() -> None:
+    found = vector(context=0.2).search(query("a"), 10, FakeStore(*TALK))
+
+    # own cosines 1, 0, 0, 1/√2; neighbours 1-2-3-4
+    assert scores(found) == pytest.approx({1: 1.0, 4: 0.707107, 2: 0.2, 3: 0.141421}, abs=1e-6)
+    assert found.passages is not None
+    assert found.passages.tolist() == [1, 4, 2, 3]
+
+
+def test_neighbours_of_what_was_found_compete_for_the_limit_and_keep_to_the_scope() -> None:
+    # 1 is nearest; its neighbour 2 gains 0.9 · 1 and passes 4, which a search for the nearest two would have returned.
+    assert vector(context=0.9).search(query("a"), 2, FakeStore(*TALK)).ids.tolist() == [1, 2]
+
+    hidden = [*TALK]
+    hidden[1] = Memory(2, "", ("b",), folder="talk", tier="deprecated", numbers={"characters": 10.0})
+    assert vector(context=0.9).search(query("a"), 2, FakeStore(*hidden)).ids.tolist() == [1, 4]
+
+
+def test_context_is_refused_at_level_chunk() -> None:
+    here = Surroundings(channels=("vector",), scales=(Scale.COSINE,), steps=("vector",), uses=("vector",))
+    problems = list(Vector.check(VectorParams(level="chunk", context=0.2), here))
+
+    assert problems == [(("context",), "passages have no neighbours; use level memory or context 0")]

@@ -52,6 +52,18 @@ def test_facts_are_aligned_with_the_ids_asked_for_and_a_chunk_answers_for_its_me
     assert store.chunks_of(ids(5)).tolist() == [7, 9]
 
 
+def test_neighbours_are_short_notes_of_one_folder_in_the_order_of_ids() -> None:
+    store = columns(
+        row(2, folder="talk", characters=10), row(3, folder="talk", characters=599), row(5, folder="talk", characters=600),
+        row(7, folder="talk", characters=10), row(8, folder="diary", characters=10), row(9, characters=10),
+        row(10, characters=10), chunks={3: 3, 20: 7},
+    )  # fmt: skip
+    asked = ids(3, 2, 5, 7, 20, 8, 9, 10, 4, -1)
+    previous, following = store.neighbours(asked)
+    assert previous.tolist() == [2, -1, -1, -1, -1, -1, -1, -1, -1, -1]
+    assert following.tolist() == [-1, 3, -1, -1, -1, -1, -1, -1, -1, -1]
+
+
 def test_every_column_of_the_port_is_there() -> None:
     numbers = (
         "created_at updated_at last_accessed last_review access_count stability difficulty confidence "

@@ -20,6 +20,7 @@ SIZE = 16
 
 class Everything:
     complete = True
+    size = 10**9
 
     def admits(self, ids: Ids) -> NDArray[np.bool_]:
         return ids > 0
@@ -32,6 +33,7 @@ class Only:
 
     def __init__(self, memories: Ids) -> None:
         self.memories = memories
+        self.size = len(memories)
 
     def admits(self, ids: Ids) -> NDArray[np.bool_]:
         return np.isin(ids, self.memories)

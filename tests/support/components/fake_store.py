@@ -115,6 +115,22 @@ class FakeAttributes:
         }
         return FakeScope(self._store, admitted)
 
+    def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
+        stored = sorted(self._store.memories)
+
+        def beside(id_: int, step: int) -> int:
+            memory = self._of(id_)
+            at = stored.index(memory.id) + step
+            other = self._store.memories[stored[at]] if 0 <= at < len(stored) else None
+            linked = other and memory.folder and other.folder == memory.folder
+            short = linked and all(m.numbers.get("characters", np.inf) < 600 for m in (memory, other))
+            return other.id if short else -1
+
+        return (
+            np.array([beside(int(i), -1) for i in ids], np.int64),
+            np.array([beside(int(i), 1) for i in ids], np.int64),
+        )
+
     def of_tier(self, tier: str) -> Ids:
         return np.array(sorted(m.id for m in self._store.memories.values() if m.tier == tier), np.int64)
 
