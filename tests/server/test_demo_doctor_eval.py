@@ -35,6 +35,15 @@ def test_doctor_finds_a_healthy_store_in_order(run: Run) -> None:
     assert human.out.splitlines()[-1] == "everything is in order"
 
 
+@pytest.mark.parametrize("tier", ["normal", "deprecated"])
+def test_doctor_finds_no_fault_in_a_store_that_holds_nothing_english(tmp_path: Path, tier: str) -> None:
+    (tmp_path / "kuchen.md").write_text(f"---\nimportance_tier: {tier}\n---\n# Kuchen\n\nMehl und Butter.\n")
+    assert call(tmp_path, ["index", "."]).status == 0
+    ran = call(tmp_path, ["doctor", "--json", "--pipeline", "bm25"])
+    assert ran.status == 0, ran.out
+    assert ran.json["ok"] is True
+
+
 def test_doctor_without_a_store_warns_and_checks_the_rest(tmp_path: Path) -> None:
     ran = call(tmp_path, ["doctor", "--json"])
     assert (ran.status, ran.json["ok"]) == (0, True)
