@@ -104,10 +104,15 @@ class SpeckitError(Exception):
         return {"error": documents[0]} if len(documents) == 1 else {"error": documents[0], "errors": documents}
 
 
+def closest(name: str, accepted: Iterable[str]) -> str:
+    """The accepted name that a misspelt one most likely means, "" when none is close."""
+    return next(iter(get_close_matches(name, sorted(accepted), n=1, cutoff=0.6)), "")
+
+
 def nearest(name: str, accepted: Iterable[str]) -> str:
     """A phrase that offers the closest accepted name, or all of them when none is close."""
     names = sorted(accepted)
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    close = closest(name, names)
     if close:
-        return f"did you mean '{close[0]}'?"
+        return f"did you mean '{close}'?"
     return f"accepted: {', '.join(names)}" if names else "nothing is accepted here"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from config.errors import Problem, Where, nearest
-from config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain
+from config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain
 
 SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
 """Where steps stand, in the order in which they run. The first three make up the stage `candidates`."""
@@ -52,6 +52,7 @@ class PipelineFile:
     name: str
     description: str
     extends: str
+    extends_where: Where
     budgets_ms: dict[str, float]
     slots: dict[str, tuple[Step, ...] | None]
     places: dict[str, Where]
@@ -80,6 +81,7 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
             name=_text(node.get("pipeline"), "", problems),
             description=_text(node.get("description"), "", problems),
             extends=_text(node.get("extends"), "default", problems),
+            extends_where=extends.value.where if (extends := node.get("extends")) else node.where,
             budgets_ms=_budgets(node.get("budgets_ms"), problems),
             slots=slots,
             places={slot: entry.where if entry else node.where for slot, entry in sources.items()},
@@ -197,6 +199,8 @@ class _StepKeys:
         if entry is None:
             return False
         value = plain(entry.value)
+        if isinstance(value, str) and value in AMBIGUOUS:
+            return False  # the reader has reported the word
         if not isinstance(value, bool):
             self.problems.append(_form(entry.value.where, f"'{key}'", "true or false", entry.value))
             return False

@@ -8,6 +8,8 @@ from pathlib import Path
 from config.errors import SpeckitError, nearest
 
 DEFAULT = "default"
+SHIPPED = "(shipped) config/"
+"""How positions name files of the package: a user may well have a `config/pipeline.yaml` of their own."""
 
 
 def presets() -> list[str]:
@@ -25,7 +27,7 @@ def pipeline_text(source: str) -> tuple[str, str]:
     """
     if source in presets():
         relative = "pipeline.yaml" if source == DEFAULT else f"presets/{source}.yaml"
-        return resources.files("config").joinpath(relative).read_text(encoding="utf-8"), f"config/{relative}"
+        return resources.files("config").joinpath(relative).read_text(encoding="utf-8"), f"{SHIPPED}{relative}"
     path = Path(source)
     if not path.exists():
         raise SpeckitError("E121", f"'{source}' is neither a file nor a preset; {nearest(source, presets())}")

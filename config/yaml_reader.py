@@ -24,7 +24,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
 _CONSTANTS: dict[str, Plain] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 _CONSTANTS |= dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
-_AMBIGUOUS = frozenset(
+AMBIGUOUS = frozenset(
     form for word in ("yes", "no", "on", "off", "y", "n") for form in (word, word.upper(), word.capitalize())
 )
 
@@ -169,7 +169,7 @@ class _Reader:
             return text
         if text in _CONSTANTS:
             return _CONSTANTS[text]
-        if text in _AMBIGUOUS:
+        if text in AMBIGUOUS:
             self.problems.append(
                 Problem("E113", f"'{text}' is a boolean to some YAML readers and a text to others", where=where)
             )

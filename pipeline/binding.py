@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from config.errors import Problem, nearest
+from config.errors import Problem, closest, nearest
 from config.pipeline_file import Step
 from config.yaml_reader import locate, plain
 from pipeline.contracts import SLOT_ROLES, Params, Role
@@ -16,11 +16,20 @@ from pipeline.registry import Registered, Registry
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A step with its component and parameters; both None when the step could not be bound."""
+    """A step with its component and parameters; both None when the step could not be bound.
+
+    `meant` is the component that a misspelt name most likely means, "" when that is anybody's guess.
+    """
 
     step: Step
     registered: Registered | None
     params: Params | None
+    meant: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id by which other steps speak of this one, also when its name is misspelt."""
+        return self.meant if self.meant and self.step.id == self.step.use else self.step.id
 
 
 def bind(steps: Iterable[Step], registry: Registry) -> tuple[list[Bound], list[Problem]]:
@@ -33,9 +42,10 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
     roles = SLOT_ROLES[step.slot]
     registered = registry.find(step.use)
     if registered is None:
-        message = f"no component is called '{step.use}'; {nearest(step.use, registry.names(*roles))}"
+        names = registry.names(*roles)
+        message = f"no component is called '{step.use}'; {nearest(step.use, names)}"
         problems.append(Problem("E116", message, where=step.place("use")))
-        return Bound(step, None, None)
+        return Bound(step, None, None, closest(step.use, names))
     if registered.role not in roles:
         home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from config.errors import Problem, SpeckitError
+from config.errors import Problem, SpeckitError, Where
 from config.pipeline_file import CANDIDATE_SLOTS
+from config.sources import SHIPPED
 from pipeline.binding import Bound, bind
 from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from pipeline.contracts import Role
@@ -32,8 +33,18 @@ def examine(
     effective = load(source, environ, overrides)
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
-    problems = (*effective.problems, *misbound, *dormant, *check(bound, effective.places))
-    return Checked(effective, tuple(bound), problems)
+    composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
+    return Checked(effective, tuple(bound), (*effective.problems, *misbound, *dormant, *composition))
+
+
+def _at_home(problem: Problem, effective: Effective) -> Problem:
+    """A problem with an inherited step, shown in the user's own file: only there can it be mended."""
+    where = problem.where
+    if where is None or where.file == effective.file or not where.file.startswith(SHIPPED):
+        return problem
+    own = [place for place in effective.places.values() if place.file == effective.file]
+    message = f"{problem.message}. That step is inherited from {where}; write that part of the file yourself"
+    return replace(problem, message=message, where=min(own, default=Where(effective.file, 1, 1)))
 
 
 def build(

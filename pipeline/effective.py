@@ -18,8 +18,6 @@ from config.sources import DEFAULT, pipeline_text
 from config.yaml_reader import Entry, plain, read
 from config.yaml_reader import Mapping as YamlMapping
 
-MAX_EXTENDS = 5
-
 
 @dataclass(frozen=True, slots=True)
 class Effective:
@@ -88,10 +86,11 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
 
 
 def _chain(source: str) -> tuple[list[PipelineFile], list[Problem]]:
+    """The file and those it extends, the nearest first; a file that cannot be extended gives way to the default."""
+    text, name = pipeline_text(source)
     files: list[PipelineFile] = []
     problems: list[Problem] = []
     while True:
-        text, name = pipeline_text(source)
         node, found = read(text, name)
         file, misshapen = shape(node, name)
         problems += [*found, *misshapen]
@@ -99,12 +98,17 @@ def _chain(source: str) -> tuple[list[PipelineFile], list[Problem]]:
         complete = all(steps is not None for steps in file.slots.values())
         if complete or source == DEFAULT:
             return files, problems
-        if len(files) > MAX_EXTENDS:
-            problems.append(
-                Problem("E114", f"more than {MAX_EXTENDS} files extend one another", where=Where(file.file, 1, 1))
-            )
-            return files, problems
         source = file.extends
+        try:
+            text, name = pipeline_text(source)
+        except SpeckitError as error:
+            problems += [replace(problem, where=file.extends_where) for problem in error.problems]
+            source = DEFAULT
+            text, name = pipeline_text(source)
+        if name in [earlier.file for earlier in files]:
+            problems.append(Problem("E114", f"'{name}' extends itself", where=file.extends_where))
+            source = DEFAULT
+            text, name = pipeline_text(source)
 
 
 def _resolve_flags(
@@ -119,7 +123,8 @@ def _resolve_flags(
             if step.flag and step.flag not in flags:
                 message = f"the flag '{step.flag}' is not declared; {nearest(step.flag, flags)}"
                 problems.append(Problem("E120", message, where=step.place("flag")))
-            (active if not step.flag or (step.flag in flags and flags[step.flag].on) else inactive).append(step)
+            # a step behind an undeclared flag counts as active: one problem is enough
+            (active if not step.flag or step.flag not in flags or flags[step.flag].on else inactive).append(step)
         ids = {step.id for step in steps}
         for step in steps:
             if step.replaces and (step.replaces not in ids or step.replaces == step.id):

@@ -43,7 +43,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
     unconditional = {step.id for step in stage.channels if step.about.unconditional}
     searches = _ask(stage, query, store, journal)
     for step in stage.recover:
-        while all(len(s.hits) == 0 or s.channel in unconditional for s in searches) and query.plan.attempt < MAX_ATTEMPTS:
+        while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
             work = partial(step.component.recover, query, query.plan, store)
             plan = journal.call("candidates", step, 0, work, "the empty answer")
             if plan is None or plan == query.plan:
@@ -51,6 +51,10 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
             query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
             searches = _ask(stage, query, store, journal)
     return query, union(searches, store.attributes)
+
+
+def _silent(searches: list[Search], unconditional: set[str]) -> bool:
+    return all(len(search.hits) == 0 or search.channel in unconditional for search in searches)
 
 
 def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> list[Search]:

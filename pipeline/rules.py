@@ -83,6 +83,8 @@ def some_channel(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
 def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """A step gets scores on a scale it accepts; a boost is added only to scores it is comparable with."""
     scale: Scale | None = None
+    if len(_of(Role.FUSER, bound)) > 1:
+        return  # refused by `one_fuser`; which of them is meant, and so the scale, is anybody's guess
     for entry in bound:
         if entry.step.slot not in ("fusion", "rerank"):
             continue
@@ -95,7 +97,7 @@ def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
             if accepted and scale not in accepted:
                 wanted = ", ".join(accepted)
                 message = f"'{entry.step.id}' needs scores on the scale {wanted}; here they are on the scale {scale}. "
-                message += "Put a normaliser before it (min_max, or 'normalise' of the fuser)"
+                message += "Put a step before it that gives such scores, or leave it out"
                 yield Problem("E119", message, where=entry.step.where)
             elif adds and not scale.additive:
                 message = f"'{entry.step.id}' adds a boost of the unit scale to scores on the scale {scale}. "
@@ -152,12 +154,14 @@ def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 def own_checks(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """What components know about their own parameters among these surroundings."""
-    channels = _in("channels", bound)
+    declared = {entry.step.id for entry in bound if entry.registered}
+    # a misspelt step stands for what it means, unless that stands there as well
+    channels = [entry for entry in _in("channels", bound) if entry.registered or entry.id not in declared]
     surroundings = Surroundings(
-        channels=tuple(entry.step.id for entry in channels),
+        channels=tuple(entry.id for entry in channels),
         scales=tuple(scale_of(entry) for entry in channels),
-        steps=tuple(entry.step.id for entry in bound),
-        uses=tuple(entry.step.use for entry in bound),
+        steps=tuple(entry.id for entry in bound),
+        uses=tuple(entry.meant or entry.step.use for entry in bound),
     )
     for entry in bound:
         own = getattr(entry.registered.component, "check", None) if entry.registered and entry.params else None

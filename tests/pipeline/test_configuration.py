@@ -76,6 +76,40 @@ annotate:
 
 
 @pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        # a misspelt channel that other steps speak of; a second fuser on another scale
+        ({"{use: trigger}": "{use: triger}"}, ["E116"]),
+        ({"fusion:": "fusion:\n  - {use: rrf}"}, ["E119"]),
+        ({"{use: z_score,": "{use: z_score, flag: nope,"}, ["E120"]),
+        ({"optional: true": "optional: yes"}, ["E113"]),
+        ({"pipeline: default": "pipeline: default\nextends: nope", "annotate:": "anotate:"}, ["E115", "E121"]),
+    ],
+)
+@pytest.mark.requirement("P7")
+def test_one_mistake_is_one_problem(tmp_path: Path, change: dict[str, str], expected: list[str]) -> None:
+    text = pipelines.show("default", {})
+    for old, new in change.items():
+        assert old in text, old
+        text = text.replace(old, new, 1)
+
+    found = pipelines.check(str(_written(tmp_path, text)), {})
+
+    assert sorted(problem.code for problem in found) == expected, [str(problem) for problem in found]
+    assert all(problem.where and problem.where.file == str(tmp_path / "p.yaml") for problem in found)
+
+
+@pytest.mark.requirement("P7")
+def test_a_clash_with_an_inherited_step_is_shown_in_the_users_own_file(tmp_path: Path) -> None:
+    file = str(_written(tmp_path, "pipeline: mine\nfusion: [{use: rrf}]\n"))
+
+    found = pipelines.check(file, {})
+
+    assert {(p.where.file, p.where.line) for p in found if p.where} == {(file, 2)}
+    assert all("inherited from (shipped) config/pipeline.yaml" in p.message for p in found)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "place"),
     [
         ("pipeline: mine", "pipline: mine", (1, 1, "E115")),
