@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from config.errors import Problem, SpeckitError
+from config.settings import settings
 from server.failures import lines
 from server.options import Common, shared
 from server.output import print_json
@@ -33,12 +35,34 @@ def command(common: Common, paths: tuple[str, ...], force: bool, dry_run: bool, 
     """Index files and folders: new, changed and deleted ones. Unchanged files cost next to nothing."""
     if watch and dry_run:
         raise click.UsageError("--watch and --dry-run exclude each other", click.get_current_context())
+    _refuse_an_empty_start(common, paths)
     changes = _changes(paths) if watch else None
     with common.open() as memory:
         status = index_once(common, memory, paths, force, dry_run)
         for _ in changes or ():
             status = index_once(common, memory, paths, False, False)
     return status
+
+
+def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
+    """Raises E010 or E014 when there is no store yet and none of the paths could be indexed into one.
+
+    A store made in vain would be worse than none: its folder would count as a workspace from then on.
+    """
+    config = settings(common.db)
+    if config.db.exists():
+        return
+    problems = []
+    for given in paths:
+        path = Path(given).expanduser().resolve()
+        if not path.is_relative_to(config.root):
+            message = f"'{given}' lies outside the workspace {config.root}"
+            actions = ("start the command in the folder that holds it", "set SPECKIT_ROOT to that folder")
+            problems.append(Problem("E014", message, "Keys are paths relative to the workspace root.", actions))
+        elif not path.exists():
+            problems.append(Problem("E010", f"{given}: there is no such file or folder"))
+    if len(problems) == len(paths):
+        raise SpeckitError.of(problems)
 
 
 def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bool, dry_run: bool) -> int:
@@ -51,9 +75,11 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
     seconds = monotonic() - started
     error = SpeckitError.of(report.failures) if report.failures else None
     if common.as_json:
-        print_json(as_json(report, seconds) | (error.as_json() if error else {}))
+        store = {"store": str(memory.database.path)}
+        print_json(as_json(report, seconds) | store | (error.as_json() if error else {}))
     else:
         show(report, seconds)
+        click.secho(f"store {memory.database.path}, workspace {memory.settings.root}", dim=True)
     return error.exit_status if error else 0
 
 

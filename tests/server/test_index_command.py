@@ -17,7 +17,7 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     assert ran.status == 0
     assert set(ran.json) == {
         "created", "updated", "unchanged", "deleted", "problems", "aliases", "chunks", "characters", "embedded",
-        "cache_hits", "pending", "links", "seconds", "dry_run",
+        "cache_hits", "pending", "links", "seconds", "dry_run", "store",
     }  # fmt: skip
     assert ran.json["created"] == ["docs/new.md"]
     assert ran.json["updated"] == ["docs/fusion.md"]
@@ -69,3 +69,19 @@ def test_a_folder_that_may_not_be_written_is_an_error_of_the_store(tmp_path: Pat
     tmp_path.chmod(0o500)
     ran = call(tmp_path, ["index", ".", "--json"])
     assert (ran.status, ran.json["error"]["code"]) == (1, "E020")
+
+
+@pytest.mark.parametrize(("given", "code"), [("..", "E014"), ("nowhere", "E010")])
+def test_paths_that_cannot_be_indexed_leave_no_store_behind(tmp_path: Path, given: str, code: str) -> None:
+    folder = tmp_path / "docs" / "sub"
+    folder.mkdir(parents=True)
+    ran = call(folder, ["index", given, "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, code)
+    assert list(folder.iterdir()) == []
+
+
+def test_one_path_that_can_be_indexed_is_enough_for_a_store(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Note\n\nText.\n")
+    ran = call(tmp_path, ["index", "note.md", "nowhere"])
+    assert ran.status == 2
+    assert ran.out.splitlines()[-1] == f"store {tmp_path / 'memory.db'}, workspace {tmp_path}"
