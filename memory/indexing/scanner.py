@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 
 from config.errors import Problem, SpeckitError
 from memory.indexing.encoding import decode
@@ -154,6 +155,10 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
     if _SURROGATE.search(key):
         shown = key.encode(errors="replace").decode()
         found.problems.append(Problem("E014", f"{shown}: the name is not UTF-8", "Rename the file."))
+        return
+    if not S_ISREG(state.st_mode):  # opening a named pipe waits for somebody who writes to it
+        hint = "Documents are regular files; pipes, sockets and devices are not read."
+        found.problems.append(Problem("E014", f"{key}: not a regular file", hint))
         return
     first = seen.setdefault((state.st_dev, state.st_ino), key)
     if first == key:

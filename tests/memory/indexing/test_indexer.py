@@ -150,11 +150,12 @@ def test_a_forced_run_takes_its_vectors_from_the_cache(indexer: Indexer, root: P
 def test_what_cannot_be_read_is_reported_and_the_rest_indexed(indexer: Indexer, root: Path, write: Write) -> None:
     write("good.md", "# Good\n\n<!-- ANCHOR:open -->\n")
     (root / "bad.md").write_bytes(b"\xff\xff")
+    os.mkfifo(root / "pipe.md")
 
     report = indexer.index([root, Path("missing")], now=100.0)
 
     assert report.created == ["good.md"]
-    assert [problem.code for problem in report.failures] == ["E010", "E012"]
+    assert [problem.code for problem in report.failures] == ["E014", "E010", "E012"]
     assert [problem.code for problem in report.problems] == ["E091"]
 
 
@@ -278,9 +279,11 @@ def test_a_file_is_saved_alone(indexer: Indexer, root: Path, write: Write) -> No
     write("docs/b.md", "# B\n")
 
     assert indexer.save_file(path, now=100.0).key == "docs/a.md"
-    for wrong, code in ((root / "docs", "E014"), (root / "none.md", "E010"), (root.parent / "x.md", "E014")):
+    os.mkfifo(root / "pipe.md")
+    wrongs = {"docs": "E014", "none.md": "E010", "../x.md": "E014", "pipe.md": "E014"}
+    for wrong, code in wrongs.items():
         with pytest.raises(SpeckitError) as caught:
-            indexer.save_file(wrong, now=100.0)
+            indexer.save_file(root / wrong, now=100.0)
         assert caught.value.code == code
 
 

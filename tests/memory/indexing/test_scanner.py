@@ -40,6 +40,20 @@ def test_links_that_loop_end_and_a_file_is_taken_once(root: Path, write: Write) 
     assert len(found.links) == 1
 
 
+@pytest.mark.requirement("I8")
+def test_what_is_no_regular_file_is_reported_without_being_opened(root: Path, write: Write) -> None:
+    write("good.md", "text")
+    os.mkfifo(root / "pipe.md")
+    (root / "link.md").symlink_to(root / "pipe.md")
+
+    found = scan([root, root / "pipe.md"], root)
+
+    assert list(found.files) == ["good.md"]
+    assert [str(problem) for problem in found.problems] == [
+        f"E014 {key}: not a regular file" for key in ("link.md", "pipe.md", "pipe.md")
+    ]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
 def test_an_unreadable_folder_is_reported_and_hidden(root: Path, write: Write) -> None:
     write("closed/note.md", "text")
