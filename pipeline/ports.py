@@ -88,8 +88,8 @@ class Attributes(Protocol):
         """A textual fact: key, title, folder, tier, context_type, document_type, memory_type, content_hash."""
 
     def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
-        """The memories stored just before and just after each, -1 for none. Only short notes (below 600 characters) of
-        one folder, other than the root, have neighbours."""
+        """The memories just before and just after each by key (numbers in keys by value), -1 for none. Only short notes
+        (below 600 characters) of one folder, other than the root, have neighbours."""
 
     def scope(self, wanted: Filter, now: float) -> Scope:
         """The memories a filter admits at the time `now` (epoch seconds)."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -28,6 +30,9 @@ UNKNOWN = -1
 """The memory of an id that the store does not hold."""
 
 Labels = NDArray[np.object_]
+Places = NDArray[np.int64]
+
+_DIGITS = re.compile(r"[0-9]+")
 
 _ENDS = len(NUMBERS)
 """Row behind the numbers: the time after which a memory is not admitted any more."""
@@ -40,7 +45,9 @@ class Columns:
     is -1.
     """
 
-    __slots__ = ("_chunks", "_coded", "_ids", "_labels", "_numbers", "_owners", "_parents", "_sorted")
+    __slots__ = ("_chunks", "_coded", "_ids", "_labels", "_numbers", "_owners", "_parents", "_reading", "_sorted")
+    _coded: dict[str, tuple[tuple[str, ...], Places]]
+    _reading: tuple[Places, Places] | None
 
     def __init__(self, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> None:
         """Take rows of `loading.ATTRIBUTES` by ascending id, and chunk ids with the memory of each."""
@@ -84,7 +91,7 @@ class Columns:
         if not np.array_equal(self._labels[:, at], labels):
             twin._labels = self._labels.copy()
             twin._labels[:, at] = labels
-            twin._coded = {}
+            twin._forget()
         return twin
 
     @property
@@ -117,12 +124,15 @@ class Columns:
         return parents
 
     def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
-        """The memories stored just before and just after each, in the order of ids; `UNKNOWN` for none.
+        """The memories just before and just after each, in the natural order of keys; `UNKNOWN` for none.
 
         Only short notes of one folder have neighbours, such as the turns of a conversation or the entries of a journal.
         """
+        if self._reading is None:
+            self._reading = _reading(self._labels)
+        order, rank = self._reading
         at = self.places(ids)
-        return self._beside(at, at - 1), self._beside(at, at + 1)
+        return self._beside(at, order[rank[at] - 1]), self._beside(at, order[rank[at] + 1])
 
     def number(self, name: str, ids: Ids) -> Column:
         """A numeric fact (one of `NUMBERS`) about each id, NaN where it or the id is unknown.
@@ -184,7 +194,12 @@ class Columns:
         self._ids = ids
         self._labels = labels
         self._numbers = numbers
-        self._coded: dict[str, tuple[tuple[str, ...], NDArray[np.int64]]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        """Gives up what was derived from labels."""
+        self._coded = {}
+        self._reading = None
 
     def _take_chunks(self, chunks: Ids, parents: Ids) -> None:
         order = np.argsort(chunks, kind="stable")
@@ -213,6 +228,26 @@ def _place(name: str, names: tuple[str, ...]) -> int:
     if name not in names:
         raise ValueError(f"no column is called {name!r}; there are {', '.join(names)}")
     return names.index(name)
+
+
+@lru_cache(maxsize=131_072)  # a change of one memory must not cost the parsing of all keys
+def _natural(key: str) -> str:
+    """A text that sorts as the key does, but numbers by value: before each stands how many digits it has."""
+    return _DIGITS.sub(lambda number: f"{len(number[0].lstrip('0')):04d}{number[0].lstrip('0')}", key)
+
+
+def _reading(labels: Labels) -> tuple[Places, Places]:
+    """The places of all memories in reading order, between two places of no memory; and where each place stands there.
+
+    Folders follow one another, within a folder keys do, numbers in them by value: turn 9 before turn 10. The order in
+    which memories were stored plays no part.
+    """
+    folders, keys = (labels[_place(name, LABELS), :-1].tolist() for name in ("folder", "key"))
+    natural = [f"{folder}\0{_natural(key)}\0{key}" for folder, key in zip(folders, keys, strict=True)]
+    order = np.array([-1, *sorted(range(len(natural)), key=natural.__getitem__), -1], np.int64)
+    rank = np.zeros(len(natural) + 1, np.int64)
+    rank[order[1:-1]] = np.arange(1, len(natural) + 1)
+    return order, rank
 
 
 def _transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, Labels, Column]:

@@ -52,11 +52,22 @@ def test_facts_are_aligned_with_the_ids_asked_for_and_a_chunk_answers_for_its_me
     assert store.chunks_of(ids(5)).tolist() == [7, 9]
 
 
-def test_neighbours_are_short_notes_of_one_folder_in_the_order_of_ids() -> None:
+def test_neighbours_stand_side_by_side_by_key_whenever_they_were_stored() -> None:
+    stored = columns(*(row(id_, key=f"talk/turn-{turn}", folder="talk", characters=10)
+                       for id_, turn in {1: 10, 2: 9, 3: 1, 4: 2}.items()))  # fmt: skip
+    changed = stored.updated([row(3, key="talk/turn-011", folder="talk", characters=10)])
+
+    # turns 1, 2, 9, 10
+    assert [of.tolist() for of in stored.neighbours(ids(3, 4, 2, 1))] == [[-1, 3, 4, 2], [4, 2, 1, -1]]
+    # turns 2, 9, 10, 011
+    assert [of.tolist() for of in changed.neighbours(ids(4, 2, 1, 3))] == [[-1, 4, 2, 1], [2, 1, 3, -1]]
+
+
+def test_neighbours_are_short_notes_of_one_folder() -> None:
     store = columns(
-        row(2, folder="talk", characters=10), row(3, folder="talk", characters=599), row(5, folder="talk", characters=600),
-        row(7, folder="talk", characters=10), row(8, folder="diary", characters=10), row(9, characters=10),
-        row(10, characters=10), chunks={3: 3, 20: 7},
+        row(2, folder="talk", characters=10), row(3, folder="talk", characters=599),
+        row(5, folder="talk", characters=600), row(7, folder="talk", characters=10),
+        row(8, folder="diary", characters=10), row(9, characters=10), row(10, characters=10), chunks={3: 3, 20: 7},
     )  # fmt: skip
     asked = ids(3, 2, 5, 7, 20, 8, 9, 10, 4, -1)
     previous, following = store.neighbours(asked)
