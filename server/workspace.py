@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from config.errors import SpeckitError
+from server import logs
 
 if TYPE_CHECKING:
     from engine import Memory
@@ -36,13 +36,20 @@ class Workspace:
         return self._memory
 
     def warm_up(self) -> None:
-        """Does ahead of time what the first search would wait for. A failure is left for that search to tell."""
-        with self._warming, suppress(SpeckitError):
-            if not self.closing.is_set():
+        """Does ahead of time what the first search would wait for.
+
+        A failure is logged; the first search tells the client.
+        """
+        with self._warming:
+            if self.closing.is_set():
+                return
+            try:
                 # not a search: what is served strengthens memories, and nobody asked
                 memory = self.memory()
                 memory.plan(WARM_UP)
                 memory.embedder.embed_query(WARM_UP)
+            except SpeckitError as error:
+                logs.event("not ready", problems=[str(problem) for problem in error.problems])
 
     def inside(self, path: str) -> Path:
         """A path of the workspace, made absolute; relative ones start at its root. Raises E014 for any other."""

@@ -15,7 +15,8 @@ import apsw
 from config.errors import SpeckitError
 from memory.store.consistency import inconsistencies
 from memory.store.failures import translated
-from memory.store.opening import prepare, require_file, require_sqlite, vector_extension
+from memory.store.opening import prepare, require_sqlite, vector_extension
+from memory.store.store_file import require_file
 
 BUSY_TIMEOUT_MS = 10_000
 _PRAGMAS = (

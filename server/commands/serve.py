@@ -6,7 +6,11 @@ from pathlib import Path
 
 import click
 
+from config.errors import SpeckitError
+from server.failures import show
 from server.options import Common, shared
+
+BAD_CONFIGURATION = 2
 
 
 @click.command("serve")
@@ -40,7 +44,17 @@ def command(
     allowed: tuple[str, ...],
     warm_up: bool,
 ) -> int:
-    """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp)."""
+    """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp).
+
+    Exits with 2 when the store or the pipeline cannot be what was meant.
+    """
+    from server.startup import check_configuration
+
+    try:
+        check_configuration(common)
+    except SpeckitError as error:
+        show(error, as_json=False)
+        return BAD_CONFIGURATION
     if transport == "http":
         from server.http import serve_http
 

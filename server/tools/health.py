@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from config.codes import CODES
+from config.errors import SpeckitError
 from server.envelope import Reply
 from server.workspace import Workspace
 
@@ -13,7 +15,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
     def memory_health() -> Reply:
         """Check the store, its database engine, the embedding model and the configuration."""
-        report = workspace.memory().health()
+        try:
+            report = workspace.memory().health()
+        except SpeckitError as error:
+            wrong_parts = [
+                {"name": CODES[problem.code].category, "ok": False, "detail": str(problem), "hint": problem.hint}
+                for problem in error.problems
+            ]
+            return Reply("the memory cannot be opened", {"ok": False, "checks": wrong_parts}, rows="checks")
         checks = [
             {"name": check.name, "ok": check.ok, "detail": check.detail} | ({} if check.ok else {"hint": check.hint})
             for check in report.checks

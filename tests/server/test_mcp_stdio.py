@@ -50,7 +50,7 @@ def with_client(root: Path, work: Callable[[Client], Awaitable[T]], **more: str)
     return anyio.run(session)
 
 
-def calls(root: Path, *wanted: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def calls(root: Path, *wanted: tuple[str, dict[str, Any]], **more: str) -> list[dict[str, Any]]:
     """The structured content of each answer, after checking what holds for all answers."""
 
     async def work(client: Client) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def calls(root: Path, *wanted: tuple[str, dict[str, Any]]) -> list[dict[str, Any
             documents.append(document)
         return documents
 
-    return with_client(root, work)
+    return with_client(root, work, **more)
 
 
 @pytest.mark.requirement("T24")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import COMMAND, environment
-from tests.server.test_mcp_stdio import INITIALIZE
+from tests.server.doors import COMMAND, call, environment
+from tests.server.test_mcp_stdio import INITIALIZE, calls
 
 # pygments stands for rich, whose own name shows up for the vain attempts to import it
 HEAVY = {"numpy", "scipy", "tokenizers", "markdown_it", "evaluation", "Stemmer", "pygments", "wordllama"}
@@ -76,3 +76,30 @@ def test_the_store_is_loaded_soon_after_the_first_answer(workspace: Path) -> Non
             assert process.poll() is None
         process.stdin.close()
         assert process.wait() == 0  # also in the middle of the warm-up
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--pipeline", "defualt"], "E121"),
+        (["--pipeline", "broken.yaml"], "E115"),
+        (["--db", "text.db"], "E024"),
+        (["--db", "."], "E014"),
+    ],
+)
+def test_a_server_with_a_configuration_that_cannot_work_does_not_start(
+    tmp_path: Path, arguments: list[str], code: str
+) -> None:
+    (tmp_path / "broken.yaml").write_text("pipeline: mine\nfusoin: []\n")
+    (tmp_path / "text.db").write_bytes(b"this is no database at all" * 50)
+    ran = call(tmp_path, ["serve", *arguments])
+    assert (ran.status, ran.out) == (2, "")
+    assert code in ran.err
+
+
+def test_health_reports_steps_that_only_the_whole_check_finds(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("pipeline: mine\nfusion:\n  - {use: nothing_like_it}\n")
+    [health] = calls(tmp_path, ("memory_health", {}), SPECKIT_PIPELINE=str(tmp_path / "mine.yaml"))
+    assert health["data"]["ok"] is False
+    [check] = health["data"]["checks"]
+    assert (check["name"], "E116" in check["detail"]) == ("configuration", True)

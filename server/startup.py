@@ -1,0 +1,26 @@
+"""What a server can tell to be wrong before it serves, by means light enough for its start-up (feature T27)."""
+
+from __future__ import annotations
+
+from config.errors import SpeckitError
+from config.settings import settings
+from config.sources import presets
+from memory.store.store_file import require_file
+from server.options import Common
+
+
+def check_configuration(common: Common) -> None:
+    """Raises SpeckitError for a file that is no store and for what is wrong with the text of a pipeline file.
+
+    Whether its steps exist and fit together takes their modules; the warm-up finds that out.
+    """
+    config = settings(common.db, common.pipeline)
+    if config.db.exists():
+        require_file(config.db, create=True)
+    if config.pipeline in presets() and not common.overrides:
+        return
+    from pipeline.effective import load
+
+    problems = load(config.pipeline, config.environ, common.overrides).problems
+    if problems:
+        raise SpeckitError.of(problems)
