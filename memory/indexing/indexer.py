@@ -115,8 +115,9 @@ class Indexer:
     def save_text(self, key: str, text: str, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
         """Stores a text under a key if nothing is wrong with it: front matter, anchors, links, a duplicate elsewhere.
 
-        Raises all problems at once, and writes nothing then. `force` stores it all the same; a dry run writes nothing
-        and returns the problems.
+        Raises all problems at once, and writes nothing then; that another memory holds the same is only a remark when
+        the text is stored under this key already. `force` stores it all the same; a dry run writes nothing and returns
+        the problems.
         """
         if not key.strip():
             raise SpeckitError("E031", "a memory needs a key")
@@ -131,13 +132,16 @@ class Indexer:
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
-        problems += preflight.duplicate(document, duplicates)
+        remarks = preflight.duplicate(document, duplicates)
+        stored = known.get(document.key)
+        if stored is None or stored.content_hash != document.content_hash:
+            problems, remarks = [*problems, *remarks], []
         tokens = preflight.estimated_tokens(document.body)
         if dry_run:
-            stored = known.get(document.key)
             number = stored.id if stored else None
             chunks = len(document.chunks)
-            return Saved(document.key, number, "dry_run", tuple(problems), duplicates, tokens, chunks, False)
+            found = (*problems, *remarks)
+            return Saved(document.key, number, "dry_run", found, duplicates, tokens, chunks, False)
         if problems and not force:
             raise SpeckitError.of(problems)
         report = IndexReport()
@@ -154,7 +158,7 @@ class Indexer:
         )
         memory = reader.get_memory(connection, document.key)
         pending = memory.embedding_status == "pending"
-        found = (*problems, *report.problems)
+        found = (*problems, *remarks, *report.problems)
         return Saved(document.key, memory.id, outcome, found, duplicates, tokens, len(document.chunks), pending)
 
     def _changed(

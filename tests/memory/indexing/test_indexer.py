@@ -274,6 +274,23 @@ def test_a_save_is_checked_before_anything_is_written(database: Database, indexe
 
 
 @pytest.mark.requirement("I9")
+def test_saving_a_stored_text_again_only_remarks_on_its_twin(indexer: Indexer, root: Path, write: Write) -> None:
+    first = write("a.md", "same text")
+    write("b.md", "same text")
+    indexer.index([root], now=100.0)
+
+    saved = indexer.save_file(first, now=200.0)
+
+    assert (saved.outcome, saved.duplicates) == ("unchanged", ("b.md",))
+    assert [str(problem) for problem in saved.problems] == ["E092 a.md has the same content as b.md"]
+    assert indexer.save_file(first, now=200.0, dry_run=True).problems == saved.problems
+    indexer.save_text("c.md", "own text", now=300.0)
+    with pytest.raises(SpeckitError) as caught:
+        indexer.save_text("c.md", "same text", now=300.0)
+    assert caught.value.code == "E092"
+
+
+@pytest.mark.requirement("I9")
 def test_a_file_is_saved_alone(indexer: Indexer, root: Path, write: Write) -> None:
     path = write("docs/a.md", "# A\n")
     write("docs/b.md", "# B\n")
