@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from config.codes import CODES
 from config.errors import SpeckitError
+from config.sources import DEFAULT
 from server.options import Common, shared
 from server.output import print_json, table, wrapped
 from server.shadowing import ACTIONS, shadowed
@@ -65,15 +67,28 @@ def _engine(common: Common) -> list[Check]:
         with common.open(create=False) as memory:
             return _health(memory)
     except SpeckitError as error:
+        if CODES[error.code].category == "configuration":
+            return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common)]
         if error.code != "E010":
-            return [Check("store", "fail", str(problem), problem.hint) for problem in error.problems]
+            return _wrong("store", error)
         missing = Check("store", "warn", error.problems[0].message, "run `speckit-memory index PATH` to make one")
     with TemporaryDirectory(prefix="speckit-doctor-") as folder:
         try:
             with Common(Path(folder) / "memory.db", common.pipeline, common.overrides).open() as memory:
                 return [missing, *(check for check in _health(memory) if check.name != "store")]
         except SpeckitError as error:
-            return [missing, *(Check("engine", "fail", str(problem), problem.hint) for problem in error.problems)]
+            return [missing, *_wrong("engine", error)]
+
+
+def _with_the_shipped_pipeline(common: Common) -> list[Check]:
+    """What can be checked although the configured pipeline cannot be built."""
+    if common.pipeline == DEFAULT and not common.overrides:
+        return []
+    return _engine(Common(common.db, DEFAULT))
+
+
+def _wrong(name: str, error: SpeckitError) -> list[Check]:
+    return [Check(name, "fail", str(problem), problem.hint) for problem in error.problems]
 
 
 def _health(memory: Memory) -> list[Check]:

@@ -61,6 +61,19 @@ def test_doctor_fails_on_a_file_that_is_no_store(tmp_path: Path) -> None:
     assert "→ " in ran.out
 
 
+@pytest.mark.parametrize("with_store", [True, False])
+def test_doctor_names_a_broken_pipeline_and_checks_the_rest(workspace: Path, with_store: bool) -> None:
+    (workspace / "broken.yaml").write_text("pipeline: mine\nfusion:\n  - {use: nothing_like_it}\n")
+    store = workspace / ("memory.db" if with_store else "none.db")
+    ran = call(workspace, ["doctor", "--json", "--pipeline", "broken.yaml", "--db", store])
+    assert (ran.status, ran.json["ok"]) == (1, False)
+    verdicts = {check["name"]: check["verdict"] for check in ran.json["checks"]}
+    assert verdicts == {
+        "packages": "ok", "pipeline": "fail", "sqlite": "ok", "store": "ok" if with_store else "warn",
+        "content": "ok", "model": "ok", "words": "ok", "search": "ok",
+    }  # fmt: skip
+
+
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
     folder = tmp_path / "tiny"
