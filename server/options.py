@@ -62,6 +62,8 @@ def _parse_overrides(_context: click.Context, _parameter: click.Parameter, value
         step, dot, parameter = path.partition(".")
         if not (equals and dot and step and parameter):
             raise click.BadParameter(f"'{value}' is not of the form STEP.PARAM=VALUE")
+        if not text.strip():
+            raise click.BadParameter(f"'{value}' gives no value; write null or '' if that is meant")
         overrides[path] = text
     return overrides
 
