@@ -135,6 +135,14 @@ CODES: dict[str, Code] = {
         ("remove it or use the suggested name",),
         True,
     ),
+    "E034": Code(
+        "address not available",
+        "parameter",
+        "medium",
+        "The server cannot listen at this address.",
+        ("choose another --port", "stop the program that uses it"),
+        True,
+    ),
     "E040": Code(
         "search failed",
         "search",

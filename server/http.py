@@ -95,16 +95,12 @@ def security(host: str, allowed: Sequence[str]) -> TransportSecuritySettings:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises E030 when the address cannot be used."""
+    """A listening socket. Raises E034 when the address cannot be used."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        raise SpeckitError(
-            "E030",
-            f"cannot listen on {host}:{port}: {error.strerror or error}",
-            actions=("choose another --port", "stop the program that uses it"),
-        ) from None
+        raise SpeckitError("E034", f"cannot listen on {_shown(host)}:{port}: {error.strerror or error}") from None
 
 
 def serve_http(

@@ -92,7 +92,7 @@ def test_a_token_is_asked_for_and_accepted(indexed: Path, tmp_path: Path) -> Non
         (["--host", "0.0.0.0"], "E031", "--host 0.0.0.0 can be reached by others and needs --token-file"),
         (["--token-file", "nowhere"], "E010", "does not exist"),
         (["--token-file", "short"], "E032", "cannot be used"),
-        (["--host", "203.0.113.7", "--token-file", "good"], "E030", "cannot listen on 203.0.113.7"),
+        (["--host", "203.0.113.7", "--token-file", "good"], "E034", "cannot listen on 203.0.113.7"),
     ],
 )
 def test_an_unsafe_or_impossible_address_is_refused(
