@@ -29,7 +29,11 @@ SHOWN_PROBLEMS = 20
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--force", is_flag=True, help="Read unchanged files again.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
-@click.option("--watch", is_flag=True, help="Go on and index again whenever a file changes, until interrupted.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Go on and index again whenever a file changes, until interrupted. Needs the extra 'watch'.",
+)
 @shared("db", "json")
 def command(common: Common, paths: tuple[str, ...], force: bool, dry_run: bool, watch: bool) -> int:
     """Index files and folders: new, changed and deleted ones. Unchanged files cost next to nothing."""
@@ -129,6 +133,6 @@ def _changes(paths: tuple[str, ...]) -> Any:
         raise SpeckitError(
             "E031",
             "--watch needs the optional library 'watchfiles'",
-            actions=("install speckit-memory with the extra 'watch'", "leave --watch out and index again by hand"),
+            actions=("run `pip install 'speckit-memory[watch]'`", "leave --watch out and index again by hand"),
         ) from None
     return watchfiles.watch(*paths, raise_interrupt=True)
