@@ -90,6 +90,8 @@ class BatchWriter:
                     report.failures += error.problems
                 else:
                     outcomes[put.outcome].append(document.key)
+                    if put.outcome != "unchanged":
+                        report.count(document)
 
     def finish(self) -> None:
         """Writes the last batch, completes pending embeddings, makes the declared links, and tidies the cache."""

@@ -18,7 +18,7 @@ from memory.indexing.scanner import FoundFile, decide, scan
 from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from memory.lifecycle import interference
 from memory.store import reader, writer
-from memory.store.connection import Database
+from memory.store.connection import Database, Transaction
 from memory.store.meta import get_meta, set_meta
 from memory.store.reader import KnownFile
 
@@ -79,11 +79,13 @@ class Indexer:
         sources = self._changed(decision.read, {} if force else known, touched, report)
         keys = hashes.keys() | found.files.keys()
         self._run(sources, keys, hashes, known, report, now, progress, len(decision.read))
-        report.deleted += decision.gone
-        if not dry_run:
+        if dry_run:
+            report.deleted += decision.gone
+        else:
             with self._database.write() as txn:
                 writer.touch_mtime(txn, touched)
-                writer.delete_memories(txn, [known[key].id for key in decision.gone])
+                report.deleted += _still_stored(txn, decision.gone, known)
+                writer.delete_memories(txn, [known[key].id for key in report.deleted])
             interference.recount(self._database)
             self._note_analyser(known, report)
         report.aliases += found.links
@@ -198,12 +200,11 @@ class Indexer:
         for source in sources:
             document, problems = build(source, self._analyser, self._sizes, keys)
             report.problems += problems
-            report.chunks += len(document.chunks)
-            report.characters += len(document.body)
             hashes[document.key] = document.content_hash
             written.add(document.content_hash)
             done, key = done + 1, document.key
             if report.dry_run:
+                report.count(document)
                 (report.updated if key in known else report.created).append(key)
             elif batches.add(document) and progress:
                 progress(Progress(done, total, key))
@@ -229,3 +230,9 @@ class Indexer:
             return
         with self._database.write() as txn:
             set_meta(txn, ANALYSER, self._analyser.version)
+
+
+def _still_stored(txn: Transaction, keys: Sequence[str], known: Mapping[str, KnownFile]) -> list[str]:
+    """Those keys whose memory is still the known one: another process may have deleted or rewritten it since."""
+    stored = reader.known_files(txn.connection) if keys else {}
+    return [key for key in keys if key in stored and stored[key][:3] == known[key][:3]]  # whatever its vectors

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from config.errors import Problem
-from memory.store.records import Tier
+from memory.store.records import Document, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,9 @@ class IndexReport:
     """The report of an index run: keys by what became of them, and counts.
 
     `failures` explain why a document could not be indexed, `problems` what is wrong with documents that were indexed
-    all the same. `aliases` are groups of keys with equal content, one of which was written in this run. `embedded`
-    counts vectors that were computed, `cache_hits` those taken from the cache, `pending` memories left without.
+    all the same. `aliases` are groups of keys with equal content, one of which was written in this run. `chunks` and
+    `characters` count what was created or updated; what several runs at once have done adds up. `embedded` counts
+    vectors that were computed, `cache_hits` those taken from the cache, `pending` memories left without.
     """
 
     created: list[str] = field(default_factory=list)
@@ -65,6 +66,11 @@ class IndexReport:
     pending: int = 0
     links: int = 0
     dry_run: bool = False
+
+    def count(self, document: Document) -> None:
+        """Adds the size of a document that was created or updated."""
+        self.chunks += len(document.chunks)
+        self.characters += len(document.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from config.errors import SpeckitError
-from config.exchange import Vectors
+from config.exchange import Tokens, Vectors
 from memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
 from memory.indexing.embedders import StaticEmbedder
 from memory.store import reader, vectors
@@ -134,6 +134,35 @@ def test_a_second_run_touches_only_what_changed(indexer: Indexer, root: Path, wr
     again = indexer.index([root], now=300.0)
     assert again.unchanged == ["a.md", "b.md", "c.md", "e.md"]
     assert same.exists()
+
+
+@pytest.mark.requirement("I8")
+def test_a_run_counts_nothing_that_another_did_meanwhile(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    class Overtaken(StaticEmbedder):
+        """While it embeds, another indexer does all the work, and a deleted file comes back."""
+
+        def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+            indexer.index([root], now=200.0)
+            (root / "hidden").replace(root / "back.md")
+            indexer.index([root], now=300.0)
+            return super().tokenise(texts)
+
+    gone, back = write("gone.md", "text of gone"), write("back.md", "text of back")
+    changed = write("changed.md", "first text")
+    indexer.index([root], now=100.0)
+    gone.unlink()
+    back.unlink()
+    write("hidden", "new text of back")
+    changed.write_text("second text")
+    os.utime(changed, ns=(1, 1))
+    write("new.md", "new text")
+
+    report = Indexer(database, Overtaken(), Analyser(), root).index([root], now=400.0)
+
+    assert report == IndexReport(unchanged=["changed.md", "new.md"], embedded=2)
+    assert set(reader.known_files(database.reader())) == {"back.md", "changed.md", "new.md"}
 
 
 @pytest.mark.requirement("I7")
