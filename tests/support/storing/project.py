@@ -134,7 +134,7 @@ NOTES: dict[str, Note] = {
     "docs/journal/week.md": Note("The week", "The importer reads files in batches; a crash loses one batch.", age=60),
     **{
         f"docs/journal/day-{day}.md": Note(
-            f"Day {day}", f"Looked at the importer crash, attempt {day}.", age=1 + day / 10
+            f"Day {day}", f"Looked at the importer crash, attempt {day}." + " And again." * day, age=1 + day / 10
         )
         for day in range(1, 8)
     },
@@ -161,7 +161,7 @@ NOTES: dict[str, Note] = {
         f"docs/gateway/{name}.md": Note(
             f"Gateway of {name}",
             f"The payment gateway retries {name} three times before the request fails. "
-            + "The next attempt comes later than the one before it. " * (6 + place % 4),
+            + "The next attempt comes later than the one before it. " * (6 + place),
             age=12.0 + place,
             triggers=("gateway retries",) if place % 5 == 0 else (),
             links=(f"related_to: [docs/gateway/{GATEWAYS[place - 1]}.md]",) if place % 3 == 1 else (),

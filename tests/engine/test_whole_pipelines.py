@@ -1,0 +1,221 @@
+"""Properties of whole pipelines of real components on a real store: what holds whatever is asked and whatever fails."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from components.flags import OPEN
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from storing.project import NOTES, QUESTIONS, Asked, Project, live, project, write
+
+from engine.answer import answer
+from engine.assembly import registry
+from engine.questions import Question
+from pipeline.builder import build
+from pipeline.composition import BoundStep, CandidateStage, Pipeline
+from pipeline.explain import explain, replay
+from pipeline.model import Pool
+from pipeline.runner import Outcome, Runner
+
+PIPELINES = {name: build(name, registry(), OPEN) for name in ("default", "catalogue")}
+WORDS = sorted({word for note in NOTES.values() for word in f"{note.title} {note.body[:200]}".split()})
+NOW = 1_800_000_000.0
+
+
+def indexed(root: Path, keys: Sequence[str]) -> Project:
+    """The project, its files saved one after the other in this order."""
+    write(root, NOW)
+    opened = project(root, OPEN)
+    for key in keys:
+        opened.save_file(root / key)
+    opened.index([root])  # counts near duplicates
+    live(opened, NOW)
+    return opened
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with indexed(tmp_path_factory.mktemp("project"), list(NOTES)) as opened:
+        yield opened
+
+
+def run(pipeline: Pipeline, asked: Asked, memory: Project, *, strict: bool = True) -> Outcome:
+    store = memory.store()
+    query = Question(text=asked.text, **asked.arguments).query(store, NOW, None)
+    return Runner(pipeline, strict=strict).run(query, store)
+
+
+def rows(outcome: Outcome) -> list[tuple[int, float]]:
+    return list(zip(outcome.pool.candidates.parents.tolist(), outcome.pool.score.tolist(), strict=True))
+
+
+def keyed(outcome: Outcome, memory: Project) -> dict[str, float]:
+    keys = memory.store().attributes.label("key", outcome.pool.candidates.parents)
+    return dict(zip(keys.tolist(), outcome.pool.score.tolist(), strict=True))
+
+
+def tied(pipeline: Pipeline, asked: Asked, memory: Project) -> bool:
+    """Whether a channel found rows of one score. Their ranks, which fusion by rank counts, are those of their ids."""
+    raw = run(replace(pipeline, rerank=(), annotate=()), asked, memory).pool.candidates.raw
+    columns = [np.round(column[~np.isnan(column)], 9) for column in raw.T]
+    return any(len(np.unique(column)) < len(column) for column in columns)
+
+
+def test_results_do_not_depend_on_the_order_in_which_files_were_indexed(memory: Project, tmp_path: Path) -> None:
+    keys = random.Random(1).sample(list(NOTES), len(NOTES))
+    titles = [Asked(note.title, {}) for note in NOTES.values()]
+    everything = [Asked(asked.text, {**asked.arguments, "limit": 100}) for asked in (*QUESTIONS, *titles)]
+    by_rank = [asked for asked in everything if not tied(PIPELINES["catalogue"], asked, memory)]
+    assert len(by_rank) >= 10
+
+    with indexed(tmp_path, keys) as shuffled:
+        assert shuffled.get("docs/code/mpab.md").id != memory.get("docs/code/mpab.md").id
+        for name, questions in {"default": everything, "catalogue": by_rank}.items():
+            for asked in questions:
+                one, other = (keyed(run(PIPELINES[name], asked, m), m) for m in (memory, shuffled))
+                assert one == pytest.approx(other, abs=1e-9), asked.text
+
+
+class Broken:
+    """Stands in the place of a component and fails at whatever it is asked."""
+
+    def fail(self, *_: Any) -> Any:
+        raise RuntimeError("out of order")
+
+    understand = search = recover = evidence = rerank = annotate = fail
+
+
+Change = Callable[[tuple[BoundStep[Any], ...]], tuple[BoundStep[Any], ...]]
+
+
+def changed(pipeline: Pipeline, change: Change) -> Pipeline:
+    stage = pipeline.candidates
+    return replace(
+        pipeline,
+        candidates=CandidateStage(change(stage.understand), change(stage.channels), change(stage.recover)),
+        fusion=replace(pipeline.fusion, signals=change(pipeline.fusion.signals)),
+        rerank=change(pipeline.rerank),
+        annotate=change(pipeline.annotate),
+    )
+
+
+def dispensable(pipeline: Pipeline) -> list[str]:
+    """Steps that an answer can do without: all but the fuser, one channel, and what is not marked optional."""
+    stage = pipeline.candidates
+    free = (*stage.understand, *stage.channels, *stage.recover, *pipeline.annotate)
+    marked = [step for step in (*pipeline.fusion.signals, *pipeline.rerank) if step.optional]
+    return [step.id for step in (*free, *marked) if step.id != "bm25"]
+
+
+def told(outcome: Outcome) -> dict[str, object]:
+    return {step: (notes.by_id, notes.overall, notes.warnings) for step, notes in outcome.notes.items()}
+
+
+@pytest.mark.requirement("P9")
+@pytest.mark.parametrize("name", PIPELINES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_whatever_fails_the_answer_is_that_of_the_pipeline_without_it(
+    name: str, memory: Project, data: st.DataObject
+) -> None:
+    # the router would leave bm25 out of a simple question, and with it the last channel that works
+    pipeline = changed(PIPELINES[name], lambda steps: tuple(step for step in steps if step.id != "router"))
+    failing = data.draw(st.sets(st.sampled_from(dispensable(pipeline))))
+    asked = data.draw(st.sampled_from(QUESTIONS))
+    broken = changed(
+        pipeline, lambda steps: tuple(replace(s, component=Broken()) if s.id in failing else s for s in steps)
+    )
+    without = changed(pipeline, lambda steps: tuple(step for step in steps if step.id not in failing))
+
+    degraded, smaller = run(broken, asked, memory, strict=False), run(without, asked, memory, strict=False)
+
+    assert rows(degraded) == rows(smaller)
+    assert told(degraded) == told(smaller)
+    assert degraded.query.plan == smaller.query.plan
+    named = {part.part for part in degraded.trace.degraded}
+    assert named <= failing
+    assert failing - named <= {"fallback"}  # which is asked only when nothing was found
+
+
+questions = st.builds(
+    lambda words, mode: Asked(" ".join(words), {"mode": mode, "limit": 100}),
+    st.lists(st.sampled_from(WORDS) | st.text(min_size=1, max_size=8), min_size=1, max_size=12).filter(
+        lambda words: any(character.isalnum() for word in words for character in word)
+    ),
+    st.sampled_from(["auto", "quick", "deep"]),
+)
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize("name", PIPELINES)
+@settings(max_examples=60, deadline=None)
+@given(asked=questions)
+def test_explanations_recombine_to_the_score_to_the_last_bit(name: str, memory: Project, asked: Asked) -> None:
+    pool = run(PIPELINES[name], asked, memory).pool
+
+    assert replay(pool).tobytes() == pool.score.tobytes()
+    assert [explain(pool, row)[-1].after for row in range(len(pool))] == pool.score.tolist()
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@settings(max_examples=30, deadline=None)
+@given(asked=questions)
+def test_answers_are_in_total_order_and_hold_every_memory_once(name: str, memory: Project, asked: Asked) -> None:
+    outcome = run(PIPELINES[name], asked, memory)
+
+    shown = rows(outcome)
+    assert shown == sorted(shown, key=lambda row: (-row[1], row[0]))
+    assert len({memory_id for memory_id, _ in shown}) == len(shown)
+    result = answer(outcome, memory.store(), (), 0)
+    assert [row.steps[-1][1] for row in result.results] == [score for _, score in shown]
+
+
+def evidence(pool: Pool) -> dict[int, tuple[object, ...]]:
+    """What channels found about each row and what each step made of it, so far."""
+    c = pool.candidates
+    return {
+        row_id: (c.raw[row].tobytes(), c.rank[row].tobytes(), *(step.after[row] for step in pool.steps))
+        for row, row_id in enumerate(pool.ids.tolist())
+    }
+
+
+@pytest.mark.requirement("P1", "P3")
+@pytest.mark.parametrize("name", PIPELINES)
+@settings(max_examples=6, deadline=None)
+@given(asked=questions)
+def test_no_step_changes_what_it_is_not_entitled_to(name: str, memory: Project, asked: Asked) -> None:
+    whole = PIPELINES[name]
+    signals, rerank, annotate = whole.fusion.signals, whole.rerank, whole.annotate
+
+    def after(n_signals: int, n_rerank: int, n_annotate: int) -> Outcome:
+        fusion = replace(whole.fusion, signals=signals[:n_signals])
+        prefix = replace(whole, fusion=fusion, rerank=rerank[:n_rerank], annotate=annotate[:n_annotate])
+        return run(prefix, asked, memory)
+
+    before = after(0, 0, 0).pool
+    for place, signal in enumerate(signals, start=1):
+        pool = after(place, 0, 0).pool
+        known = evidence(before)
+        assert {row: told[:-1] for row, told in evidence(pool).items()} == known, signal.id
+        before = pool
+    for place, step in enumerate(rerank, start=1):
+        pool = after(len(signals), place, 0).pool
+        assert set(pool.candidates.parents.tolist()) <= set(before.candidates.parents.tolist())
+        if not step.about.groups:  # a group is a new row, made of the evidence of its passages
+            known, depth = evidence(before), 2 + len(before.steps)
+            kept = {row: facts[:depth] for row, facts in evidence(pool).items()}
+            assert kept == {row: known[row] for row in kept}, step.id
+        before = pool
+    ranked = rows(after(len(signals), len(rerank), 0))
+    for place in range(1, len(annotate) + 1):
+        left = rows(after(len(signals), len(rerank), place))
+        remaining = iter(ranked)
+        assert all(row in remaining for row in left), annotate[place - 1].id
+        ranked = left
