@@ -79,5 +79,5 @@ def build(folder: Path) -> tuple[Path, Corpus]:
     path = folder / "memory.db"
     with Memory.open(path, root=folder) as memory:
         memory.index_documents(corpus.sources())
-        memory.link(corpus.edges())
+        memory.link(corpus.edges(), created_by="manual")
     return path, corpus

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from channels.bm25 import Bm25, Bm25Params
 from pipeline.arithmetic import positions
 from pipeline.contracts import About, ChannelParams
 from pipeline.model import Hits, Query
@@ -19,20 +20,18 @@ RELATION_WEIGHTS = {
     "supersedes": 0.6,
     "supports": 0.5,
 }
-SEED_WEIGHTS = (10.0, 5.0, 2.0, 1.0)
-"""Weights of title, triggers, path and body in the search by words (feature C2)."""
 
 
 class DegreeParams(ChannelParams):
     """Parameters of the degree channel; the defaults are the catalogue's."""
 
-    found: int = Field(100, ge=1, le=1000, description="How many memories found by full text are ranked by degree.")
+    found: int = Field(100, ge=1, le=1000, description="How many memories found by words are ranked by degree.")
     degree_cap: float = Field(50.0, gt=0, le=1000, description="Degrees above this count as this.")
     boost_cap: float = Field(0.15, gt=0, le=1, description="The score of the best connected memory.")
 
 
 class Degree:
-    """Ranks what full text finds by typed degree, Σ relation weight · edge strength over a memory's causal edges.
+    """Ranks what BM25 finds by typed degree, Σ relation weight · edge strength over a memory's causal edges.
 
     The score is boost_cap · log(1 + degree) / log(1 + greatest degree of the store), [0, boost_cap]. Memories without
     edges and constitutional ones, whose edges say nothing about relevance, are not returned. Feature C5.
@@ -43,14 +42,14 @@ class Degree:
 
     def __init__(self, params: DegreeParams) -> None:
         self._params = params
+        self._words = Bm25(Bm25Params.model_validate({}))
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best connected of the admitted memories that hold a word of the query."""
         connected, degrees = store.graph.degrees(RELATION_WEIGHTS)
         ranked = ~np.isin(connected, store.attributes.of_tier("constitutional"))
         connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.degree_cap)
-        scope = store.attributes.scope(query.wanted, query.now)
-        found, _ = store.fulltext.match(query.terms, SEED_WEIGHTS, self._params.found, scope)
+        found = self._words.search(query, self._params.found, store).ids
         own = np.append(degrees, 0.0)[positions(found, connected)]  # the 0.0 at -1: no edge
         scores = self._params.boost_cap * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or 1.0)
         ids, scores = found[own > 0.0], scores[own > 0.0]

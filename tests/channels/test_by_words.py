@@ -48,12 +48,19 @@ GRAPH = FakeStore(
 )
 
 
+# The seeds' BM25: of 6 memories 2 hold alpha, idf = log((6 - 2 + .5)/(2 + .5) + 1) = log 2.8. Memory 1 has it 10 times
+# (the title's weight) among 11 words, memory 2 once in 1 word; all bags have 11 + 1 + 3 + 4 + 3 + 1 = 23 words, 23/6 on
+# average. norm = 1.2 · (.25 + .75 · length · 6/23).
+FIRST = log(2.8) * 10 * 2.2 / (10 + 1.2 * (0.25 + 0.75 * 11 * 6 / 23))  # 1.758
+SECOND = log(2.8) * 1 * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 1 * 6 / 23))  # 1.476
+
+
 @pytest.mark.requirement("C4")
 def test_neighbours_score_edge_strength_times_relevance_of_their_seed() -> None:
     found = Graph(GraphParams()).search(query("alpha"), 10, GRAPH)
 
-    # Seeds: 1 with 10, 2 with 1. 3: max(.5 · 10, 1 · 1); 4: .8 · 1. Seeds and deprecated memories are left out.
-    assert scores(found) == {3: 5.0, 4: 0.8}
+    # 3: max(.5 · FIRST, 1 · SECOND); 4: .8 · SECOND. Seeds and deprecated memories are left out.
+    assert scores(found) == pytest.approx({3: SECOND, 4: 0.8 * SECOND}, abs=1e-6)
     assert found.scale is Scale.BM25
 
 
@@ -61,8 +68,8 @@ def test_neighbours_score_edge_strength_times_relevance_of_their_seed() -> None:
 def test_more_hops_reach_further() -> None:
     found = Graph(GraphParams(hops=2)).search(query("alpha"), 10, GRAPH)
 
-    # 4 from 1 by way of 2: 1 · .8 · 10; 5 from 1 by way of 3: .5 · .5 · 10.
-    assert scores(found) == {4: 8.0, 3: 5.0, 5: 2.5}
+    # 4 from 1 by way of 2: 1 · .8 · FIRST; 5 from 2 by way of 3: 1 · .5 · SECOND.
+    assert scores(found) == pytest.approx({3: SECOND, 4: 0.8 * FIRST, 5: 0.5 * SECOND}, abs=1e-6)
 
 
 def test_neighbours_outside_the_filter_are_not_found() -> None:
