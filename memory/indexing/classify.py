@@ -15,6 +15,7 @@ CONTEXT_WORDS = {
     "decision": ("decided", "decision", "chose", "chosen"),
     "discovery": ("found", "discovered"),
 }
+CONTEXT_TYPES = (*CONTEXT_WORDS, "general")
 MEMORY_TYPES = (
     "working",
     "episodic",

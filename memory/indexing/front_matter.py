@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any
 
 from config.errors import Problem, Where, nearest
 from config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain, read
 from memory.indexing.causal_links import declared_links
+from memory.indexing.classify import CONTEXT_TYPES, MEMORY_TYPES
 from memory.store.records import Link, Tier
 
 LONGEST_TRIGGER = 100
@@ -34,6 +36,10 @@ _NAMES = {
     "causalLinks": "links",
     "causal_links": "links",
 }
+_ALIKE = 0.9
+"""From this similarity on, an unknown key is a known one misspelt; below lie keys of their own (`dates`, `update`)."""
+_OPENED = re.compile(rf"---[ \t]*\n(?:.+\n)*?(?:{'|'.join(_NAMES)})[ \t]*:(?:[ \t]|\n|\Z)")
+"""A block that was opened and declares something, where a line of dashes alone is a break between paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +65,12 @@ class FrontMatter:
 def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
     """The front matter of a text; one without front matter declares nothing.
 
-    A value that cannot be used is reported and left out, the rest counts. A block that is not YAML, or not a mapping,
-    is reported and stays part of the body, so that its words can still be found.
+    A value that cannot be used is reported and left out, the rest counts. A block that is not YAML, not a mapping or
+    not closed is reported and stays part of the body, so that its words can still be found.
     """
     match = _BLOCK.match(text)
     if match is None:
-        return FrontMatter(), []
+        return FrontMatter(), _unclosed(text, file)
     node, problems = read(match[1] or "", file, first_line=2)
     body_start, body_line = match.end(), text.count("\n", 0, match.end()) + 1
     if node is None and not problems:
@@ -79,6 +85,7 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
         if name is None:
             value = plain(entry.value)
             extra[entry.key] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            problems += _misspelt(entry)
         elif name in declared:
             problems.append(Problem("E090", f"'{entry.key}' says again what another key has said", where=entry.where))
         else:
@@ -94,6 +101,19 @@ def epoch_seconds(text: str) -> float | None:
     except ValueError:
         return None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _unclosed(text: str, file: str) -> list[Problem]:
+    if not _OPENED.match(text):
+        return []
+    hint = "A line --- after the last key ends it. Until then it counts as text and declares nothing."
+    return [Problem("E090", "front matter is opened here and never closed", hint, where=Where(file, 1, 1))]
+
+
+def _misspelt(entry: Entry) -> list[Problem]:
+    meant = get_close_matches(entry.key.casefold().replace("-", "_"), _NAMES, n=1, cutoff=_ALIKE)
+    message = f"'{entry.key}' is not a key of front matter and declares nothing"
+    return [Problem("E090", message, f"did you mean '{name}'?", where=entry.where) for name in meant]
 
 
 def _text(entry: Entry, problems: list[Problem]) -> str | None:
@@ -131,6 +151,19 @@ def _tier(entry: Entry, problems: list[Problem]) -> Tier | None:
         return None
 
 
+def _one_of(names: Iterable[str], what: str) -> Callable[[Entry, list[Problem]], str | None]:
+    accepted = frozenset(names)
+
+    def reader(entry: Entry, problems: list[Problem]) -> str | None:
+        text = _text(entry, problems)
+        if text and text.lower() not in accepted:
+            _refuse(entry.value, f"'{text}' is not a {what}", problems, nearest(text.lower(), accepted))
+            return None
+        return text and text.lower()
+
+    return reader
+
+
 def _created(entry: Entry, problems: list[Problem]) -> float | None:
     text = _text(entry, problems)
     time = epoch_seconds(text) if text else None
@@ -154,8 +187,8 @@ _READERS: dict[str, Callable[[Entry, list[Problem]], object]] = {
     "description": _text,
     "triggers": _triggers,
     "tier": _tier,
-    "context_type": _text,
-    "memory_type": _text,
+    "context_type": _one_of(CONTEXT_TYPES, "context type"),
+    "memory_type": _one_of(MEMORY_TYPES, "memory type"),
     "created_at": _created,
     "links": _links,
 }

@@ -56,6 +56,55 @@ def test_a_broken_block_is_reported_and_stays_in_the_body(text: str, code: str, 
     assert [(problem.code, problem.where and problem.where.line) for problem in problems] == [(code, line)]
 
 
+@pytest.mark.requirement("I1")
+def test_unknown_types_are_reported_and_left_out() -> None:
+    front, problems = parse("---\ncontext_type: nonsense\nmemory_type: Semantc\n---\nbody", "note.md")
+
+    assert front == FrontMatter(body_start=52, body_line=5)
+    assert [(str(problem), problem.hint) for problem in problems] == [
+        (
+            "note.md:2:15: E090 'nonsense' is not a context type",
+            "accepted: decision, discovery, general, implementation, research",
+        ),
+        ("note.md:3:14: E090 'Semantc' is not a memory type", "did you mean 'semantic'?"),
+    ]
+
+
+@pytest.mark.requirement("I1")
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("triger_phrases", "trigger_phrases"), ("Title", "title"), ("Context-Type", "context_type")],
+)
+def test_a_misspelt_key_is_reported_and_kept(key: str, meant: str) -> None:
+    front, problems = parse(f"---\ndate: 2026-01-31\n{key}: decision\n---\nbody", "note.md")
+
+    assert front.extra == {key: "decision"}
+    assert [(str(problem), problem.hint) for problem in problems] == [
+        (f"note.md:3:1: E090 '{key}' is not a key of front matter and declares nothing", f"did you mean '{meant}'?")
+    ]
+
+
+@pytest.mark.parametrize("key", ["dates", "update", "updated_at", "subtitle", "type", "context", "status", "tags"])
+def test_a_key_of_somebody_elses_is_no_mistake(key: str) -> None:
+    assert parse(f"---\n{key}: x\n---\nbody", "note.md")[1] == []
+
+
+@pytest.mark.requirement("I1")
+@pytest.mark.parametrize("text", ["---\ntitle: A\n\nbody\n", "---\nowner: x\ntriggers:\n  - a\n# Body\n", "---\ntier:"])
+def test_a_block_that_is_not_closed_is_reported_and_stays_in_the_body(text: str) -> None:
+    front, problems = parse(text, "note.md")
+
+    assert front == FrontMatter()
+    assert [str(problem) for problem in problems] == [
+        "note.md:1:1: E090 front matter is opened here and never closed"
+    ]
+
+
+@pytest.mark.parametrize("text", ["---\nNote: a break.\n", "---\n\ntitle: of something\n", "---\ntitled: a\n"])
+def test_a_break_between_paragraphs_is_not_front_matter(text: str) -> None:
+    assert parse(text, "note.md") == (FrontMatter(), [])
+
+
 @pytest.mark.parametrize("text", ["", "body", "--- \nno end", "text\n---\na: b\n---\n"])
 def test_a_text_without_a_block_at_its_head_declares_nothing(text: str) -> None:
     assert parse(text, "note.md") == (FrontMatter(), [])
