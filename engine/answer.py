@@ -18,6 +18,9 @@ from pipeline.runner import Outcome
 from pipeline.trace import STAGES
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_LINE_END = re.compile(r"[ \t]+\n")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_SPACE = re.compile(r"\s")
 
 
 def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int) -> SearchResult:
@@ -82,6 +85,8 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
         notes: dict[str, Any] = {}
         for step in outcome.notes.values():
             notes |= step.by_id.get(int(pool.ids[row]), {})
+        if successors := notes.get("superseded_by"):
+            notes["superseded_by"] = _named(successors, store)
         rows.append(
             ResultRow(
                 id=int(memories[row]),
@@ -103,6 +108,16 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
             )
         )
     return rows
+
+
+def _named(memories: list[int], store: Store) -> list[dict[str, Any]]:
+    """Memories as a reader knows them."""
+    ids = np.array(memories, np.int64)
+    keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))
+    return [
+        {"id": number, "key": str(key), "title": str(title)}
+        for number, key, title in zip(memories, keys, titles, strict=True)
+    ]
 
 
 def _states(store: Store, memories: Ids, tiers: NDArray[np.object_], now: float) -> list[str]:
@@ -141,26 +156,26 @@ def _reason(pool: Pool, row: int, evidence: dict[str, ChannelEvidence]) -> str:
 def snippet(passage: Passage, query: str, characters: int) -> str:
     """The part of a passage around the query's words, at most `characters` long, cut at word borders.
 
-    HTML comments, such as ANCHOR tags, are left out: they are not meant for readers.
+    Line breaks stay, so that code and tables keep their shape. HTML comments, such as ANCHOR tags, are left out: they
+    are not meant for readers.
     """
-    text = passage.text
-    if "<!--" in text:
-        text = _COMMENT.sub(" ", text)
-    text = " ".join(text.split())
-    if len(text) <= characters:
-        return text
     if characters <= 0:
         return ""
+    text = passage.text
+    if "<!--" in text:
+        text = _COMMENT.sub("", text)
+    text = _BLANK_LINES.sub("\n\n", _LINE_END.sub("\n", text)).strip("\n").rstrip()
+    if len(text) <= characters:
+        return text
     words = re.findall(r"\w{3,}", query.lower())[:32]
     lowered = text.lower()
     places = sorted(at for word in words for at in [lowered.find(word)] if at >= 0)
     start = max(0, (places[len(places) // 2] if places else 0) - characters // 3)
     start = min(start, len(text) - characters)
-    if start > 0:
-        border = text.find(" ", start)
-        start = border + 1 if 0 <= border < start + 40 else start
+    if start > 0 and (border := _SPACE.search(text, start, start + 40)):
+        start = border.end()
     end = start + characters
     if end < len(text):
-        border = text.rfind(" ", start, end)
-        end = border if border > start else end
+        border_at = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
+        end = border_at if border_at > start else end
     return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from config.errors import Problem, SpeckitError, nearest
+from memory.indexing.encoding import clean
 from memory.store.records import Tier
 from pipeline.model import Mode, Query
 from pipeline.ports import Filter, Store
@@ -33,20 +34,25 @@ class Question:
     token_usage: float | None = None
 
     def query(self, store: Store, now: float, deadline_ns: int | None) -> Query:
-        """The checked question for the pipeline. Raises SpeckitError with everything that is wrong with it."""
-        text = self.text.strip() or " ".join(self.concepts)
+        """The checked question for the pipeline. Raises SpeckitError with everything that is wrong with it.
+
+        Lone surrogates, as shells pass on bytes that are not UTF-8, become U+FFFD: no encoding holds them.
+        """
+        folder, session = clean(self.folder), clean(self.session)
+        concepts, anchors = tuple(map(clean, self.concepts)), tuple(map(clean, self.anchors))
+        text = clean(self.text).strip() or " ".join(concepts)
         _check(replace(self, text=text))
         return Query(
             text=text,
             now=now,
             limit=self.limit,
-            wanted=Filter(normalised_folder(self.folder), self.tier, self.context_type),
+            wanted=Filter(normalised_folder(folder), self.tier, self.context_type),
             mode=self.mode,
-            session=self.session,
+            session=session,
             deadline_ns=deadline_ns,
             terms=store.lexicon.analyse(text),
-            concepts=self.concepts,
-            anchors=self.anchors,
+            concepts=concepts,
+            anchors=anchors,
             token_usage=self.token_usage,
         )
 

@@ -8,7 +8,7 @@ import traceback
 import click
 
 from config.errors import Problem, SpeckitError
-from server.output import print_json
+from server.output import print_json, printable
 
 DEBUG = "SPECKIT_DEBUG"
 CLOSED_PIPE = 141
@@ -28,8 +28,10 @@ def show(error: SpeckitError, as_json: bool) -> int:
 def lines(problem: Problem) -> str:
     """A problem in as many lines as it needs: what and where, the hint, the next steps."""
     code = click.style(problem.code, fg="red", bold=True)
-    head = f"{problem.where}: {code} {problem.message}" if problem.where else f"error {code}: {problem.message}"
-    return "\n".join([head, f"  hint: {problem.hint}", *(f"  try:  {action}" for action in problem.actions)])
+    message = printable(problem.message)
+    head = f"{printable(str(problem.where))}: {code} {message}" if problem.where else f"error {code}: {message}"
+    hint, actions = printable(problem.hint), map(printable, problem.actions)
+    return "\n".join([head, f"  hint: {hint}", *(f"  try:  {action}" for action in actions)])
 
 
 def interrupted() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from typing import Any
 import click
 
 MAX_WIDTH = 120
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters and the marks that turn the direction of text, all but tabs and line ends."""
 
 
 def print_json(document: Any) -> None:
@@ -24,9 +27,39 @@ def width() -> int:
     return min(get_terminal_size().columns, MAX_WIDTH)
 
 
+def printable(text: str) -> str:
+    """Text whose control characters are spelled out, so that no file name or document can command the terminal."""
+    return _CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], text)
+
+
 def wrapped(text: str, indent: str) -> str:
     """Text as an indented block that fits the terminal."""
-    return textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.fill(
+        printable(text), width(), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def block(text: str, indent: str) -> str:
+    """Text line by line, as code and tables need it; only lines that do not fit the terminal are wrapped."""
+    shown = []
+    for line in printable(text).expandtabs(4).split("\n"):
+        margin = indent + line[: len(line) - len(line.lstrip())]
+        if _cells(indent + line) <= width():
+            shown.append((indent + line).rstrip())
+        else:
+            shown.append(
+                textwrap.fill(
+                    line.strip(), width(), initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
+                )
+            )
+    return "\n".join(shown)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count in words: "1 link", "2 links", "3 memories"."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "") -> str:

@@ -13,7 +13,7 @@ from config.errors import Problem, SpeckitError
 from config.settings import settings
 from server.failures import lines
 from server.options import Common, shared
-from server.output import print_json
+from server.output import counted, print_json, printable
 from server.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -104,12 +104,13 @@ def show(report: IndexReport, seconds: float) -> None:
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
     click.echo(f"dry run, nothing written: {counts}" if report.dry_run else counts)
     click.echo(
-        f"{report.chunks:,} passages, {report.characters:,} characters, {report.links:,} links in {seconds:.1f} s; "
+        f"{counted(report.chunks, 'passage')}, {counted(report.characters, 'character')}, "
+        f"{counted(report.links, 'link')} in {seconds:.1f} s; "
         f"{report.embedded:,} embedded, {report.cache_hits:,} taken from the cache"
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
     for keys in report.aliases:
-        click.echo(f"same content: {', '.join(keys)}")
+        click.echo(printable(f"same content: {', '.join(keys)}"))
     show_problems("indexed, with remarks", report.problems)
     show_problems("not indexed", report.failures)
 

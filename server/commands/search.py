@@ -8,7 +8,7 @@ import click
 
 from config.errors import Problem, SpeckitError
 from server.options import Common, shared
-from server.output import print_json, table, wrapped
+from server.output import block, counted, print_json, printable, table, wrapped
 
 if TYPE_CHECKING:
     from engine import Memory
@@ -75,7 +75,9 @@ def existing_store(common: Common) -> Memory:
 
 def memory_name(text: str) -> int | str:
     """An id when the text is a number, else a key."""
-    return int(text) if text.isascii() and text.isdigit() else text
+    if text.isascii() and text.isdigit():
+        return int(text)
+    return text.encode(errors="replace").decode()  # bytes that are not UTF-8 stand in no key
 
 
 def show(result: SearchResult) -> None:
@@ -92,27 +94,30 @@ def show(result: SearchResult) -> None:
             f"loss of confidence: {part['confidence_impact']}",
             fg="yellow",
         )
-    plan = result.plan
+    plan, count = result.plan, counted(len(result.results), "result")
     click.secho(
-        f"{len(result.results)} results in {result.timings_ms['total']:.1f} ms · {plan['complexity']} query, intent "
-        f"{plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
+        f"{count} in {result.timings_ms['total']:.1f} ms · {plan['complexity']} query, "
+        f"intent {plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
         f"{result.pipeline['hash']}",
         dim=True,
     )
 
 
 def show_row(rank: int, row: ResultRow) -> None:
-    """One result: what it is, the passage, and why it surfaced."""
-    click.echo(f"{rank:>2}. {click.style(f'{row.score:.4f}', fg='cyan')}  {click.style(row.title, bold=True)}")
+    """One result: what it is, what has replaced it, the passage, and why it surfaced."""
+    score, title = click.style(f"{row.score:.4f}", fg="cyan"), click.style(printable(row.title), bold=True)
+    click.echo(f"{rank:>2}. {score}  {title}")
     place = f"{row.key}:{row.first_line}" if row.first_line else row.key
-    about = [place, f"id {row.id}", row.tier, row.state]
+    about = [printable(place), f"id {row.id}", row.tier, row.state]
     click.secho(f"    {' · '.join(part for part in about if part)}", dim=True)
+    for successor in row.notes.get("superseded_by", ()):
+        line = f"superseded by {successor['title']} ({successor['key']}, id {successor['id']})"
+        click.secho(wrapped(line, "    "), fg="yellow")
     if row.heading and row.heading != row.title:
         click.echo(wrapped(row.heading, "    "))
     if row.snippet:
-        click.echo(wrapped(row.snippet, "    │ "))
-    seen = ", ".join(f"{name} #{evidence.rank} ({evidence.score:.3g})" for name, evidence in row.channels.items())
-    click.secho(wrapped(f"{row.reason} [{seen}]", "    "), dim=True)
+        click.echo(block(row.snippet, "    │ "))
+    click.secho(wrapped(row.reason, "    "), dim=True)
 
 
 def steps_table(explanation: Explanation) -> str:

@@ -35,7 +35,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Start here: get the memories that matter for a task, sized to your remaining context."""
-        from server.tools.rows import EXCERPT, WHOLE, found, note_served, search_data, search_hints
+        from server.output import counted
+        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_hints
 
         memory = workspace.memory()
         if mode == "auto":
@@ -55,7 +56,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             snippet=WHOLE if includeContent else EXCERPT,
         )
         return Reply(
-            f"{found(len(result.results))} found, {chosen} mode",
+            f"{counted(len(result.results), 'memory')} found, {chosen} mode",
             {"mode": chosen, "mode_reason": why, **search_data(result)},
             search_hints(result),
             tuple(result.notes["degraded"]),

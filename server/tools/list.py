@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
     ) -> Reply:
         """List stored memories, newest or heaviest first, a page at a time."""
-        from server.tools.rows import found
+        from server.output import counted
 
         memories, total = workspace.memory().list(specFolder, sortBy, limit, offset)
         rows = [
@@ -43,7 +43,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             return f"{total - end} more: continue with offset={end}" if shown and end < total else ""
 
         return Reply(
-            f"{found(total)} stored",
+            f"{counted(total, 'memory')} stored",
             {"total": total, "offset": offset, "memories": rows},
             rows="memories",
             hint_of_count=where_to_go_on,

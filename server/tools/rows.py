@@ -58,9 +58,3 @@ def note_served(memory: Memory, result: SearchResult, count: int) -> None:
     warning = memory.served(result, count)
     if warning:
         structlog.get_logger().warning("not noted in the session", reason=warning)
-
-
-def found(count: int, noun: str = "memory") -> str:
-    """A count in words."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count} {noun if count == 1 else plural}"

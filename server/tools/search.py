@@ -34,7 +34,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
-        from server.tools.rows import EXCERPT, WHOLE, found, note_served, search_data, search_hints
+        from server.output import counted
+        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_hints
 
         memory = workspace.memory()
         result = memory.search(
@@ -55,7 +56,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
         return Reply(
-            f"{found(len(result.results))} found",
+            f"{counted(len(result.results), 'memory')} found",
             data,
             search_hints(result),
             tuple(result.notes["degraded"]),

@@ -86,7 +86,7 @@ def test_a_reader_sees_rank_score_key_passage_and_reason(run: Run) -> None:
         "important",
         "cannot be compared",
         "surfaced because",
-        "1 results in",
+        "1 result in",
     ):
         assert part in ran.out
     assert "\x1b[" not in ran.out
@@ -135,3 +135,50 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path, name: str, content: 
     assert ran.status == 1
     assert ran.json["error"]["code"] in ("E020", "E024")
     assert (tmp_path / name).read_bytes() == content
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with code, a table, a file name that would command a terminal, and a replaced decision."""
+    root = tmp_path_factory.mktemp("shapes")
+    (root / "code.md").write_text(
+        "# Quokka loop\n\n```python\nfor quokka in herd:\n    feed(quokka)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
+    (root / "bell\x1b[31m.md").write_text("# Wombat\n\nA wombat\x07 digs.\n")
+    (root / "old.md").write_text("# Lemming by rank\n\nThe lemming follows the rank.\n")
+    (root / "new.md").write_text(
+        "---\ncausalLinks:\n  supersedes: [old.md]\n---\n# Lemming by score\n\nThe lemming follows the score.\n"
+    )
+    assert call(root, ["index", "."]).status == 0
+    return root
+
+
+def test_code_and_tables_keep_their_lines(shapes: Path) -> None:
+    out = call(shapes, ["search", "quokka herd", "--limit", "1"]).out
+    assert "    │ for quokka in herd:\n    │     feed(quokka)\n" in out
+    assert "    │ |---|---|\n    │ | 1 | 2 |\n" in out
+
+
+def test_control_characters_do_not_reach_the_terminal(shapes: Path) -> None:
+    out = call(shapes, ["search", "wombat digs", "--limit", "1"]).out
+    assert r"bell\x1b[31m.md" in out
+    assert r"wombat\x07" in out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
+@pytest.mark.requirement("M7")
+def test_a_reader_sees_what_has_replaced_a_memory(shapes: Path) -> None:
+    assert "    superseded by Lemming by score (new.md, id " in call(shapes, ["search", "lemming follows rank"]).out
+    rows = call(shapes, ["search", "lemming follows rank", "--json"]).json["results"]
+    by_key = {row["key"]: row for row in rows}
+    successor = {"id": by_key["new.md"]["id"], "key": "new.md", "title": "Lemming by score"}
+    assert by_key["old.md"]["notes"]["superseded_by"] == [successor]
+
+
+def test_a_query_of_bytes_that_are_not_utf_8_is_searched_without_them(shapes: Path) -> None:
+    ran = call(shapes, [b"search", b"wombat \xff\xfe", b"--why-not", b"\xff.md", b"--json"])  # type: ignore[list-item]  # as a shell passes it
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E080")
+    ran = call(shapes, [b"search", b"wombat \xff\xfe", b"--json"])  # type: ignore[list-item]
+    assert ran.status == 0
+    assert ran.json["results"][0]["title"] == "Wombat"
