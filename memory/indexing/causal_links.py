@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import NamedTuple
 
-from config.errors import Problem, nearest
+from config.errors import Problem, Where, nearest
 from config.yaml_reader import Mapping, Node, Scalar, Sequence, read
 from memory.store.records import Link, Relation
 
@@ -37,19 +37,23 @@ VOCABULARY: dict[str, Meaning] = {
 
 _BLOCK = re.compile(r"^([ \t]*)causal_?[lL]inks:[ \t]*$", re.MULTILINE)
 _LONGEST_BLOCK = 20_000
+_NEXT = ("write the whole key of the memory", "index the document that is meant")
 
 
-def declared_links(node: Node) -> tuple[tuple[Link, ...], list[Problem]]:
-    """The links of a `causalLinks` value, a mapping from words of `VOCABULARY` to one target or a list of them."""
-    links: dict[tuple[str, str], Link] = {}
+def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
+    """The links of a `causalLinks` value, a mapping from words of `VOCABULARY` to one target or a list of them.
+
+    Each comes with the place of its target.
+    """
+    links: dict[Link, Where] = {}
     problems: list[Problem] = []
     match node:
         case Scalar(value=None):
-            return (), []
+            return {}, []
         case Mapping(entries=entries):
             pass
         case _:
-            return (), [Problem("E090", "causalLinks must map relations to lists of memories", where=node.where)]
+            return {}, [Problem("E090", "causalLinks must map relations to lists of memories", where=node.where)]
     for entry in entries:
         meaning = VOCABULARY.get(entry.key)
         if meaning is None:
@@ -62,21 +66,21 @@ def declared_links(node: Node) -> tuple[tuple[Link, ...], list[Problem]]:
                 case Scalar(value=str() as text) if text.strip():
                     target = text.strip()
                     link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
-                    links.setdefault((entry.key, target), link)
+                    links.setdefault(link, value.where)
                 case Scalar(value=None | ""):
                     pass
                 case _:
                     message = f"'{entry.key}' must name memories by key, path or file name"
                     problems.append(Problem("E090", message, where=value.where))
-    return tuple(links.values()), problems
+    return links, problems
 
 
-def body_links(text: str, file: str, first_line: int = 1) -> tuple[tuple[Link, ...], list[Problem]]:
+def body_links(text: str, file: str, first_line: int = 1) -> tuple[dict[Link, Where], list[Problem]]:
     """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence.
 
-    `first_line` is the number of the text's first line in the file.
+    Each comes with the place of its target. `first_line` is the number of the text's first line in the file.
     """
-    links: dict[Link, None] = {}
+    links: dict[Link, Where] = {}
     problems: list[Problem] = []
     line, counted = first_line, 0
     for match in _BLOCK.finditer(text) if "inks:" in text else ():
@@ -90,13 +94,14 @@ def body_links(text: str, file: str, first_line: int = 1) -> tuple[tuple[Link, .
                 break
             block.append(following)
         line, counted = line + text.count("\n", counted, match.start()), match.start()
-        node, found = read(textwrap.dedent("\n".join(block)), file, line)
+        indented = "\n".join(block)  # by blanks it is YAML as it stands, with its own columns
+        node, found = read(textwrap.dedent(indented) if "\t" in match[1] else indented, file, line)
         problems += found
         if isinstance(node, Mapping):
             declared, found = declared_links(node.entries[0].value)
-            links |= dict.fromkeys(declared)
+            links |= declared
             problems += found
-    return tuple(links), problems
+    return links, problems
 
 
 def resolve(target: str, document: str, keys: Set[str]) -> str:
@@ -109,3 +114,21 @@ def resolve(target: str, document: str, keys: Set[str]) -> str:
         return target
     relative = normpath(f"{PurePosixPath(document).parent}/{target}")
     return relative if relative in keys or target.startswith(".") else target
+
+
+def unresolved(targets: Iterable[tuple[str, Where]], keys: Set[str]) -> list[Problem]:
+    """What is to be said of resolved targets that mean no memory, or by their ending several; `keys` are all stored."""
+    left = [(target, where) for target, where in targets if target not in keys]
+    by_name: dict[str, list[str]] = {}
+    for key in keys if left else ():
+        by_name.setdefault(key.rpartition("/")[2], []).append(key)
+    problems: list[Problem] = []
+    for target, where in left:
+        meant = [key for key in by_name.get(target.rpartition("/")[2], ()) if key.endswith(f"/{target}")]
+        if not meant:
+            hint = "The link is kept, and holds as soon as that memory is stored."
+            problems.append(Problem("E090", f"'{target}' names no memory", hint, _NEXT, where))
+        elif len(meant) > 1:
+            hint = f"It may mean {', '.join(sorted(meant)[:3])}{' and others' if len(meant) > 3 else ''}."
+            problems.append(Problem("E090", f"'{target}' names {len(meant)} memories", hint, _NEXT, where))
+    return problems

@@ -44,7 +44,8 @@ _OPENED = re.compile(rf"---[ \t]*\n(?:.+\n)*?(?:{'|'.join(_NAMES)})[ \t]*:(?:[ \
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What a document says about itself; empty values were not declared. `created_at` is in epoch seconds.
+    """What a document says about itself; empty values were not declared. `created_at` is in epoch seconds;
+    `links` come with the places of their targets.
 
     The document's own text begins at offset `body_start`, in line `body_line`.
     """
@@ -56,7 +57,7 @@ class FrontMatter:
     context_type: str = ""
     memory_type: str = ""
     created_at: float | None = None
-    links: tuple[Link, ...] = ()
+    links: dict[Link, Where] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
     body_start: int = 0
     body_line: int = 1
@@ -172,7 +173,7 @@ def _created(entry: Entry, problems: list[Problem]) -> float | None:
     return time
 
 
-def _links(entry: Entry, problems: list[Problem]) -> tuple[Link, ...]:
+def _links(entry: Entry, problems: list[Problem]) -> dict[Link, Where]:
     links, found = declared_links(entry.value)
     problems += found
     return links

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Literal
 
-from config.errors import Problem, SpeckitError
-from memory.indexing import preflight
+from config.errors import Problem, SpeckitError, Where
+from memory.indexing import causal_links, preflight
 from memory.indexing.analysis import Analyser
 from memory.indexing.batches import BatchWriter
 from memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
@@ -117,9 +117,9 @@ class Indexer:
     def save_text(self, key: str, text: str, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
         """Stores a text under a key if nothing is wrong with it: front matter, anchors, links, a duplicate elsewhere.
 
-        Raises all problems at once, and writes nothing then; that another memory holds the same is only a remark when
-        the text is stored under this key already. `force` stores it all the same; a dry run writes nothing and returns
-        the problems.
+        Raises all problems at once, and writes nothing then. Only a remark is a link to what is not stored yet, and
+        that another memory holds the same when the text is stored under this key already. `force` stores it all the
+        same; a dry run writes nothing and returns the problems.
         """
         if not key.strip():
             raise SpeckitError("E031", "a memory needs a key")
@@ -130,7 +130,8 @@ class Indexer:
     def _save(self, source: Source, now: float, force: bool, dry_run: bool) -> Saved:
         connection = self._database.reader()
         known = reader.known_files(connection)
-        document, problems = build(source, self._analyser, self._sizes, known.keys())
+        targets: list[tuple[str, Where]] = []
+        document, problems = build(source, self._analyser, self._sizes, known.keys(), targets)
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
@@ -138,6 +139,7 @@ class Indexer:
         stored = known.get(document.key)
         if stored is None or stored.content_hash != document.content_hash:
             problems, remarks = [*problems, *remarks], []
+        remarks += causal_links.unresolved(targets, known.keys() | {document.key})
         tokens = preflight.estimated_tokens(document.body)
         if dry_run:
             number = stored.id if stored else None
@@ -197,8 +199,9 @@ class Indexer:
         if not report.dry_run:
             batches.begin()
         done, key, written = 0, "", set()
+        targets: list[tuple[str, Where]] = []
         for source in sources:
-            document, problems = build(source, self._analyser, self._sizes, keys)
+            document, problems = build(source, self._analyser, self._sizes, keys, targets)
             report.problems += problems
             hashes[document.key] = document.content_hash
             written.add(document.content_hash)
@@ -212,6 +215,7 @@ class Indexer:
             batches.finish()
         if progress:
             progress(Progress(done, total, key))
+        report.problems += causal_links.unresolved(targets, hashes.keys())
         groups: dict[str, list[str]] = {}
         for name, digest in hashes.items():
             if digest in written:

@@ -24,7 +24,7 @@ def test_each_word_declares_its_edge(word: str, link: Link) -> None:
     node, _ = read(f"{word}: [x, x, '']", "note.md")
     assert node is not None
 
-    assert causal_links.declared_links(node) == ((link,), [])
+    assert causal_links.declared_links(node) == ({link: Where("note.md", 1, len(word) + 4)}, [])
 
 
 @pytest.mark.requirement("I3")
@@ -44,17 +44,18 @@ def test_unknown_words_and_wrong_forms_are_reported_with_their_place() -> None:
 
 @pytest.mark.requirement("I3")
 @pytest.mark.parametrize(
-    "text",
+    ("text", "line", "column"),
     [
-        "Text.\n\n```yaml\ncausalLinks:\n  supersedes:\n    - old.md\n```\n",
-        "Text.\n\n    causalLinks:\n      supersedes: ['old.md']\n\nmore",
-        "<!-- ANCHOR:links -->\ncausal_links:\n  supersedes:\n  - old.md\n<!-- /ANCHOR:links -->",
+        ("Text.\n\n```yaml\ncausalLinks:\n  supersedes:\n    - old.md\n```\n", 6, 7),
+        ("Text.\n\n    causalLinks:\n      supersedes: ['old.md']\n\nmore", 4, 20),
+        ("<!-- ANCHOR:links -->\ncausal_links:\n  supersedes:\n  - old.md\n<!-- /ANCHOR:links -->", 4, 5),
     ],
 )
-def test_a_block_in_the_text_declares_links(text: str) -> None:
+def test_a_block_in_the_text_declares_links(text: str, line: int, column: int) -> None:
     links, problems = causal_links.body_links(text, "note.md")
 
-    assert (links, problems) == ((Link(Relation.SUPERSEDES, "old.md", 1.0, "supersedes: old.md"),), [])
+    link = Link(Relation.SUPERSEDES, "old.md", 1.0, "supersedes: old.md")
+    assert (links, [problem.message for problem in problems]) == ({link: Where("note.md", line, column)}, [])
 
 
 def test_problems_of_a_block_have_lines_of_the_file() -> None:
@@ -66,7 +67,7 @@ def test_problems_of_a_block_have_lines_of_the_file() -> None:
 def test_an_example_of_front_matter_declares_nothing() -> None:
     text = "```yaml\n---\ntitle: Example\ncausalLinks:\n  supersedes: old.md\n---\n```\n"
 
-    assert causal_links.body_links(text, "note.md") == ((), [])
+    assert causal_links.body_links(text, "note.md") == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -82,3 +83,20 @@ def test_an_example_of_front_matter_declares_nothing() -> None:
 )
 def test_a_target_is_a_key_or_a_path_from_the_document(target: str, resolved: str) -> None:
     assert causal_links.resolve(target, "docs/x/note.md", {"docs/a.md", "docs/x/b.md", "b.md.txt"}) == resolved
+
+
+@pytest.mark.requirement("I3")
+def test_a_target_that_means_no_memory_or_several_is_reported() -> None:
+    places = [Where("note.md", line, 5) for line in range(1, 6)]
+    targets = ["a/plan.md", "spec.md", "plan.md", "none.md", "lan.md"]
+
+    problems = causal_links.unresolved(zip(targets, places, strict=True), {"a/plan.md", "b/plan.md", "a/spec.md"})
+
+    assert [(str(problem), problem.hint) for problem in problems] == [
+        ("note.md:3:5: E090 'plan.md' names 2 memories", "It may mean a/plan.md, b/plan.md."),
+        (
+            "note.md:4:5: E090 'none.md' names no memory",
+            "The link is kept, and holds as soon as that memory is stored.",
+        ),
+        ("note.md:5:5: E090 'lan.md' names no memory", "The link is kept, and holds as soon as that memory is stored."),
+    ]

@@ -24,7 +24,7 @@ def test_every_key_is_read_and_unknown_ones_are_kept() -> None:
             context_type="decision",
             memory_type="semantic",
             created_at=1769817600.0,
-            links=(Link(Relation.CAUSED, "a.md", 1.0, "caused_by: a.md", reverse=True),),
+            links={Link(Relation.CAUSED, "a.md", 1.0, "caused_by: a.md", reverse=True): Where("note.md", 11, 27)},
             extra={"owner": '{"team": "search"}'},
             body_start=text.index("# Body"),
             body_line=14,

@@ -302,6 +302,23 @@ def test_a_save_is_checked_before_anything_is_written(database: Database, indexe
     assert indexer.save_text("a.md", "# A\n\ntext\n", now=200.0, force=True).outcome == "unchanged"
 
 
+@pytest.mark.requirement("I3")
+def test_a_link_to_nothing_is_a_remark_and_one_to_a_later_document_is_not(
+    indexer: Indexer, root: Path, write: Write
+) -> None:
+    path = write("a.md", "---\ncausalLinks:\n  supersedes: [nothere.md, z.md]\n---\ntext")
+    write("z.md", "text of z")
+    expected = ["a.md:3:16: E090 'nothere.md' names no memory"]
+
+    for dry_run in (True, False):
+        report = indexer.index([root], now=100.0, dry_run=dry_run)
+        assert (report.created, [str(p) for p in report.problems]) == (["a.md", "z.md"], expected)
+    saved = indexer.save_file(path, now=200.0)
+    assert (saved.outcome, [str(p) for p in saved.problems]) == ("unchanged", expected)
+    later = [Source("d1", "causalLinks:\n  supports: d2\n"), Source("d2", "text of d2")]
+    assert indexer.index_documents(later, now=300.0).problems == []
+
+
 @pytest.mark.requirement("I9")
 def test_saving_a_stored_text_again_only_remarks_on_its_twin(indexer: Indexer, root: Path, write: Write) -> None:
     first = write("a.md", "same text")
