@@ -23,11 +23,13 @@ def why_not(runner: Runner, result: SearchResult, memory: Memory, store: Store) 
     if not store.attributes.scope(query.wanted, query.now).admits(np.array([memory.id]))[0]:
         return f"'{memory.key}' is outside the scope of this query: {_restriction(result, memory)}."
     for loss in result.outcome.trace.losses:
-        if memory.id in store.attributes.parents(loss.ids):
+        lost = np.flatnonzero(store.attributes.parents(loss.ids) == memory.id)
+        if len(lost):
             if loss.step == "limit":
-                return f"'{memory.key}' was ranked, but below the limit of {query.limit}; raise the limit."
+                rank = query.limit + int(lost[0]) + 1
+                return f"'{memory.key}' is ranked {_ordinal(rank)}, below the limit of {query.limit}; raise the limit."
             return f"'{memory.key}' was found, but the step '{loss.step}' took it out."
-    return f"'{memory.key}' was found by no channel. {_how_far(runner, result, memory, store)}"
+    return f"'{memory.key}' was found by no channel: {_how_far(runner, result, memory, store)}"
 
 
 def _restriction(result: SearchResult, memory: Memory) -> str:
@@ -60,4 +62,9 @@ def _how_far(runner: Runner, result: SearchResult, memory: Memory, store: Store)
             remarks.append(f"{step.id} has it at rank {int(found[0]) + 1}, beyond its limit of {limit}")
         else:
             remarks.append(f"{step.id} does not match it")
-    return "; ".join(remarks).capitalize() + "."
+    return "; ".join(remarks) + "."
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

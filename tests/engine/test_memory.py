@@ -99,7 +99,7 @@ def test_an_explanation_ends_with_the_score(memory: Memory) -> None:
         ("old/gone.md", {}, "deprecated"),
         ("decisions/fusion.md", {"folder": "research"}, "lies in the folder 'decisions'"),
         ("decisions/fusion.md", {"tier": "critical"}, "its tier is important"),
-        ("research/memo.md", {"limit": 2}, "limit"),
+        ("research/memo.md", {"limit": 2}, ", below the limit of 2; raise the limit."),
     ],
 )
 def test_why_not_names_what_kept_a_memory_away(
