@@ -12,11 +12,12 @@ from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 from pipeline.explain import explain
-from pipeline.model import NO_RANK, Pool
-from pipeline.ports import Ids, Passage, Store
+from pipeline.model import NO_RANK, Pool, Query
+from pipeline.ports import Filter, Ids, Passage, Store
 from pipeline.runner import Outcome
 from pipeline.trace import STAGES
 
+EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINE_END = re.compile(r"[ \t]+\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -34,6 +35,10 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
     overall: dict[str, Any] = {"evidence_gap": False}
     for notes in outcome.notes.values():
         overall |= notes.overall
+    degraded = [part.as_json() for part in trace.degraded]
+    if why := _why_nothing(query, store) if not len(outcome.pool) else "":
+        # no step could have found anything: what the steps say about it would only distract
+        warnings, degraded = [why], []
     channels = declared if plan.channels is None else tuple(name for name in declared if name in plan.channels)
     return SearchResult(
         query=query.text,
@@ -46,7 +51,7 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
             "reasons": list(plan.reasons),
         },
         results=tuple(_rows(outcome, store, snippet_characters)),
-        notes={**overall, "warnings": warnings, "degraded": [part.as_json() for part in trace.degraded]},
+        notes={**overall, "warnings": warnings, "degraded": degraded},
         pipeline={"name": trace.pipeline, "hash": trace.config_hash},
         timings_ms={
             "total": _ms(trace.total_ns),
@@ -54,6 +59,16 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
         },
         outcome=outcome,
     )
+
+
+def _why_nothing(query: Query, store: Store) -> str:
+    """What keeps every query like this one from finding anything; empty when there is no such thing."""
+    if not store.attributes.count:
+        return EMPTY_STORE
+    wanted = query.wanted.folder
+    if wanted and not store.attributes.scope(Filter(wanted), query.now).size:
+        return f"no memory lies in a folder '{wanted}'; folders are named from the workspace root, as in the keys"
+    return ""
 
 
 def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
@@ -43,7 +45,7 @@ def command(
     with existing_store(common) as memory:
         result = memory.search(query, limit=limit, folder=folder, mode=mode, session=session)  # type: ignore[arg-type]  # click.Choice admits modes only
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
-        absent = memory.why_not(result, memory_name(why_not)) if why_not else ""
+        absent = reason_of_absence(memory, result, why_not) if why_not else ""
         result.notes["warnings"].extend(filter(None, [memory.served(result)]))
     if common.as_json:
         document = result.as_json()
@@ -73,18 +75,27 @@ def existing_store(common: Common) -> Memory:
         raise SpeckitError.of([Problem("E010", message, "There is no store to search yet.", actions)]) from None
 
 
-def memory_name(text: str) -> int | str:
-    """An id when the text is a number, else a key."""
+def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> str:
+    """Why the memory of an id, a key or a path is no result. Raises E080 with the nearest key."""
     if text.isascii() and text.isdigit():
-        return int(text)
-    return text.encode(errors="replace").decode()  # bytes that are not UTF-8 stand in no key
+        return memory.why_not(result, int(text))
+    # bytes that are not UTF-8 stand in no key
+    key = os.path.normpath(text.encode(errors="replace").decode()).replace(os.sep, "/")
+    try:
+        return memory.why_not(result, key)
+    except SpeckitError as error:
+        known, _ = memory.list(limit=memory.stats().memories)
+        close = get_close_matches(key, [record.key for record in known], n=1)
+        if error.code != "E080" or not close:
+            raise
+        raise SpeckitError("E080", f"there is no memory with the key '{key}'; did you mean '{close[0]}'?") from None
 
 
 def show(result: SearchResult) -> None:
     """The results for a reader; whatever was degraded or doubtful is always said."""
     for rank, row in enumerate(result.results, start=1):
         show_row(rank, row)
-    if not result.results:
+    if not result.results and not result.notes["warnings"]:
         click.echo("No results.")
     for warning in result.notes["warnings"]:
         click.secho(f"warning: {warning}", fg="yellow")

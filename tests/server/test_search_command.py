@@ -76,6 +76,20 @@ def test_the_folder_limits_the_results_to_it_and_below(run: Run) -> None:
     assert {row["folder"] for row in document["results"]} == {"docs/storage"}
 
 
+def test_an_unknown_folder_is_named(run: Run) -> None:
+    ran = run("search", "fusion", "--folder", "nope")
+    assert ran.status == 0
+    assert ran.out.startswith("warning: no memory lies in a folder 'nope'; ")
+
+
+def test_an_empty_store_says_that_it_is_empty_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    assert call(tmp_path, ["index", "docs"]).status == 0
+    warning, figures = call(tmp_path, ["search", "anything"]).out.splitlines()
+    assert warning == "warning: the store is empty: run `speckit-memory index PATH`"
+    assert figures.startswith("0 results in ")
+
+
 def test_a_reader_sees_rank_score_key_passage_and_reason(run: Run) -> None:
     ran = run("search", "why are ranks fused", "--limit", "1")
     assert ran.status == 0
@@ -109,8 +123,11 @@ def test_why_not_names_the_reason_for_absence(run: Run) -> None:
         "search", "why are ranks fused", "--json", "--folder", "docs/storage", "--why-not", "docs/fusion.md"
     ).json
     assert "outside the scope" in document["why_not"]
-    unknown = run("search", "fused", "--json", "--why-not", "nothing.md")
+    unknown = run("search", "fused", "--json", "--why-not", "./docs/fusoin.md")
     assert (unknown.status, unknown.json["error"]["code"]) == (2, "E080")
+    assert unknown.json["error"]["message"].endswith("did you mean 'docs/fusion.md'?")
+    present = run("search", "why are ranks fused", "--json", "--why-not", "./docs/../docs/fusion.md").json
+    assert present["why_not"].startswith("'docs/fusion.md' is result 1 of ")
 
 
 def test_a_parameter_can_be_set_for_one_call(run: Run) -> None:
