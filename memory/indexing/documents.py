@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from config.errors import Problem, Where
-from memory.indexing import anchors, causal_links, chunks, classify, front_matter, title
+from memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from memory.indexing.analysis import Analyser
 from memory.indexing.encoding import clean
 from memory.indexing.sources import Source
@@ -39,7 +39,7 @@ def build(
     body_links, broken_links = causal_links.body_links(body, source.key, front.body_line)
     problems += broken_anchors + broken_links
     if not body.strip():
-        problems.append(Problem("E090", "the document holds no text", where=Where(source.key, front.body_line, 1)))
+        problems.append(preflight.no_text(text, source.key, front.body_line))
 
     name = title.choose(front.title, body, source.key) if source.title is None else title.normalise(clean(source.title))
     declared_tier = source.tier or front.tier

@@ -168,7 +168,10 @@ class Indexer:
     def _changed(
         self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], touched: dict[int, int], report: IndexReport
     ) -> Iterator[Source]:
-        """The files whose content is not the known one; the others are noted in `touched` and the report."""
+        """The files whose content is not the known one; the others are noted in `touched` and the report.
+
+        An empty file makes no memory; a memory whose file was emptied stays, so that what was learned of it does.
+        """
         for file in files:
             try:
                 text = file.read()
@@ -179,6 +182,8 @@ class Indexer:
             if stored and stored.mtime_ns is not None and stored.content_hash == content_hash(text):
                 touched[stored.id] = file.mtime_ns
                 report.unchanged.append(file.key)
+            elif stored is None and not text.strip():
+                report.failures.append(preflight.no_text(text, file.key))
             else:
                 yield Source(file.key, text, file=file.path, mtime_ns=file.mtime_ns)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from config.errors import Problem
+from config.errors import Problem, Where
 from memory.store.records import Document
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -19,6 +19,19 @@ def estimated_tokens(text: str) -> int:
     """About how many tokens a language model counts in a text, by its scripts."""
     cjk = sum(1 for _ in _CJK.finditer(text)) if not text.isascii() else 0
     return math.ceil(cjk / CJK_CHARACTERS_PER_TOKEN + (len(text) - cjk) / CHARACTERS_PER_TOKEN)
+
+
+def no_text(text: str, key: str, line: int = 1) -> Problem:
+    """The problem of a document without text, and why it has none: `text` is the whole file, its body from `line`."""
+    if not text:
+        reason = "the file holds no characters"
+    elif not text.strip():
+        reason = "the file holds nothing but blanks and line ends"
+    else:
+        reason = "nothing follows its front matter"
+    hint = "An empty document has no words by which it could be found."
+    actions = ("write something in it, or leave it as it is",)
+    return Problem("E090", f"an empty document: {reason}", hint, actions, Where(key, line, 1))
 
 
 def duplicate(document: Document, keys: tuple[str, ...]) -> list[Problem]:

@@ -302,6 +302,32 @@ def test_a_save_is_checked_before_anything_is_written(database: Database, indexe
     assert indexer.save_text("a.md", "# A\n\ntext\n", now=200.0, force=True).outcome == "unchanged"
 
 
+@pytest.mark.requirement("I1")
+def test_an_empty_file_is_no_memory_and_is_reported_with_its_reason(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    write("empty.md", "")
+    write("blank.md", " \n\n")
+    write("bare.md", "---\ntitle: Bare\n---\n")
+    emptied = write("emptied.md", "text of old")
+
+    indexer.index([emptied], now=100.0)
+    emptied.write_text("")
+    os.utime(emptied, ns=(1, 1))
+    for dry_run in (True, False):
+        report = indexer.index([root], now=200.0, dry_run=dry_run)
+        assert (report.created, report.updated) == (["bare.md"], ["emptied.md"])
+        assert [str(problem) for problem in report.failures] == [
+            "blank.md:1:1: E090 an empty document: the file holds nothing but blanks and line ends",
+            "empty.md:1:1: E090 an empty document: the file holds no characters",
+        ]
+        assert [str(problem) for problem in report.problems] == [
+            "bare.md:4:1: E090 an empty document: nothing follows its front matter",
+            "emptied.md:1:1: E090 an empty document: the file holds no characters",
+        ]
+    assert set(reader.known_files(database.reader())) == {"bare.md", "emptied.md"}
+
+
 @pytest.mark.requirement("I3")
 def test_a_link_to_nothing_is_a_remark_and_one_to_a_later_document_is_not(
     indexer: Indexer, root: Path, write: Write
