@@ -234,7 +234,9 @@ class Indexer:
             return
         left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
         if left and current is not None:
-            message = f"{len(left)} memories hold words of an older analysis, such as {min(left)}"
+            one = len(left) == 1
+            who = f"1 memory, {min(left)}, holds" if one else f"{len(left)} memories, such as {min(left)}, hold"
+            message = f"{who} words of an older analysis"
             report.problems.append(Problem("E093", message))
             return
         with self._database.write() as txn:

@@ -244,14 +244,17 @@ def test_another_analyser_forces_the_run_and_names_what_it_did_not_reach(
 ) -> None:
     write("a/a.md", "text")
     write("b/b.md", "text of b")
+    write("c/c.md", "text of c")
     indexer.index([root], now=100.0)
     newer = Analyser()
     newer.version = "newer"
     later = Indexer(database, None, newer, root)
 
-    assert [p.message for p in later.index([root / "a"], now=200.0).problems] == [
-        "1 memories hold words of an older analysis, such as b/b.md"
-    ]
+    for folders, message in (
+        ([root / "a"], "2 memories, such as b/b.md, hold words of an older analysis"),
+        ([root / "a", root / "c"], "1 memory, b/b.md, holds words of an older analysis"),
+    ):
+        assert [p.message for p in later.index(folders, now=200.0).problems] == [message]
     assert later.index([root], now=300.0).problems == []
     assert later.index([root / "a"], now=400.0).problems == []
 
