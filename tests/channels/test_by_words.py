@@ -108,6 +108,26 @@ def test_found_memories_are_ranked_by_weighted_degree() -> None:
 
 
 @pytest.mark.requirement("C5")
+def test_each_relation_has_its_weight_and_fifty_is_the_most() -> None:
+    relations = ("caused", "derived_from", "enabled", "contradicts", "supersedes", "supports")
+    store = FakeStore(
+        *(Memory(i, "", ("alpha",)) for i in range(1, 8)),
+        *(Memory(i, "", ("beta",)) for i in range(10, 70)),
+        edges=(
+            *(Edge(i, i + 9, relation) for i, relation in enumerate(relations, start=1)),
+            *(Edge(7, i, "caused") for i in range(10, 70)),
+        ),
+    )
+
+    found = Degree(DegreeParams()).search(query("alpha"), 10, store)
+
+    # 7 has sixty edges of weight 1, which count as fifty: .15 · log 51 / log 51; the others
+    # .15 · log(1 + weight) / log 51
+    weights = {1: 1.0, 2: 0.9, 3: 0.8, 4: 0.7, 5: 0.6, 6: 0.5, 7: 50.0}
+    assert scores(found) == {i: round(0.15 * log(1 + weight) / log(51), 6) for i, weight in weights.items()}
+
+
+@pytest.mark.requirement("C5")
 def test_degrees_above_the_cap_count_as_the_cap() -> None:
     found = Degree(DegreeParams(degree_cap=1.0)).search(query("alpha beta"), 10, DEGREE)
 

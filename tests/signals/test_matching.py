@@ -101,6 +101,59 @@ def test_a_spec_document_counts_more_a_scratch_file_less_and_the_product_is_clam
     assert plain == pytest.approx(dict.fromkeys(store.memories, 0.3125))
 
 
+LASTING = {"stability": 1e15, "created_at": NOW}
+"""Retrievability 1 whatever happened: the temporal factor gives .25."""
+
+
+def composed(*memories: Memory) -> dict[int, float]:
+    """The composite of each memory of the normal tier above .25 · 1 (temporal) + .25 · .25 (importance)."""
+    store = FakeStore(*memories)
+    gain = evidence(Composite(CompositeParams()), ask(), pool_of(store, dict.fromkeys(store.memories, 0.0)), store)
+    return {i: value - 0.3125 for i, value in gain.items()}
+
+
+@pytest.mark.requirement("F6")
+def test_usage_grows_by_a_twentieth_per_access_up_to_ten() -> None:
+    accesses = {1: 0.0, 2: 1.0, 3: 4.0, 4: 10.0, 5: 20.0}
+
+    # .15 · (min(1.5, 1 + .05 n) - 1) / .5: 0, .05/.5, .2/.5, .5/.5, capped at .5/.5
+    gain = composed(*(Memory(i, numbers={**LASTING, "access_count": n}) for i, n in accesses.items()))
+    assert gain == pytest.approx({1: 0.0, 2: 0.015, 3: 0.06, 4: 0.15, 5: 0.15})
+
+
+@pytest.mark.requirement("F6")
+def test_citation_halves_in_ten_days_and_ends_after_ninety() -> None:
+    ages = {1: 0.0, 2: 10.0, 3: 90.0, 4: 90.5}
+
+    # .15 / (1 + .1 · days): .15, .15/2, .15/10, past 90 days nothing
+    gain = composed(*(Memory(i, numbers={**LASTING, "last_accessed": NOW - age * DAY}) for i, age in ages.items()))
+    assert gain == pytest.approx({1: 0.15, 2: 0.075, 3: 0.015, 4: 0.0})
+
+
+@pytest.mark.requirement("F5", "F7")
+def test_importance_is_base_times_multiplier_of_the_tier_halved() -> None:
+    tiers = ("constitutional", "critical", "important", "normal", "temporary", "deprecated")
+    gain = composed(*(Memory(i, tier=tier, numbers=LASTING) for i, tier in enumerate(tiers, start=1)))
+
+    # 1 · 2 / 2, 1 · 1.5 / 2, .8 · 1.3 / 2, .5 · 1 / 2, .3 · .6 / 2, .1 · .1 / 2; each · .25
+    expected = {1: 0.25, 2: 0.1875, 3: 0.13, 4: 0.0625, 5: 0.0225, 6: 0.00125}
+    assert {i: value + 0.0625 for i, value in gain.items()} == pytest.approx(expected)
+
+
+@pytest.mark.requirement("F5")
+def test_each_kind_of_document_has_its_multiplier() -> None:
+    kinds = {
+        "constitutional": 2.0, "spec": 1.4, "decision_record": 1.4, "plan": 1.3, "tasks": 1.1,
+        "implementation_summary": 1.1, "checklist": 1.0, "handover": 1.0, "research": 1.0, "memory": 1.0,
+        "scratch": 0.6,
+    }  # fmt: skip
+    gain = composed(*(Memory(i, document_type=kind, numbers=LASTING) for i, kind in enumerate(kinds, start=1)))
+
+    # the sum .3125, multiplied
+    expected = {i: 0.3125 * factor for i, factor in enumerate(kinds.values(), start=1)}
+    assert {i: value + 0.3125 for i, value in gain.items()} == pytest.approx(expected)
+
+
 @pytest.mark.requirement("F5")
 def test_the_older_model_has_six_factors() -> None:
     numbers = {"created_at": NOW, "updated_at": NOW - 10 * DAY, "access_count": 10.0, "stability": 1.0}
@@ -123,6 +176,29 @@ def test_attributes_are_weighed_by_intent_in_one_model_only() -> None:
     assert gain == pytest.approx({1: 0.74})
     assert Composite.weighs_intent(by_intent) == "attributes"
     assert Composite.weighs_intent(CompositeParams()) is None
+
+
+@pytest.mark.requirement("P6")
+@pytest.mark.parametrize(
+    ("intent", "expected"),
+    [
+        # similarity .8, importance .5 · 1 / 2 = .25, recency 1/(1 + .1 · 10) = .5
+        ("add_feature", 0.3 * 0.8 + 0.4 * 0.25 + 0.3 * 0.5),
+        ("fix_bug", 0.3 * 0.8 + 0.2 * 0.25 + 0.5 * 0.5),
+        ("refactor", 0.5 * 0.8 + 0.3 * 0.25 + 0.2 * 0.5),
+        ("security_audit", 0.4 * 0.8 + 0.5 * 0.25 + 0.1 * 0.5),
+        ("understand", 0.5 * 0.8 + 0.3 * 0.25 + 0.2 * 0.5),
+        ("find_spec", 0.4 * 0.8 + 0.5 * 0.25 + 0.1 * 0.5),
+        ("find_decision", 0.4 * 0.8 + 0.5 * 0.25 + 0.1 * 0.5),
+    ],
+)
+def test_each_intent_weighs_similarity_importance_and_recency(intent: str, expected: float) -> None:
+    store = FakeStore(Memory(1, numbers={"updated_at": NOW - 10 * DAY}))
+
+    gain = evidence(
+        Composite(CompositeParams(model="by_intent")), ask(plan_intent=intent), pool_of(store, {1: 0.8}), store
+    )
+    assert gain == pytest.approx({1: expected})
 
 
 @pytest.mark.requirement("F10")

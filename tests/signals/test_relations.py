@@ -10,6 +10,7 @@ from components.fake_store import DAY, Edge, FakeStore, Memory
 from components.pools import NOW, applied, ask, evidence, pool_of
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from pipeline.ports import Unavailable
 from signals.causal import Causal, CausalParams
@@ -40,6 +41,43 @@ def test_neighbours_of_the_best_quarter_gain_by_distance_and_relation() -> None:
     assert quick == pytest.approx({**expected, 4: 0.0})
     one_hop = evidence(Causal(CausalParams(hops=1)), ask(mode="deep"), pool, store)
     assert one_hop == quick
+
+
+@pytest.mark.requirement("F11")
+@pytest.mark.parametrize(("mode", "reached"), [
+    ("quick", {2: 0.05}),
+    ("auto", {2: 0.05, 3: 0.025}),
+    ("deep", {2: 0.05, 3: 0.025, 4: 0.05 / 3}),
+])  # fmt: skip
+def test_the_mode_decides_how_far_is_walked(mode: str, reached: dict[int, float]) -> None:
+    # a chain 1→2→3→4→5 of strength 1; the best of four rows is the only seed: 0.05 divided by the hops
+    store = FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(i, i + 1) for i in range(1, 5)])
+
+    gain = evidence(Causal(CausalParams()), ask(mode=mode), pool_of(store, {1: 0.9, 2: 0.5, 3: 0.4, 4: 0.3}), store)
+
+    assert {i: value for i, value in gain.items() if value} == pytest.approx(reached)
+
+
+@pytest.mark.requirement("F11")
+@pytest.mark.parametrize(("rows", "seeds"), [(1, 1), (4, 1), (5, 2), (20, 5), (40, 5)])
+def test_a_quarter_of_the_rows_at_most_five_are_seeds(rows: int, seeds: int) -> None:
+    # ⌈rows / 4⌉ up to 5; every row is linked to one of its own outside the others, which gains where the row is a seed
+    partner = 100
+    store = FakeStore(
+        *(Memory(i) for i in range(1, rows + 1)),
+        *(Memory(i + partner) for i in range(1, rows + 1)),
+        edges=[Edge(i, i + partner) for i in range(1, rows + 1)],
+    )
+    params = CausalParams(seed_share=0.125)  # the partners are in the pool, behind all rows: half the share
+
+    gain = evidence(
+        Causal(params),
+        ask(),
+        pool_of(store, {**falling(rows), **{i + partner: 0.0 for i in range(1, rows + 1)}}),
+        store,
+    )
+
+    assert [i - partner for i, value in gain.items() if value] == list(range(1, seeds + 1))
 
 
 @pytest.mark.requirement("F11")
@@ -95,6 +133,18 @@ def test_memories_made_within_an_hour_support_each_other() -> None:
 
 
 @pytest.mark.requirement("F14")
+def test_the_window_of_contiguity_ends_at_a_day() -> None:
+    store = FakeStore(Memory(1, numbers={"created_at": NOW}), Memory(2, numbers={"created_at": NOW - 18 * HOUR}))
+    pool = pool_of(store, {1: 0.5, 2: 0.5})
+
+    # (1 - 18/24) · .15
+    gain = evidence(Contiguity(ContiguityParams(window=24 * HOUR)), ask(), pool, store)
+    assert gain == pytest.approx({1: 0.0375, 2: 0.0375})
+    with pytest.raises(ValidationError):
+        ContiguityParams(window=24 * HOUR + 1)
+
+
+@pytest.mark.requirement("F14")
 def test_passages_of_one_memory_are_no_pair() -> None:
     store = FakeStore(Memory(1, chunks=("a", "b"), numbers={"created_at": NOW}))
 
@@ -122,6 +172,35 @@ def test_activation_spreads_over_two_hops_and_hubs_share_it() -> None:
     expected = {1: second * 0.5 * 0.9486833, 2: second, 3: third, 4: third * second, 5: 0.0}
     gain = evidence(signal, ask(), pool_of(store, falling(5)), store)
     assert gain == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.requirement("F12")
+@pytest.mark.parametrize(("related", "each", "last"), [(4, 0.0441942, 0.0441942), (6, 0.0395285, 0.0)])
+def test_a_hub_shares_its_activation_by_the_root_of_its_fan_among_five(related: int, each: float, last: float) -> None:
+    # "a x" resembles "a" with cosine 1/√2 = .7071, others of its kind with 1/2, which is below .70.
+    # four related: .25 · .5 · .7071 / √4; of six the first five: .25 · .5 · .7071 / √5, the sixth gets nothing
+    store = FakeStore(
+        Memory(1, chunks=("a",)),
+        *(Memory(i + 2, chunks=(f"a {letter}",)) for i, letter in enumerate("bcdefg"[:related])),
+    )
+
+    gain = evidence(Coactivation(CoactivationParams(seeds=1)), ask(), pool_of(store, falling(related + 1)), store)
+
+    assert gain[2] == pytest.approx(each, abs=1e-6)
+    assert gain[related + 1] == pytest.approx(last, abs=1e-6)
+    # at two hops each of them, whose only relative it is, gives half of .7071 back: .25 · (gain / .25) · .5 · .7071
+    assert gain[1] == pytest.approx(each * 0.5 * math.sqrt(0.5), abs=1e-6)
+
+
+@pytest.mark.requirement("F12")
+def test_memories_are_related_from_a_cosine_of_seven_tenths_on() -> None:
+    # cosines with "a a a b b b b" (3, 4): "a" .6, "b" .8
+    store = FakeStore(Memory(1, chunks=("a a a b b b b",)), Memory(2, chunks=("a",)), Memory(3, chunks=("b",)))
+
+    gain = evidence(Coactivation(CoactivationParams(seeds=1, hops=1)), ask(), pool_of(store, falling(3)), store)
+
+    # .25 · .5 · .8 / √1
+    assert gain == pytest.approx({1: 0.0, 2: 0.0, 3: 0.1})
 
 
 @pytest.mark.requirement("F12")
@@ -170,6 +249,43 @@ def test_a_folder_scores_by_recency_importance_activity_and_validation() -> None
     # memory 2 was not found and still counts
     gain = evidence(signal, ask(), pool_of(store, {1: 0.5, 3: 0.5, 5: 0.5}), store)
     assert gain == pytest.approx({1: 0.555, 3: 0.0555, 5: 0.0})
+
+
+@pytest.mark.requirement("F16")
+@pytest.mark.parametrize(("age", "recency"), [(0.0, 1.0), (7.0, 1 / 1.7), (10.0, 0.5), (90.0, 0.1)])
+def test_the_recency_of_a_folder_is_that_of_its_latest_change(age: float, recency: float) -> None:
+    # 1 / (1 + .1 · days), .59 after a week; the older memory of the folder plays no part
+    store = FakeStore(
+        *(Memory(i, folder="f", numbers={"updated_at": NOW - days * DAY}) for i, days in {1: age, 2: 900.0}.items())
+    )
+    alone = FolderScoreParams(weight=1.0, recency=1.0, importance=0.0, activity=0.0, validation=0.0)
+
+    assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: recency})
+
+
+@pytest.mark.requirement("F16")
+@pytest.mark.parametrize(("members", "activity"), [(1, 0.2), (4, 0.8), (5, 1.0), (9, 1.0)])
+def test_a_folder_is_fully_active_with_five_memories(members: int, activity: float) -> None:
+    store = FakeStore(*(Memory(i, folder="f") for i in range(1, members + 1)))
+    alone = FolderScoreParams(weight=1.0, recency=0.0, importance=0.0, activity=1.0, validation=0.0)
+
+    assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: activity})
+
+
+@pytest.mark.requirement("F16")
+@pytest.mark.parametrize(
+    ("folder", "factor"),
+    [
+        ("z_archive/old", 0.1), ("specs/z_archive", 0.1), ("specs/scratch", 0.2), ("test-runs/one", 0.2),
+        ("app/test-data", 0.2), ("prototype", 0.2), ("specs/prototypes", 1.0), ("archive", 1.0), ("scratchpad", 1.0),
+    ],
+)  # fmt: skip
+def test_what_is_put_away_is_lowered(folder: str, factor: float) -> None:
+    store = FakeStore(Memory(1, folder=folder))
+    alone = FolderScoreParams(weight=1.0, recency=0.0, importance=0.0, activity=0.0, validation=1.0)
+
+    # nobody validated: .5, multiplied
+    assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: 0.5 * factor})
 
 
 @pytest.mark.requirement("F16")

@@ -11,6 +11,7 @@ from components.pools import NOW, applied, ask, evidence, pool_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.apply import signalled
 from pipeline.contracts import SignalParams
 from pipeline.ports import Filter
 from signals.confidence import Confidence, ConfidenceParams
@@ -119,6 +120,20 @@ def test_attention_counts_fifteen_hundredths_and_only_in_its_session() -> None:
 
     assert evidence(signal, ask(session="s"), pool, store) == pytest.approx({1: 0.15, 201: 0.06})
     assert evidence(signal, ask(session="other"), pool, store) == {1: 0.0, 201: 0.0}
+
+
+@pytest.mark.requirement("F13")
+@pytest.mark.parametrize(("causal", "granted"), [(0.0, 0.15), (0.05, 0.15), (0.12, 0.08), (0.2, 0.0)])
+def test_attention_gets_what_causal_links_have_left_of_a_fifth(causal: float, granted: float) -> None:
+    store = FakeStore(Memory(1), attended={"s": {1: 1.0}})
+
+    params = SessionParams()
+    column = Session(params).evidence(ask(session="s"), even(store), store)
+    assert isinstance(column, np.ndarray)
+
+    # full attention is worth .15, unless less is left of .20
+    _, added = signalled("session", Session.combine, params, even(store), column, np.array([causal]))
+    assert added == pytest.approx([granted])
 
 
 @pytest.mark.requirement("F17")

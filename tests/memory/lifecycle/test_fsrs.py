@@ -20,6 +20,22 @@ def test_retrievability_is_nine_tenths_after_as_many_days_as_stability_counts() 
     assert column == pytest.approx([1.0, 0.9, 0.9, 0.5])
 
 
+@pytest.mark.requirement("F6")
+@pytest.mark.parametrize(
+    ("elapsed", "stable", "expected"),
+    [
+        (7.0, 1.0, 0.615227),  # 1 + 133/81 = 214/81; √(81/214) = √.378505
+        (10.0, 1.0, 0.546711),  # 1 + 190/81 = 271/81; √(81/271) = √.298893
+        (30.0, 10.0, 0.766131),  # 1 + 57/81 = 138/81; √(81/138) = √.586957
+        (90.0, 1.0, 0.212664),  # 1 + 1710/81 = 1791/81; √(81/1791) = √.045226
+        (1.0, 100.0, 0.998829),  # 1 + .19/81 = 81.19/81; √(81/81.19) = √.997660
+        (0.0, 1.0, 1.0),
+    ],
+)
+def test_retrievability_follows_the_power_law(elapsed: float, stable: float, expected: float) -> None:
+    assert retrievability(np.array([elapsed]), np.array([stable])) == pytest.approx([expected], abs=5e-7)
+
+
 @given(days, days, stability)
 def test_retrievability_falls_with_time_and_stays_within_zero_and_one(one: float, other: float, stable: float) -> None:
     early, late = retrievability(np.array(sorted((one, other))), np.array([stable, stable]))

@@ -77,6 +77,22 @@ def test_limits_count_from_the_top_of_each_state() -> None:
     assert kept(notes, ranking.ids) == [1, 2, 5]
 
 
+@pytest.mark.requirement("A1", "M3")
+def test_the_catalogue_shows_so_many_of_each_state() -> None:
+    # days at stability .01 whose retrievability (1 + 19/81 · t / S)^-.5 is 1, .30 (t = .43), .10 (4.2), .03 (47),
+    # .019 (118); twelve memories of each state
+    ages = {"HOT": 0.0, "WARM": 0.43, "COLD": 4.2, "DORMANT": 47.0, "ARCHIVED": 118.0}
+    numbers = [{"created_at": NOW - age * DAY, "stability": 0.01} for age in ages.values() for _ in range(12)]
+    store = FakeStore(*(Memory(i, numbers=facts) for i, facts in enumerate(numbers, start=1)))
+    limits = {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1}
+
+    notes = StateFilter(StateFilterParams(limits=limits)).annotate(ask(), ranking_of(store, falling(store)), store)
+
+    assert isinstance(notes, Notes)
+    states = [notes.by_id[i]["state"] for i in kept(notes, np.arange(1, 61))]
+    assert {state: states.count(state) for state in ages} == limits
+
+
 @pytest.mark.requirement("A1")
 def test_thresholds_must_fall() -> None:
     params = StateFilterParams(warm=0.9, dormant=0.05)
@@ -152,6 +168,31 @@ def test_a_faint_best_score_is_a_gap_whatever_its_z() -> None:
     assert "hardly better than nothing" in faint.warnings[0]
     # for a single row only the absolute test is made
     assert gap.annotate(ask(), ranking_of(store, {1: 0.5}), store).overall == {"evidence_gap": False, "z": 0.0}
+
+
+@pytest.mark.requirement("A4")
+@pytest.mark.parametrize(
+    ("scores", "gap"),
+    [
+        ([0.9, 0.1, 0.1, 0.1], False),  # mean .3, deviation √(.36 + 3 · .04)/2 = .3464: z = .6/.3464 = 1.732
+        ([0.9, 0.1, 0.1], True),  # three values never reach 1.5: √2 = 1.414
+        ([0.9, 0.5, 0.1, 0.1], False),  # mean .4, deviation √(.25 + .01 + .09 + .09)/2 = .3317: z = 1.508
+        ([0.9, 0.6, 0.1, 0.1], True),  # mean .425, deviation √(.2256 + .0306 + 2 · .1056)/2 = .3419: z = 1.389
+        ([0.015, 0.0, 0.0, 0.0], False),  # the least score that counts
+        ([0.0149, 0.0, 0.0, 0.0], True),
+    ],
+)
+def test_a_gap_is_a_z_below_one_and_a_half_or_a_best_score_below_fifteen_thousandths(
+    scores: list[float], gap: bool
+) -> None:
+    store = FakeStore(*(Memory(i) for i in range(1, 5)))
+
+    notes = EvidenceGap(EvidenceGapParams(form="z")).annotate(
+        ask(), ranking_of(store, dict(enumerate(scores, start=1))), store
+    )
+
+    assert isinstance(notes, Notes)
+    assert notes.overall["evidence_gap"] is gap
 
 
 @pytest.mark.requirement("A4")

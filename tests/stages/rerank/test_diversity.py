@@ -40,7 +40,12 @@ def test_the_intent_chooses_lambda_when_it_is_sure() -> None:
     def best(**plan: object) -> float:
         return float(rerank(mmr, ask(**plan), pool, store).score[0])
 
-    assert best(plan_intent="fix_bug", plan_intent_confidence=0.9) == pytest.approx(0.85)
+    by_intent = {
+        "add_feature": 0.70, "fix_bug": 0.85, "refactor": 0.60, "security_audit": 0.75, "understand": 0.50,
+        "find_spec": 0.50, "find_decision": 0.50,
+    }  # fmt: skip
+    for intent, weight in by_intent.items():  # the best row has nothing above it: λ · 1
+        assert best(plan_intent=intent, plan_intent_confidence=0.9) == pytest.approx(weight)
     assert best(plan_intent="fix_bug", plan_intent_confidence=0.2) == pytest.approx(0.7)
     assert best(plan_intent="something new", plan_intent_confidence=0.9) == pytest.approx(0.7)
 

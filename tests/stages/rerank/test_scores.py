@@ -76,6 +76,24 @@ def test_a_memory_scores_as_its_best_passage_plus_a_damped_bonus_for_the_others(
 
 
 @pytest.mark.requirement("R3")
+@pytest.mark.parametrize(("passages", "expected"), [
+    ([0.7], 0.7),  # a single passage: no bonus, and no division by the root of nothing
+    ([0.8, 0.4], 0.92),  # .8 + .3 · .4 / √1
+    ([0.5, 0.5], 0.65),  # one instance of the maximum is left out, not both: .5 + .3 · .5 / √1
+    ([0.9, *[0.6] * 4], 1.26),  # .9 + .3 · 2.4 / √4
+    ([1.0, *[0.5] * 9], 1.45),  # ten passages: 1 + .3 · 4.5 / √9
+])  # fmt: skip
+def test_the_bonus_grows_with_the_root_of_the_number_of_passages(passages: list[float], expected: float) -> None:
+    store = FakeStore(Memory(1, chunks=("x",) * len(passages)))
+    pool = pool_of(store, dict(zip(store.memories[1].chunk_ids, passages, strict=True)))
+
+    after = rerank(Collapse(CollapseParams()), ask(), pool, store)
+
+    assert scores_of(after) == pytest.approx({1: expected})
+    assert after.chunk_hits.tolist() == [len(passages)]
+
+
+@pytest.mark.requirement("R3")
 @pytest.mark.parametrize(("aggregate", "expected"), [
     ("max", {2: 0.9, 1: 0.8, 3: 0.6}),
     ("mean_top3", {2: 0.9, 1: 0.7, 3: 0.4}),
