@@ -103,6 +103,9 @@ def run(arguments: Sequence[str]) -> int:
             status = finished.exit_code
         except SpeckitError as error:
             status = failures.interrupted() if failures.by_interrupt(error) else failures.show(error, as_json)
+        except click.exceptions.NoArgsIsHelpError as asked:
+            click.echo(asked.format_message(), err=True)
+            status = asked.exit_code
         except click.UsageError as error:
             status = failures.show(failures.usage(error), as_json)
         except click.ClickException as error:

@@ -26,6 +26,13 @@ def test_version_is_the_installed_one(run: Run) -> None:
     assert run("--version").out == f"speckit-memory {version('speckit-memory')}\n"
 
 
+@pytest.mark.parametrize("group", [[], ["flags"], ["eval"], ["pipeline"]])
+def test_a_group_without_a_command_shows_its_help(run: Run, group: list[str]) -> None:
+    ran = run(*group)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == run(*group, "--help").out
+
+
 @pytest.mark.requirement("T26")
 def test_an_unknown_command_offers_the_nearest_one(run: Run) -> None:
     ran = run("serch", "x")
