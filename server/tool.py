@@ -87,12 +87,16 @@ class SpeckitTool(Tool):
     def _problems(self, error: ValidationError) -> list[Problem]:
         """The SDK's validation messages in our words; the rejected values are left out, they are content."""
         accepted = list(self.fn_metadata.arg_model.model_fields)
+        details = error.errors(include_url=False, include_input=False, include_context=False)
+        missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
         problems = []
-        for detail in error.errors(include_url=False, include_input=False, include_context=False):
+        for detail in details:
             name = ".".join(str(part) for part in detail["loc"])
             kind = detail["type"]
             if kind == "extra_forbidden":
-                problems.append(Problem("E033", f"{self.name} has no parameter '{name}'; {nearest(name, accepted)}"))
+                # an unknown name beside a single missing one is most likely meant for it
+                offer = f"did you mean '{missing[0]}'?" if len(missing) == 1 else nearest(name, accepted)
+                problems.append(Problem("E033", f"{self.name} has no parameter '{name}'; {offer}"))
             elif kind == "missing":
                 problems.append(Problem("E031", f"{self.name} needs the parameter '{name}'"))
             elif kind == "string_too_long":

@@ -193,6 +193,13 @@ def test_every_failure_is_an_error_object(
     assert error["actions"]
 
 
+def test_the_missing_parameter_is_offered_for_an_unknown_one(server: Callable[..., Any]) -> None:
+    assert [problem["message"] for problem in server("memory_context", {"query": "x"})["errors"]] == [
+        "memory_context needs the parameter 'input'",
+        "memory_context has no parameter 'query'; did you mean 'input'?",
+    ]
+
+
 @pytest.fixture(scope="module")
 def server(indexed: Path) -> Any:
     """One raw connection for many calls: `server(tool, arguments)` is the structured content of the answer."""
