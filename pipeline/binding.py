@@ -80,6 +80,8 @@ def _parameter_problem(step: Step, registered: Registered, detail: object) -> Pr
     if detail["type"] == "missing":
         return Problem("E118", f"{owner} is missing", where=step.where)
     reason = str(detail["msg"]).removeprefix("Value error, ")
+    if detail["type"] in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
+        reason = "must map keys to values"  # the library's own words name a Python class
     found = detail.get("input")
     shown = f"; found {found!r}" if isinstance(found, str | int | float | bool | None) else ""
     return Problem("E118", f"{owner}: {reason[:1].lower()}{reason[1:]}{shown}", where=locate(step.params, path))

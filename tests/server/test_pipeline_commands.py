@@ -86,3 +86,12 @@ def test_schema_is_a_json_schema(run: Run) -> None:
     document = run("pipeline", "schema").json
     assert document["$schema"].startswith("https://json-schema.org/")
     assert document["type"] == "object"
+
+
+def test_a_mapping_that_is_missing_is_named_in_words_of_the_file(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "routes.yaml"
+    file.write_text("pipeline: mine\ncandidates:\n  understand:\n    - {use: router, simple: fast}\n")
+    ran = run("pipeline", "check", file, "--json")
+    assert ran.status == 2
+    assert "'simple' of the step 'router': must map keys to values; found 'fast'" in ran.out
+    assert "Route" not in ran.out
