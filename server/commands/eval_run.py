@@ -52,7 +52,10 @@ def command(
             )
         reports.append(report)
         if not common.as_json:
-            click.echo(report.as_text())
+            text = report.as_text()
+            click.echo(text)
+            if "*" in text:
+                click.echo("* the best of its column")
     if common.as_json:
         documents = [report.as_json() for report in reports]
         print_json(documents if len(documents) > 1 else documents[0])

@@ -103,6 +103,13 @@ def test_eval_run_reports_figures_and_comparisons(dataset: Path, tmp_path: Path)
     assert len(run_file.read_text().splitlines()[0].split()) == 6
 
 
+def test_eval_run_says_what_its_stars_mean(dataset: Path, tmp_path: Path) -> None:
+    one = call(tmp_path, ["eval", "run", "--dataset", dataset, "--pipeline", "bm25"]).out
+    two = call(tmp_path, ["eval", "run", "--dataset", dataset, "--pipeline", "bm25", "--pipeline", "fts5"]).out
+    assert "*" not in one
+    assert two.splitlines()[-1] == "* the best of its column"
+
+
 def test_eval_run_of_two_datasets_is_a_list(dataset: Path, tmp_path: Path) -> None:
     ran = call(tmp_path, ["eval", "run", "--dataset", dataset, "--dataset", dataset, "--pipeline", "bm25", "--json"])
     assert [report["documents"] for report in ran.json] == [4, 4]
