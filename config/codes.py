@@ -173,7 +173,7 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "No memory has this id or key.",
-        ("list memories with `memory_list`",),
+        ("search for its words, every result shows its key", "over MCP, list memories with `memory_list`"),
         True,
     ),
     "E081": Code("memory could not be saved", "memory", "high", "Nothing was written.", ("try again",)),

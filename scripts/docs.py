@@ -105,7 +105,10 @@ def command(item: click.Command, here: click.Context, level: int) -> Iterator[st
 
 def context(item: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
     """A context of fixed width, so that the page does not depend on the terminal."""
-    return click.Context(item, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
+    names = server.cli.ROOT.context_settings["help_option_names"]
+    return click.Context(
+        item, info_name=name, parent=parent, terminal_width=100, max_content_width=100, help_option_names=names
+    )
 
 
 PAGES = {"components.md": components, "errors.md": errors, "cli.md": commands}
