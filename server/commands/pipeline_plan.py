@@ -6,7 +6,7 @@ import click
 
 from server.commands.search import MODES, existing_store
 from server.options import Common, shared
-from server.output import print_json, table
+from server.output import counted, print_json, table
 
 
 @click.command("plan")
@@ -35,6 +35,6 @@ def command(common: Common, query: str, limit: int, folder: str, mode: str) -> N
     for stage, steps in plan.steps.items():
         click.echo(f"{stage}: {' → '.join(steps) or '(nothing)'}")
     click.echo("\nterms")
-    click.echo(table([(term, f"in {count:,} memories") for term, count in plan.terms], indent="  "))
+    click.echo(table([(term, f"in {counted(count, 'memory')}") for term, count in plan.terms], indent="  "))
     click.echo("\nwork")
     click.echo(table([(name.replace("_", " "), f"{n:,}") for name, n in plan.work.items()], right=(1,), indent="  "))

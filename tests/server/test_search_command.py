@@ -176,6 +176,12 @@ def test_code_and_tables_keep_their_lines(shapes: Path) -> None:
     assert "    │ |---|---|\n    │ | 1 | 2 |\n" in out
 
 
+def test_one_is_not_spoken_of_as_many(shapes: Path) -> None:
+    out = call(shapes, ["pipeline", "plan", "quokka"]).out
+    assert "in 1 memory\n" in out
+    assert "1 memories" not in out
+
+
 def test_control_characters_do_not_reach_the_terminal(shapes: Path) -> None:
     out = call(shapes, ["search", "wombat digs", "--limit", "1"]).out
     assert r"bell\x1b[31m.md" in out
