@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.contracts import SignalParams
 from pipeline.model import (
@@ -48,19 +49,20 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
     shape = (len(ids), len(searches))
     raw, rank = np.full(shape, np.nan), np.full(shape, NO_RANK, np.int32)
     passages = np.full(len(ids), -1, np.int64)
+    memories_only = np.array_equal(parents, ids)
     for column, search in enumerate(searches):
         hits = search.hits
         if not len(hits):
             continue
-        of_hit = _rows_of(hits.ids, ids)
-        inherited = _rows_of(hits.ids, parents)
-        source = np.where(of_hit >= 0, of_hit, inherited)
-        found = source >= 0
-        raw[found, column] = hits.scores[source[found]]
-        rank[found, column] = source[found] + 1
+        if memories_only:
+            rows, places = np.searchsorted(ids, hits.ids), np.arange(len(hits))
+        else:
+            rows, places = _inherited(hits.ids, ids, parents)
+        raw[rows, column] = hits.scores[places]
+        rank[rows, column] = places + 1
         if hits.passages is not None:
-            unknown = found & (passages < 0)
-            passages[unknown] = hits.passages[source[unknown]]
+            unknown = passages[rows] < 0
+            passages[rows[unknown]] = hits.passages[places[unknown]]
     is_chunk = parents != ids
     passages[is_chunk] = ids[is_chunk]
     return Candidates(
@@ -74,6 +76,14 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
         raw,
         rank,
     )
+
+
+def _inherited(hit_ids: Ids, ids: Ids, parents: Ids) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows that hits speak of, by their own id or that of their memory, and the place of the hit of each."""
+    of_hit = _rows_of(hit_ids, ids)
+    source = np.where(of_hit >= 0, of_hit, _rows_of(hit_ids, parents))
+    rows = np.flatnonzero(source >= 0)
+    return rows, source[rows]
 
 
 def _rows_of(hit_ids: Ids, wanted: Ids) -> Ids:

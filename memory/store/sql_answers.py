@@ -140,9 +140,13 @@ class CausalGraph:
                 pairs = np.array(rows(connection, select, (relation,)), np.int64).reshape(-1, 2)
             self._pairs[relation] = pairs[:, 0], pairs[:, 1]
         sources, targets = self._pairs[relation]
-        memories = self._columns.parents(ids)
-        within = np.isin(sources, memories) & np.isin(targets, memories)
-        return sources[within], targets[within]
+        memories = np.unique(self._columns.parents(ids))
+        # The edges of one source stand together, and few of them belong to these memories.
+        first = np.searchsorted(sources, memories, "left")
+        count = np.searchsorted(sources, memories, "right") - first
+        at = np.arange(count.sum()) + np.repeat(first - (np.cumsum(count) - count), count)
+        at = at[np.isin(targets[at], memories)]
+        return sources[at], targets[at]
 
     def regions(self, ids: Ids) -> Ids:
         """The connected component that each id lies in, named by its smallest memory id; -1 for none."""
