@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import config.settings
 from config.errors import SpeckitError
 from config.flags import load_flags
 from config.sources import presets
@@ -241,6 +242,14 @@ def test_a_flag_decides_whether_a_step_takes_part() -> None:
     assert load_flags({"SPECKIT_TRY": "true"}, text)["SPECKIT_TRY"].on
     with pytest.raises(SpeckitError, match="SPECKIT_TRY is 'maybe'"):
         load_flags({"SPECKIT_TRY": "maybe"}, text)
+
+
+@pytest.mark.requirement("P11")
+def test_no_flag_has_the_name_of_a_setting() -> None:
+    variables = {value for name, value in vars(config.settings).items() if name.endswith("_VARIABLE")}
+
+    assert len(variables) >= 4
+    assert variables.isdisjoint(load_flags({}))
 
 
 @pytest.mark.requirement("P2", "P7")
