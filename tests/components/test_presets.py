@@ -149,7 +149,7 @@ CONSTANTS = {
     "mmr": {"lambda_": "by_intent", "otherwise": 0.7, "pool": 20, "at_least": 2},
     "confidence_cut": {"times_median": 2.0, "at_least": 3},
     "context_diversity": {"share": 0.5},
-    "state_filter": {
+    "state_limits": {
         "limits": {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1},
         "hot": 0.8, "warm": 0.25, "cold": 0.05, "dormant": 0.02, "idle_days": 90.0,
     },
