@@ -78,9 +78,12 @@ def delete_edge(txn: Transaction, edge_id: int) -> bool:
         return False
     edge = _edge(known[0])
     if edge.created_by == "document":
-        raise SpeckitError("E030", f"edge {edge_id} is declared by a document",
-                           hint="It lives as long as the link in the document.",
-                           actions=("remove the link from the document and index it again",))
+        raise SpeckitError(
+            "E030",
+            f"edge {edge_id} is declared by a document",
+            hint="It lives as long as the link in the document.",
+            actions=("remove the link from the document and index it again",),
+        )
     with txn.part():
         txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge_id,))
         changes.record(txn, (edge.source_id, edge.target_id), "edges")

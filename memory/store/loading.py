@@ -17,9 +17,29 @@ from memory.store import vectors
 from memory.store.queries import integers, rows
 
 ATTRIBUTES = (
-    "id", "key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash",
-    "created_at", "updated_at", "last_accessed", "last_review", "access_count", "stability", "difficulty",
-    "confidence", "validation_count", "importance_weight", "interference", "characters", "spec_level", "expires_at",
+    "id",
+    "key",
+    "title",
+    "folder",
+    "tier",
+    "context_type",
+    "document_type",
+    "memory_type",
+    "content_hash",
+    "created_at",
+    "updated_at",
+    "last_accessed",
+    "last_review",
+    "access_count",
+    "stability",
+    "difficulty",
+    "confidence",
+    "validation_count",
+    "importance_weight",
+    "interference",
+    "characters",
+    "spec_level",
+    "expires_at",
 )
 """The columns that `load_attributes` returns, in this order. Times are epoch seconds, stability is in days; spec_level,
 last_accessed, last_review and expires_at may be None."""

@@ -95,9 +95,7 @@ def test_a_block_that_is_not_closed_is_reported_and_stays_in_the_body(text: str)
     front, problems = parse(text, "note.md")
 
     assert front == FrontMatter()
-    assert [str(problem) for problem in problems] == [
-        "note.md:1:1: E090 front matter is opened here and never closed"
-    ]
+    assert [str(problem) for problem in problems] == ["note.md:1:1: E090 front matter is opened here and never closed"]
 
 
 @pytest.mark.parametrize("text", ["---\nNote: a break.\n", "---\n\ntitle: of something\n", "---\ntitled: a\n"])

@@ -18,9 +18,19 @@ Row = tuple[Any, ...]
 
 def row(id_: int, **facts: Any) -> Row:
     defaults: dict[str, Any] = dict.fromkeys(ATTRIBUTES, 0.0) | {
-        "key": f"key {id_}", "title": f"title {id_}", "folder": "", "tier": "normal", "context_type": "general",
-        "document_type": "memory", "memory_type": "declarative", "content_hash": f"hash {id_}", "created_at": NOW,
-        "last_accessed": None, "last_review": None, "spec_level": None, "expires_at": None,
+        "key": f"key {id_}",
+        "title": f"title {id_}",
+        "folder": "",
+        "tier": "normal",
+        "context_type": "general",
+        "document_type": "memory",
+        "memory_type": "declarative",
+        "content_hash": f"hash {id_}",
+        "created_at": NOW,
+        "last_accessed": None,
+        "last_review": None,
+        "spec_level": None,
+        "expires_at": None,
     }
     return tuple((defaults | facts | {"id": id_})[name] for name in ATTRIBUTES)
 
@@ -147,16 +157,23 @@ def test_deprecated_and_expired_memories_are_never_admitted() -> None:
 def test_a_scope_admits_the_chunks_of_its_memories() -> None:
     store = columns(row(1, folder="a"), row(2), chunks={1: 1, 8: 2, 9: 2})
     assert store.scope(Filter(folder="a"), NOW).admits(ids(9, 1, 2, 8, 3, -1)).tolist() == [
-        False, True, False, False, False, False,
+        False,
+        True,
+        False,
+        False,
+        False,
+        False,
     ]
 
 
-facts = st.fixed_dictionaries({
-    "folder": st.sampled_from(["", "a", "a/b"]),
-    "tier": st.sampled_from(["normal", "temporary", "deprecated"]),
-    "access_count": st.integers(0, 3),
-    "expires_at": st.sampled_from([None, NOW - 1, NOW + 1]),
-})
+facts = st.fixed_dictionaries(
+    {
+        "folder": st.sampled_from(["", "a", "a/b"]),
+        "tier": st.sampled_from(["normal", "temporary", "deprecated"]),
+        "access_count": st.integers(0, 3),
+        "expires_at": st.sampled_from([None, NOW - 1, NOW + 1]),
+    }
+)
 stored = st.dictionaries(st.integers(1, 12), st.tuples(facts, st.integers(0, 2)), max_size=8)
 
 
@@ -173,7 +190,9 @@ def built(memories: dict[int, tuple[dict[str, Any], int]], version: int) -> tupl
 def described(store: Columns) -> dict[str, Any]:
     asked = np.concatenate([store.ids, store.chunks, ids(500)])
     return {
-        "ids": store.ids.tolist(), "chunks": store.chunks.tolist(), "parents": store.parents(asked).tolist(),
+        "ids": store.ids.tolist(),
+        "chunks": store.chunks.tolist(),
+        "parents": store.parents(asked).tolist(),
         "numbers": repr({name: store.number(name, asked).tolist() for name in NUMBERS}),
         "labels": {name: store.label(name, asked).tolist() for name in LABELS},
         "tier": store.of_tier("temporary").tolist(),

@@ -47,8 +47,15 @@ def test_a_new_store_has_the_settings_of_the_specification(tmp_path: Path) -> No
         names = ("journal_mode", "busy_timeout", "foreign_keys", "cache_size", "synchronous", "temp_store", "mmap_size")
         settings = {name: connection.pragma(name) for name in names}
         assert database.check() == []
-    assert settings == {"journal_mode": "wal", "busy_timeout": 10_000, "foreign_keys": 1, "cache_size": -65536,
-                        "synchronous": 1, "temp_store": 2, "mmap_size": 0}
+    assert settings == {
+        "journal_mode": "wal",
+        "busy_timeout": 10_000,
+        "foreign_keys": 1,
+        "cache_size": -65536,
+        "synchronous": 1,
+        "temp_store": 2,
+        "mmap_size": 0,
+    }
 
 
 def test_a_missing_file_is_not_made_unless_asked(tmp_path: Path) -> None:
@@ -308,8 +315,10 @@ def test_a_store_in_use_is_closed_once_the_query_has_ended(tmp_path: Path) -> No
         ("INSERT INTO memory_fts (rowid, title) VALUES (900, 'x')", "the full-text row 900 belongs to no memory"),
         ("DELETE FROM texts WHERE memory_id = 3", "memory 3 has no texts"),
         ("UPDATE memories SET chunk_count = 2 WHERE id = 3", "memory 3 does not have the number of chunks it says"),
-        ("UPDATE memories SET embedding_status = 'done' WHERE id = 3",
-         "memory 3 does not have the embedding status of its chunks"),
+        (
+            "UPDATE memories SET embedding_status = 'done' WHERE id = 3",
+            "memory 3 does not have the embedding status of its chunks",
+        ),
         ("UPDATE chunks SET vector = 'stored' WHERE id = 3", "chunk 3 should have a vector"),
         ("UPDATE id_sequence SET next = 200", "id 200 has not been drawn from the sequence"),
         ("PRAGMA foreign_keys = OFF; DELETE FROM memories WHERE id = 3", "row 3 of chunks points to a missing row"),

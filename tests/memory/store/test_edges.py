@@ -54,8 +54,15 @@ def test_an_edge_is_stored_as_given_and_changed_when_added_again(database: Datab
 
 @pytest.mark.parametrize(
     ("target", "strength", "maker", "code"),
-    [(1, 0.5, "manual", "E030"), (2, 0.5, "", "E030"), (2, 1.01, "manual", "E032"), (2, -0.1, "manual", "E032"),
-     (2, float("nan"), "manual", "E032"), (2, 0.51, "auto", "E032"), (99, 0.5, "manual", "E080")],
+    [
+        (1, 0.5, "manual", "E030"),
+        (2, 0.5, "", "E030"),
+        (2, 1.01, "manual", "E032"),
+        (2, -0.1, "manual", "E032"),
+        (2, float("nan"), "manual", "E032"),
+        (2, 0.51, "auto", "E032"),
+        (99, 0.5, "manual", "E080"),
+    ],
 )
 @pytest.mark.requirement("M7")
 def test_an_edge_that_breaks_a_rule_is_refused(
@@ -121,8 +128,12 @@ def test_edges_go_with_their_memories(database: Database, document: Make) -> Non
 
 @pytest.mark.requirement("I3")
 def test_a_link_becomes_an_edge_when_its_target_is_stored(database: Database, document: Make) -> None:
-    put(database, document("a", "x", links=(Link(CAUSED, "b", 0.5, "because"), Link(SUPPORTS, "c", reverse=True),
-                                            Link(CAUSED, "a"))))
+    put(
+        database,
+        document(
+            "a", "x", links=(Link(CAUSED, "b", 0.5, "because"), Link(SUPPORTS, "c", reverse=True), Link(CAUSED, "a"))
+        ),
+    )
     assert resolve(database) == 0
     assert reader.statistics(database.reader()).pending_links == 3
     put(database, document("b", "x"))
@@ -131,7 +142,8 @@ def test_a_link_becomes_an_edge_when_its_target_is_stored(database: Database, do
     assert resolve(database) == 1
     assert resolve(database) == 0
     assert list_edges(database.reader()) == [
-        Edge(1, 1, 2, CAUSED, 0.5, "because", "document"), Edge(2, 3, 1, SUPPORTS, 1.0, "", "document"),
+        Edge(1, 1, 2, CAUSED, 0.5, "because", "document"),
+        Edge(2, 3, 1, SUPPORTS, 1.0, "", "document"),
     ]
     assert reader.statistics(database.reader()).pending_links == 1
 
@@ -149,8 +161,11 @@ def test_a_link_finds_its_target_again_after_that_was_deleted(database: Database
 
 @pytest.mark.requirement("I3")
 def test_an_edge_lives_as_long_as_some_document_declares_it(database: Database, document: Make) -> None:
-    put(database, document("a", "x", links=(Link(CAUSED, "b", 0.5),)),
-        document("b", "x", links=(Link(CAUSED, "a", 1.0, reverse=True),)))
+    put(
+        database,
+        document("a", "x", links=(Link(CAUSED, "b", 0.5),)),
+        document("b", "x", links=(Link(CAUSED, "a", 1.0, reverse=True),)),
+    )
     resolve(database)
     assert ends(database) == [(1, 2, "caused", 1.0, "document")]
     put(database, document("b", "x"))
@@ -161,12 +176,19 @@ def test_an_edge_lives_as_long_as_some_document_declares_it(database: Database, 
     assert ends(database) == []
 
 
-@pytest.mark.parametrize(("maker", "strength", "during", "after"), [
-    ("manual", 0.9, (0.9, "manual"), [(1, 2, "caused", 0.9, "manual")]),
-    ("auto", 0.2, (1.0, "document"), []),
-])
+@pytest.mark.parametrize(
+    ("maker", "strength", "during", "after"),
+    [
+        ("manual", 0.9, (0.9, "manual"), [(1, 2, "caused", 0.9, "manual")]),
+        ("auto", 0.2, (1.0, "document"), []),
+    ],
+)
 def test_a_declaration_takes_over_automatic_edges_but_not_manual_ones(
-    database: Database, document: Make, maker: str, strength: float, during: tuple[float, str],
+    database: Database,
+    document: Make,
+    maker: str,
+    strength: float,
+    during: tuple[float, str],
     after: list[tuple[int, int, str, float, str]],
 ) -> None:
     put(database, document("a", "x"), document("b", "x"))
@@ -183,15 +205,23 @@ def test_a_declaration_takes_over_automatic_edges_but_not_manual_ones(
 @pytest.mark.requirement("I3")
 def test_a_target_may_be_the_end_of_a_single_key(database: Database, document: Make) -> None:
     targets = ["plan.md", "one/plan.md", "unique.md", "only.md", "nly.md", "deep/only.md", "x/only.md"]
-    put(database, *[document(f"source {number}", "x", links=(Link(CAUSED, target),))
-                    for number, target in enumerate(targets)])
+    put(
+        database,
+        *[document(f"source {number}", "x", links=(Link(CAUSED, target),)) for number, target in enumerate(targets)],
+    )
     stored = ["specs/one/plan.md", "specs/two/plan.md", "unique.md", "notes/unique.md", "notes/deep/only.md"]
     put(database, *[document(key, "x") for key in stored])
     resolve(database)
-    found = {targets[edge.source_id - 1]: reader.get_memory(database.reader(), edge.target_id).key
-             for edge in list_edges(database.reader())}
-    assert found == {"one/plan.md": "specs/one/plan.md", "unique.md": "unique.md", "only.md": "notes/deep/only.md",
-                     "deep/only.md": "notes/deep/only.md"}
+    found = {
+        targets[edge.source_id - 1]: reader.get_memory(database.reader(), edge.target_id).key
+        for edge in list_edges(database.reader())
+    }
+    assert found == {
+        "one/plan.md": "specs/one/plan.md",
+        "unique.md": "unique.md",
+        "only.md": "notes/deep/only.md",
+        "deep/only.md": "notes/deep/only.md",
+    }
 
 
 @pytest.mark.requirement("M7")

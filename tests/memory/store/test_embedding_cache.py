@@ -23,7 +23,8 @@ def test_a_vector_is_found_by_the_hash_of_its_text_and_its_model(database: Datab
     fill(database, unit, "n", ["c"], 1.0)
     found = embedding_cache.lookup(database.reader(), "m", ["a", "b", "c", "d"])
     assert {key: vector.tolist() for key, vector in found.items()} == {
-        "a": unit(ord("a"))[0].tolist(), "b": unit(ord("b"))[0].tolist(),
+        "a": unit(ord("a"))[0].tolist(),
+        "b": unit(ord("b"))[0].tolist(),
     }
     assert found["a"].dtype == np.float32
     assert embedding_cache.lookup(database.reader(), "m", []) == {}

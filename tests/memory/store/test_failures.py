@@ -13,10 +13,19 @@ from memory.store.failures import translated
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (apsw.BusyError, "E022"), (apsw.LockedError, "E022"), (apsw.CorruptError, "E024"), (apsw.NotADBError, "E024"),
-        (apsw.CantOpenError, "E020"), (apsw.PermissionsError, "E020"), (apsw.AuthError, "E020"),
-        (apsw.ReadOnlyError, "E020"), (apsw.FullError, "E081"), (apsw.ConstraintError, "E081"), (apsw.IOError, "E021"),
-        (apsw.SQLError, "E021"), (apsw.InterruptError, "E021"),
+        (apsw.BusyError, "E022"),
+        (apsw.LockedError, "E022"),
+        (apsw.CorruptError, "E024"),
+        (apsw.NotADBError, "E024"),
+        (apsw.CantOpenError, "E020"),
+        (apsw.PermissionsError, "E020"),
+        (apsw.AuthError, "E020"),
+        (apsw.ReadOnlyError, "E020"),
+        (apsw.FullError, "E081"),
+        (apsw.ConstraintError, "E081"),
+        (apsw.IOError, "E021"),
+        (apsw.SQLError, "E021"),
+        (apsw.InterruptError, "E021"),
     ],
 )
 @pytest.mark.requirement("T26")

@@ -35,8 +35,12 @@ def test_a_folder_is_described_by_its_introduction_and_the_words_of_titles_and_t
         database,
         document("specs/auth/plan.md", folder="specs/auth", title_tokens=("plan", "token"), tier=Tier.CRITICAL),
         document(
-            "specs/auth/spec.md", folder="specs/auth", body="# Sign in with tokens\n\nText.",
-            title_tokens=("sign", "token"), trigger_tokens=("oauth",), path_tokens=("path",),
+            "specs/auth/spec.md",
+            folder="specs/auth",
+            body="# Sign in with tokens\n\nText.",
+            title_tokens=("sign", "token"),
+            trigger_tokens=("oauth",),
+            path_tokens=("path",),
         ),
         document("b.md", folder="", title="Of the root", title_tokens=("root",)),
     )

@@ -75,7 +75,9 @@ def listed(answer: tuple[Ids, Column, Ids]) -> list[tuple[int, float, int]]:
 
 @pytest.mark.requirement("C1")
 @given(
-    st.integers(0, 10**6), st.integers(1, 40), st.sampled_from(["memory", "chunk"]),
+    st.integers(0, 10**6),
+    st.integers(1, 40),
+    st.sampled_from(["memory", "chunk"]),
     st.none() | st.sets(st.integers(1, 60), max_size=60),
 )
 def test_nearest_is_the_exact_total_order_at_both_levels(
@@ -172,8 +174,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database,
                 rows /= np.linalg.norm(rows, axis=1, keepdims=True)
                 writer.put_document(txn, document(number, len(rows)), rows.astype(np.float32), 1.0, "m")
         # Every chunk has a vector, so that both come in the same order.
-        yield database, VectorMatrix(
-            *loading.load_chunk_parents(database.reader()), loading.load_vectors(database.reader())[1]
+        yield (
+            database,
+            VectorMatrix(*loading.load_chunk_parents(database.reader()), loading.load_vectors(database.reader())[1]),
         )
 
 

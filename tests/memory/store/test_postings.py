@@ -110,7 +110,10 @@ def test_a_copy_changes_without_the_original(start: dict[int, list[str]], before
     second.add(99, ["a", "b", "a"])
     assert contents(original) == contents(twin)
     assert (original.ids.tolist(), original.lengths.tolist(), original.count, original.mean_length) == (
-        twin.ids.tolist(), twin.lengths.tolist(), twin.count, twin.mean_length,
+        twin.ids.tolist(),
+        twin.lengths.tolist(),
+        twin.count,
+        twin.mean_length,
     )
 
 

@@ -42,13 +42,16 @@ def test_memories_are_listed_by_folder_with_its_sub_folders(filled: Database) ->
     assert listed(filled, folder="nowhere") == []
 
 
-@pytest.mark.parametrize(("sort", "expected"), [
-    ("updated_at", ["a/one.md", "ab/three.md", "a/b/two.md", "four.md"]),
-    ("created_at", ["four.md", "a/one.md", "ab/three.md", "a/b/two.md"]),
-    ("importance_weight", ["ab/three.md", "a/one.md", "a/b/two.md", "four.md"]),
-    ("last_accessed", ["a/b/two.md", "a/one.md", "ab/three.md", "four.md"]),
-    ("title", ["a/b/two.md", "a/one.md", "ab/three.md", "four.md"]),
-])
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("updated_at", ["a/one.md", "ab/three.md", "a/b/two.md", "four.md"]),
+        ("created_at", ["four.md", "a/one.md", "ab/three.md", "a/b/two.md"]),
+        ("importance_weight", ["ab/three.md", "a/one.md", "a/b/two.md", "four.md"]),
+        ("last_accessed", ["a/b/two.md", "a/one.md", "ab/three.md", "four.md"]),
+        ("title", ["a/b/two.md", "a/one.md", "ab/three.md", "four.md"]),
+    ],
+)
 def test_memories_are_listed_in_the_order_asked_and_then_by_id(
     filled: Database, sort: str, expected: list[str]
 ) -> None:
@@ -63,9 +66,14 @@ def test_a_page_comes_with_the_number_of_all(filled: Database) -> None:
     assert page[0].triggers == ("Z", "A")
 
 
-@pytest.mark.parametrize(("options", "code"), [
-    ({"sort": "created"}, "E030"), ({"limit": -1}, "E032"), ({"offset": -1}, "E032"),
-])
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"sort": "created"}, "E030"),
+        ({"limit": -1}, "E032"),
+        ({"offset": -1}, "E032"),
+    ],
+)
 def test_a_list_that_makes_no_sense_is_refused(filled: Database, options: dict[str, object], code: str) -> None:
     with pytest.raises(SpeckitError) as caught:
         listed(filled, **options)
@@ -117,9 +125,19 @@ def test_a_name_that_only_begins_like_a_folder_is_not_inside_it(filled: Database
 def test_statistics_count_everything(filled: Database) -> None:
     statistics = reader.statistics(filled.reader())
     assert statistics == StoreStatistics(
-        memories=4, chunks=5, edges=0, triggers=2, pending_embeddings=2, pending_links=0,
-        by_tier={Tier.CRITICAL: 1, Tier.NORMAL: 3}, by_folder={"": 1, "a": 1, "a/b": 1, "ab": 1},
-        oldest=1.0, newest=300.0, embedding_model="m", dimensions=4, bytes=statistics.bytes,
+        memories=4,
+        chunks=5,
+        edges=0,
+        triggers=2,
+        pending_embeddings=2,
+        pending_links=0,
+        by_tier={Tier.CRITICAL: 1, Tier.NORMAL: 3},
+        by_folder={"": 1, "a": 1, "a/b": 1, "ab": 1},
+        oldest=1.0,
+        newest=300.0,
+        embedding_model="m",
+        dimensions=4,
+        bytes=statistics.bytes,
     )
     assert statistics.bytes > 0
 

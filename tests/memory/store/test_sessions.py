@@ -57,9 +57,7 @@ def test_what_was_sent_is_known_in_its_session_for_thirty_minutes(
 
 
 @pytest.mark.requirement("A2")
-def test_repeats_are_recognised_by_content(
-    database: Database, document: Make, model: ReadModel
-) -> None:
+def test_repeats_are_recognised_by_content(database: Database, document: Make, model: ReadModel) -> None:
     a, twin = put(database, document("a", "x"), document("twin", "x"))
     send(database, "s", [a])
     assert sent(model.current(), "s", [a, twin]) == [True, True]
@@ -75,9 +73,7 @@ def test_sending_again_begins_a_new_life(database: Database, document: Make, mod
 
 
 @pytest.mark.requirement("A2")
-def test_a_session_keeps_its_last_hundred_entries(
-    database: Database, document: Make, model: ReadModel
-) -> None:
+def test_a_session_keeps_its_last_hundred_entries(database: Database, document: Make, model: ReadModel) -> None:
     memories = put(database, *(document(f"m{number}", f"text {number}") for number in range(MOST_SENT + 3)))
     send(database, "other", memories[:1])
     send(database, "s", memories[:3])

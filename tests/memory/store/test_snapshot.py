@@ -26,7 +26,11 @@ NOW = 1000.0
 WEIGHTS = {"caused": 1.0, "supports": 0.5}
 SIZE = 4
 PARTS: list[tuple[Field, Level]] = [
-    ("title", "memory"), ("triggers", "memory"), ("path", "memory"), ("body", "memory"), ("body", "chunk"),
+    ("title", "memory"),
+    ("triggers", "memory"),
+    ("path", "memory"),
+    ("body", "memory"),
+    ("body", "chunk"),
 ]
 
 
@@ -51,9 +55,7 @@ def postings(store: Snapshot, field: Field, level: Level) -> dict[str, list[tupl
     index = store.lexicon.index(field, level)
     found = {word: index.postings(word) for word in (*WORDS, "title", "phrase")}
     return {
-        word: sorted(
-            zip(index.ids[p.rows].tolist(), p.frequency.tolist(), index.lengths[p.rows].tolist(), strict=True)
-        )
+        word: sorted(zip(index.ids[p.rows].tolist(), p.frequency.tolist(), index.lengths[p.rows].tolist(), strict=True))
         for word, p in found.items()
     }
 
@@ -79,7 +81,8 @@ def answers(store: Snapshot) -> dict[str, Any]:
         "dimensions": store.vectors.dimensions,
         "nearest": [
             [column.tolist() for column in store.vectors.nearest(query, 5, scope, level)]
-            for scope in scopes for level in ("memory", "chunk")
+            for scope in scopes
+            for level in ("memory", "chunk")
         ],
         "vectors": store.vectors.vectors(known).tolist(),
         "tokens": [tokens.tolist() for tokens in store.tokens.of_passages(ids)],
@@ -125,8 +128,11 @@ def perform(database: Database, kind: str, number: int, passages: list[str], loo
         rows = random.integers(-1, 2, (len(passages), SIZE)) + np.eye(SIZE)[:1] * 1.5
         rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
         facts: dict[str, Any] = {
-            "folder": ["", "a", "a/b"][look % 3], "tier": list(Tier)[look % 6], "triggers": (WORDS[look % 4],),
-            "title_tokens": ("title", WORDS[look % 4]), "trigger_tokens": ("phrase",),
+            "folder": ["", "a", "a/b"][look % 3],
+            "tier": list(Tier)[look % 6],
+            "triggers": (WORDS[look % 4],),
+            "title_tokens": ("title", WORDS[look % 4]),
+            "trigger_tokens": ("phrase",),
             "path_tokens": (WORDS[number % 4],),
         }
         put(database, document(f"memory {number}", *passages, **facts), rows if look % 4 else None)
@@ -226,7 +232,8 @@ def test_what_a_snapshot_reads_late_holds_no_id_that_it_does_not_know(
     assert old.graph.neighbours(ids, 1, {}).ids.tolist() == []
     assert old.graph.degrees({})[0].tolist() == [kept]
     assert old.passages.passages([gone, kept]) == [
-        Passage(gone, gone, "", "", "", 1, 1), Passage(kept, kept, "alpha", "", "", 1, 1),
+        Passage(gone, gone, "", "", "", 1, 1),
+        Passage(kept, kept, "alpha", "", "", 1, 1),
     ]
     assert (old.passages.body(gone), old.passages.of_memory(gone)) == ("", [])
     np.testing.assert_array_equal(old.vectors.vectors(ids), [unit(1)[0], np.zeros(SIZE)])

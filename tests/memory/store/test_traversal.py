@@ -56,16 +56,30 @@ def by_hand(arcs: list[Arc], seeds: list[int], hops: int) -> list[tuple[int, int
 
 @pytest.mark.requirement("M8")
 def test_neighbours_carry_the_shortest_distance_and_its_best_product(database: Database, document: Make) -> None:
-    fill(database, document, 6, [
-        (1, 2, Relation.CAUSED, 0.5), (2, 3, Relation.SUPERSEDES, 1.0), (4, 3, Relation.SUPPORTS, 0.9),
-        (1, 4, Relation.CONTRADICTS, 1.0), (3, 5, Relation.CAUSED, 1.0), (3, 1, Relation.ENABLED, 0.1),
-    ])
+    fill(
+        database,
+        document,
+        6,
+        [
+            (1, 2, Relation.CAUSED, 0.5),
+            (2, 3, Relation.SUPERSEDES, 1.0),
+            (4, 3, Relation.SUPPORTS, 0.9),
+            (1, 4, Relation.CONTRADICTS, 1.0),
+            (3, 5, Relation.CAUSED, 1.0),
+            (3, 1, Relation.ENABLED, 0.1),
+        ],
+    )
     # 3 is next to 1 by a weak edge: the stronger walks of two edges do not count.
     assert columns(database, [1], 1) == [(1, 2, 1, 0.5), (1, 3, 1, 0.1), (1, 4, 1, 0.8)]
     assert columns(database, [1], 2) == [(1, 2, 1, 0.5), (1, 3, 1, 0.1), (1, 4, 1, 0.8), (1, 5, 2, 0.1)]
     # 1 and 5 are seeds: left out as neighbours, passed through on the way.
     assert columns(database, [5, 1], 2) == [
-        (1, 2, 1, 0.5), (1, 3, 1, 0.1), (1, 4, 1, 0.8), (5, 2, 2, 1.5), (5, 3, 1, 1.0), (5, 4, 2, 0.9),
+        (1, 2, 1, 0.5),
+        (1, 3, 1, 0.1),
+        (1, 4, 1, 0.8),
+        (5, 2, 2, 1.5),
+        (5, 3, 1, 1.0),
+        (5, 4, 2, 0.9),
     ]
     assert columns(database, [6], 3) == columns(database, [99], 3) == columns(database, [], 3) == []
 
@@ -95,7 +109,9 @@ def test_ten_hops_through_a_dense_graph_stay_small(database: Database, document:
     # Ten layers of four, all connected: 4^10 walks, 40 memories.
     arcs = [
         (layer * 4 + a + 1, (layer + 1) * 4 + b + 1, Relation.CAUSED, 0.1 + (a * 4 + b) / 20)
-        for layer in range(10) for a in range(4) for b in range(4)
+        for layer in range(10)
+        for a in range(4)
+        for b in range(4)
     ]
     fill(database, document, 44, arcs)
     reached = columns(database, [1], 10)
@@ -114,10 +130,18 @@ def steps(
 
 @pytest.mark.requirement("M8")
 def test_a_lineage_follows_edges_in_the_direction_asked_each_once(database: Database, document: Make) -> None:
-    fill(database, document, 5, [
-        (1, 2, Relation.CAUSED, 0.5), (2, 3, Relation.SUPERSEDES, 1.0), (3, 1, Relation.CAUSED, 1.0),
-        (4, 1, Relation.CONTRADICTS, 1.0), (4, 5, Relation.CAUSED, 1.0),
-    ])
+    fill(
+        database,
+        document,
+        5,
+        [
+            (1, 2, Relation.CAUSED, 0.5),
+            (2, 3, Relation.SUPERSEDES, 1.0),
+            (3, 1, Relation.CAUSED, 1.0),
+            (4, 1, Relation.CONTRADICTS, 1.0),
+            (4, 5, Relation.CAUSED, 1.0),
+        ],
+    )
     assert steps(database, 1, "outgoing", 10) == [(1, 1), (2, 2), (3, 3)]
     assert steps(database, 1, "incoming", 2) == [(1, 3), (1, 4), (2, 2)]
     assert steps(database, 1, "both", 1) == [(1, 1), (1, 3), (1, 4)]
@@ -148,9 +172,16 @@ def test_hops_out_of_range_are_refused(database: Database, hops: int) -> None:
 
 @pytest.mark.requirement("C5")
 def test_degrees_sum_weight_times_strength_over_both_ends(database: Database, document: Make) -> None:
-    fill(database, document, 4, [
-        (1, 2, Relation.CAUSED, 0.5), (2, 3, Relation.SUPERSEDES, 1.0), (3, 2, Relation.CONTRADICTS, 0.5),
-    ])
+    fill(
+        database,
+        document,
+        4,
+        [
+            (1, 2, Relation.CAUSED, 0.5),
+            (2, 3, Relation.SUPERSEDES, 1.0),
+            (3, 2, Relation.CONTRADICTS, 0.5),
+        ],
+    )
     ids, sums = traversal.degrees(database.reader(), WEIGHTS)
     assert dict(zip(ids.tolist(), sums.tolist(), strict=True)) == pytest.approx({1: 0.5, 2: 2.4, 3: 1.9})
 

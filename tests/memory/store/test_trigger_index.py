@@ -41,30 +41,38 @@ def test_a_phrase_is_known_while_any_memory_has_it(
 
 
 @pytest.mark.requirement("C7")
-@pytest.mark.parametrize(("phrase", "text", "stands"), [
-    ("rank fusion", "Explain RANK  fusion, please", True),
-    ("rank fusion", "rank fusions", False),
-    ("rank fusion", "frank fusion", False),
-    ("c++", "c++ templates", True),
-    ("c++", "c+", False),
-    ("user_id", "the user_id column", True),
-    ("user", "the user_id column", False),
-    ("記憶", "長期記憶について", True),
-    ("über", "u\u0308ber alles", True),
-    ("हिन", "हिन्दी", False),
-    ("\u0301x", "\u0301x", True),
-    ("हिन्दी", "हिन्दी में", True),
-    ("na\u00efve", "NAI\u0308VE", True),
-])
+@pytest.mark.parametrize(
+    ("phrase", "text", "stands"),
+    [
+        ("rank fusion", "Explain RANK  fusion, please", True),
+        ("rank fusion", "rank fusions", False),
+        ("rank fusion", "frank fusion", False),
+        ("c++", "c++ templates", True),
+        ("c++", "c+", False),
+        ("user_id", "the user_id column", True),
+        ("user", "the user_id column", False),
+        ("記憶", "長期記憶について", True),
+        ("über", "u\u0308ber alles", True),
+        ("हिन", "हिन्दी", False),
+        ("\u0301x", "\u0301x", True),
+        ("हिन्दी", "हिन्दी में", True),
+        ("na\u00efve", "NAI\u0308VE", True),
+    ],
+)
 def test_a_phrase_stands_in_a_text_between_word_borders(phrase: str, text: str, stands: bool) -> None:
     assert found(TriggerIndex(authored((4, phrase))), text) == ([(4, 1.0)] if stands else [])
 
 
 @pytest.mark.requirement("C7")
 def test_learned_phrases_weigh_less_expire_and_count_once_per_memory() -> None:
-    index = TriggerIndex([
-        (9, "fusion", 0.7, 50.0), (2, "fusion", 1.0, None), (2, "fusion", 0.7, 50.0), (2, "rank", 1.0, None),
-    ])
+    index = TriggerIndex(
+        [
+            (9, "fusion", 0.7, 50.0),
+            (2, "fusion", 1.0, None),
+            (2, "fusion", 0.7, 50.0),
+            (2, "rank", 1.0, None),
+        ]
+    )
     assert found(index, "fusion of fusion, rank", now=50.0) == [(2, 1.0), (2, 1.0), (9, 0.7)]
     assert found(index, "fusion", now=51.0) == [(2, 1.0)]
     assert found(index, "") == []

@@ -31,34 +31,86 @@ def test_a_document_is_stored_with_everything_it_says(database: Database, docume
     stored = put(
         database,
         Document(
-            key="specs/a.md", title="Fusion", body="alpha text\n", content_hash="h1", folder="specs",
-            tier=Tier.CRITICAL, context_type="decision", document_type="plan", memory_type="semantic", spec_level=2,
-            triggers=("Straße", "STRASSE", "rank fusion", " "), chunks=(chunk,), title_tokens=("fusion",),
-            trigger_tokens=("rank",), path_tokens=("spec",), created_at=5.0, updated_at=6.0, mtime_ns=7,
-            importance_weight=0.75, extra={"author": "Zoë"},
+            key="specs/a.md",
+            title="Fusion",
+            body="alpha text\n",
+            content_hash="h1",
+            folder="specs",
+            tier=Tier.CRITICAL,
+            context_type="decision",
+            document_type="plan",
+            memory_type="semantic",
+            spec_level=2,
+            triggers=("Straße", "STRASSE", "rank fusion", " "),
+            chunks=(chunk,),
+            title_tokens=("fusion",),
+            trigger_tokens=("rank",),
+            path_tokens=("spec",),
+            created_at=5.0,
+            updated_at=6.0,
+            mtime_ns=7,
+            importance_weight=0.75,
+            extra={"author": "Zoë"},
         ),
         unit(1),
     )
     connection = database.reader()
     assert stored == Put(1, "created")
-    assert reader.get_memory(connection, 1) == reader.get_memory(connection, "specs/a.md") == Memory(
-        id=1, key="specs/a.md", title="Fusion", folder="specs", tier=Tier.CRITICAL, context_type="decision",
-        document_type="plan", content_hash="h1", created_at=5.0, updated_at=6.0, last_accessed=None, access_count=0,
-        importance_weight=0.75, confidence=0.5, embedding_status="done", chunk_count=1, characters=11,
-        triggers=("Straße", "rank fusion"),
+    assert (
+        reader.get_memory(connection, 1)
+        == reader.get_memory(connection, "specs/a.md")
+        == Memory(
+            id=1,
+            key="specs/a.md",
+            title="Fusion",
+            folder="specs",
+            tier=Tier.CRITICAL,
+            context_type="decision",
+            document_type="plan",
+            content_hash="h1",
+            created_at=5.0,
+            updated_at=6.0,
+            last_accessed=None,
+            access_count=0,
+            importance_weight=0.75,
+            confidence=0.5,
+            embedding_status="done",
+            chunk_count=1,
+            characters=11,
+            triggers=("Straße", "rank fusion"),
+        )
     )
     attributes = dict(zip(loading.ATTRIBUTES, loading.load_attributes(connection)[0], strict=True))
     assert attributes == {
-        "id": 1, "key": "specs/a.md", "title": "Fusion", "folder": "specs", "tier": "critical",
-        "context_type": "decision", "document_type": "plan", "memory_type": "semantic", "content_hash": "h1",
-        "created_at": 5.0, "updated_at": 6.0, "last_accessed": None, "last_review": None, "access_count": 0,
-        "stability": 1.0, "difficulty": 5.0, "confidence": 0.5, "validation_count": 0, "importance_weight": 0.75,
-        "interference": 0.0, "characters": 11, "spec_level": 2, "expires_at": None,
+        "id": 1,
+        "key": "specs/a.md",
+        "title": "Fusion",
+        "folder": "specs",
+        "tier": "critical",
+        "context_type": "decision",
+        "document_type": "plan",
+        "memory_type": "semantic",
+        "content_hash": "h1",
+        "created_at": 5.0,
+        "updated_at": 6.0,
+        "last_accessed": None,
+        "last_review": None,
+        "access_count": 0,
+        "stability": 1.0,
+        "difficulty": 5.0,
+        "confidence": 0.5,
+        "validation_count": 0,
+        "importance_weight": 0.75,
+        "interference": 0.0,
+        "characters": 11,
+        "spec_level": 2,
+        "expires_at": None,
     }
     assert list(loading.load_fields(connection)) == [(1, "fusion", "rank", "spec")]
     assert list(loading.load_chunks(connection)) == [(1, 1, 0, "alpha text")]
     assert list(loading.load_triggers(connection)) == [
-        (1, "rank fusion", "authored", 1.0, None), (1, "strasse", "authored", 1.0, None),
+        (1, "rank fusion", "authored", 1.0, None),
+        (1, "strasse", "authored", 1.0, None),
     ]
     assert connection.execute("SELECT extra FROM texts").get == '{"author": "Zoë"}'
     assert database.check() == []
@@ -80,8 +132,17 @@ def test_a_changed_document_keeps_its_id_its_birth_and_what_use_has_taught(
     database: Database, document: Make, unit: Unit
 ) -> None:
     put(database, document("k", "old words", triggers=("old phrase",)), unit(1))
-    learned = {"last_accessed": 900.0, "access_count": 3, "last_review": 890.0, "stability": 4.5, "difficulty": 6.0,
-               "confidence": 0.6, "validation_count": 2, "interference": -0.08, "expires_at": 9999.0}
+    learned = {
+        "last_accessed": 900.0,
+        "access_count": 3,
+        "last_review": 890.0,
+        "stability": 4.5,
+        "difficulty": 6.0,
+        "confidence": 0.6,
+        "validation_count": 2,
+        "interference": -0.08,
+        "expires_at": 9999.0,
+    }
     with database.write() as txn:
         for name, value in learned.items():
             writer.set_attribute(txn, name, {1: value})
@@ -95,7 +156,8 @@ def test_a_changed_document_keeps_its_id_its_birth_and_what_use_has_taught(
     assert {name: attributes[name] for name in learned} == learned
     assert (attributes["created_at"], attributes["updated_at"]) == (100.0, 600.0)
     assert [row[1:3] for row in loading.load_triggers(connection)] == [
-        ("new phrase", "authored"), ("taught", "learned"),
+        ("new phrase", "authored"),
+        ("taught", "learned"),
     ]
     assert fulltext.match(connection, ["old"], (1, 1, 1, 1), 9)[0].tolist() == []
     assert fulltext.match(connection, ["more"], (1, 1, 1, 1), 9)[0].tolist() == [1]
@@ -110,9 +172,7 @@ def test_times_that_a_document_does_not_know_are_those_of_the_write(database: Da
 
 
 @pytest.mark.requirement("I7")
-def test_an_equal_document_only_has_its_mtime_noted(
-    database: Database, document: Make, unit: Unit, dump: Dump
-) -> None:
+def test_an_equal_document_only_has_its_mtime_noted(database: Database, document: Make, unit: Unit, dump: Dump) -> None:
     put(database, document("k", "a", "b", mtime_ns=1), unit(1, 2))
     before = dump(database)
     assert put(database, document("k", "a", "b", mtime_ns=2, updated_at=999.0), unit(1, 2)) == Put(1, "unchanged")
@@ -124,11 +184,24 @@ def test_an_equal_document_only_has_its_mtime_noted(
 @pytest.mark.parametrize(
     "change",
     [
-        {"title": "Other"}, {"folder": "x"}, {"tier": Tier.CRITICAL}, {"context_type": "x"}, {"document_type": "x"},
-        {"memory_type": "x"}, {"spec_level": 3}, {"triggers": ("x",)}, {"content_hash": "x"}, {"body": "x"},
-        {"links": (Link(Relation.CAUSED, "x"),)}, {"title_tokens": ("x",)}, {"trigger_tokens": ("x",)},
-        {"path_tokens": ("x",)}, {"importance_weight": 0.9}, {"extra": {"x": "y"}},
-        {"chunks": (Chunk("a", tokens=("reanalysed",)),)}, {"chunks": (Chunk("a", heading="H", tokens=("a",)),)},
+        {"title": "Other"},
+        {"folder": "x"},
+        {"tier": Tier.CRITICAL},
+        {"context_type": "x"},
+        {"document_type": "x"},
+        {"memory_type": "x"},
+        {"spec_level": 3},
+        {"triggers": ("x",)},
+        {"content_hash": "x"},
+        {"body": "x"},
+        {"links": (Link(Relation.CAUSED, "x"),)},
+        {"title_tokens": ("x",)},
+        {"trigger_tokens": ("x",)},
+        {"path_tokens": ("x",)},
+        {"importance_weight": 0.9},
+        {"extra": {"x": "y"}},
+        {"chunks": (Chunk("a", tokens=("reanalysed",)),)},
+        {"chunks": (Chunk("a", heading="H", tokens=("a",)),)},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -136,8 +209,15 @@ def test_a_document_that_differs_in_anything_is_written_again(
     database: Database, document: Make, change: dict[str, Any]
 ) -> None:
     put(database, document("k", "a"))
-    facts = {"key": "k", "title": "Title of k", "body": "a", "content_hash": "hash of ('a',)",
-             "chunks": (Chunk("a", tokens=("a",)),), "created_at": 100.0, "updated_at": 200.0}
+    facts = {
+        "key": "k",
+        "title": "Title of k",
+        "body": "a",
+        "content_hash": "hash of ('a',)",
+        "chunks": (Chunk("a", tokens=("a",)),),
+        "created_at": 100.0,
+        "updated_at": 200.0,
+    }
     assert put(database, Document(**facts)) == Put(1, "unchanged")
     assert put(database, Document(**(facts | change))) == Put(1, "updated")
 
@@ -209,8 +289,9 @@ def test_a_token_that_would_not_come_apart_again_is_refused(
 
 
 def rich(document: Make, key: str, *passages: str) -> Document:
-    return document(key, *passages, triggers=("one", "two"), links=(Link(Relation.SUPPORTS, "other"),),
-                    title_tokens=("title",))
+    return document(
+        key, *passages, triggers=("one", "two"), links=(Link(Relation.SUPPORTS, "other"),), title_tokens=("title",)
+    )
 
 
 @pytest.mark.parametrize("caught_inside", [False, True], ids=["whole transaction", "one document of a batch"])
