@@ -224,13 +224,26 @@ class Bm25:
         return scores[:-1] + self._params.context * np.maximum(scores[previous], scores[following])
 
     def _telling(self, terms: tuple[str, ...], store: Store) -> tuple[str, ...]:
-        """The rarest terms in query order: a bound on the time that a pasted page may take."""
+        """The rarest of the terms that occur at all, in query order: a bound on the time that a pasted page may take.
+
+        A term is as frequent as in the field, of those that count, that holds it most often.
+        """
         most = self._params.most_terms
         if len(terms) <= most:
             return terms
-        body = store.lexicon.index("body")
-        rarest = sorted(range(len(terms)), key=lambda at: (len(body.postings(terms[at]).rows), at))[:most]
-        return tuple(terms[at] for at in sorted(rarest))
+        used = self._used(store)
+        frequency = {term: max(len(index.postings(term).rows) for index in used) for term in terms}
+        known = [term for term in terms if frequency[term]]
+        rarest = set(sorted(known, key=frequency.__getitem__)[:most])
+        return tuple(term for term in known if term in rarest)
+
+    def _used(self, store: Store) -> list[TermIndex]:
+        """The indexes whose words count; passages have the words of the text."""
+        params = self._params
+        used = {name for fields in (params.fields, params.single) for name, weight in fields if weight}
+        if params.passage:
+            used |= {"body", "title"} if params.passage_title else {"body"}
+        return [store.lexicon.index(name) for name in FIELDS if name in used]
 
     def _laid_out(self, store: Store) -> _Layout:
         """The bags of the store's present state, kept and used again while the indexes are the same objects."""

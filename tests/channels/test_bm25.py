@@ -128,6 +128,33 @@ def test_of_a_long_query_only_the_rarest_words_are_searched() -> None:
     assert scores(found) == scores(bm25().search(query("gamma beta"), 10, store))
 
 
+def test_unknown_words_of_a_long_query_take_no_place_of_known_ones() -> None:
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("alpha",)))
+    unknown = " ".join(f"unknown{number}" for number in range(26))
+
+    found = bm25(most_terms=24).search(query(f"{unknown} alpha gamma beta"), 10, store)
+
+    assert scores(found) == scores(bm25().search(query("alpha gamma beta"), 10, store))
+    assert found.ids.tolist() == [1, 2, 3]
+
+
+def test_a_word_is_as_frequent_as_in_the_field_that_holds_it_most_often() -> None:
+    # "alpha" is in every title and no text; "beta" is in two texts, "gamma" in one.
+    store = FakeStore(*(Memory(i, "alpha", (text,)) for i, text in enumerate(("beta", "beta gamma", "delta"), 1)))
+    asked = query("alpha beta gamma")
+
+    with_titles = bm25(most_terms=2).search(asked, 10, store)
+    assert scores(with_titles) == scores(bm25().search(query("beta gamma"), 10, store))
+
+    in_passages = bm25(fields=FIELDS, passage=1.0, most_terms=2)
+    assert in_passages.search(asked, 10, store).ids.tolist() == [2, 1]
+
+    texts = {"fields": {**FIELDS, "body": 1.0}}
+    assert scores(bm25(**texts, most_terms=1).search(asked, 10, store)) == scores(
+        bm25(**texts).search(query("gamma"), 10, store)
+    )
+
+
 def test_another_state_of_the_store_is_scored_anew() -> None:
     channel = bm25()
     channel.search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))
