@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from config.errors import Problem, Where
 
-_TAG = re.compile(r"(?<!`)<!--\s*(/?)\s*ANCHOR\s*:\s*(.{0,200}?)\s*-->", re.IGNORECASE)
+# Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.
+_TAG = re.compile(r"(?<!`)<!--\s*+(?:(/)\s*+)?+ANCHOR\s*+:\s*+((?:\S(?:.{0,198}?\S)??)??)\s*+-->", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 

@@ -7,6 +7,8 @@ from pathlib import PurePosixPath
 
 LONGEST_TITLE = 120
 """Characters, the ellipsis included."""
+LONGEST_RAW_TITLE = 1000
+"""Characters of a title that are looked at: the search for bold marks takes time by the square of them."""
 
 GENERIC_TITLES = frozenset(
     {
@@ -26,7 +28,7 @@ GENERIC_TITLES = frozenset(
 
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_FIRST_LEVEL = re.compile(r" {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_FIRST_LEVEL = re.compile(r" {0,3}#[ \t]+")
 _UNDERLINE = re.compile(r" {0,3}=+[ \t]*$")
 
 
@@ -48,7 +50,7 @@ def choose(declared: str, body: str, key: str) -> str:
 
 def normalise(title: str) -> str:
     """One line without back-ticks and bold marks, cut at a word border with an ellipsis when too long."""
-    title = _BOLD.sub(r"\2", " ".join(title.replace("`", "").split()))
+    title = _BOLD.sub(r"\2", " ".join(title.replace("`", "").split())[:LONGEST_RAW_TITLE])
     if len(title) <= LONGEST_TITLE:
         return title
     kept = title[:LONGEST_TITLE]
@@ -66,7 +68,7 @@ def first_heading(body: str) -> str:
         elif match := _FENCE.match(line):
             fence = match[1]
         elif match := _FIRST_LEVEL.match(line):
-            return match[1]
+            return line[match.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")
         elif previous and _UNDERLINE.match(line):
             return previous
         previous = "" if fence else line.strip()

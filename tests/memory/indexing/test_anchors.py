@@ -70,3 +70,25 @@ def test_sections_are_nested_and_stretches_name_the_innermost(text: str) -> None
         inside = [section for section in sections if section.start <= offset < section.end]
         innermost = max(inside, key=lambda section: section.start).id if inside else ""
         assert [name for start, name in stretches if start <= offset][-1] == innermost
+
+
+@pytest.mark.requirement("I2")
+@pytest.mark.parametrize("start", ["<!--", "<!-- /", "<!-- ANCHOR", "<!-- ANCHOR:", "<!-- ANCHOR:name"])
+def test_a_tag_that_is_lost_in_blanks_is_no_tag_and_takes_linear_time(start: str) -> None:
+    text = start + " " * 40_000 + "\n" * 40_000  # minutes, were the blanks divided in every way
+
+    assert anchors.find(text, "note.md") == ((), [])
+    assert anchors.without_tags(text) == text
+
+
+@pytest.mark.requirement("I2")
+@pytest.mark.parametrize("name", ["", "a", "ab", "a b", "x" * 200])
+def test_a_tag_is_recognised_however_it_is_spaced(name: str) -> None:
+    for tag in (f"<!--ANCHOR:{name}-->", f"<!--  / \t anchor : {name} \n -->"):
+        assert anchors.without_tags(f"before{tag}after") == "before after"
+
+
+def test_a_name_of_more_than_200_characters_makes_no_tag() -> None:
+    text = f"<!-- ANCHOR:{'x' * 201} -->"
+
+    assert anchors.without_tags(text) == text

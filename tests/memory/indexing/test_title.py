@@ -35,3 +35,21 @@ def test_a_title_is_one_line_of_at_most_120_characters(text: str) -> None:
 
 def test_a_long_title_ends_at_a_word_with_an_ellipsis() -> None:
     assert title.normalise("word " * 40) == "word " * 23 + "word…"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("# a" + " " * 20_000 + "b", "a b"),
+        ("# " + "#" * 20_000 + " b", "#" * 119 + "…"),
+        ("# " + "**a " * 20_000, ("**a " * 30).rstrip() + "…"),
+    ],
+    ids=["blanks", "number signs", "bold marks"],
+)
+def test_a_heading_of_any_length_is_read_in_linear_time(body: str, expected: str) -> None:
+    assert title.choose("", body, "a.md") == expected  # minutes, were every division of the line tried
+
+
+@pytest.mark.parametrize("line", ["# A title", "#\tA title  ", "# A title ##", "   # A title # \t"])
+def test_closing_marks_are_no_part_of_a_heading(line: str) -> None:
+    assert title.first_heading(line) == "A title"
