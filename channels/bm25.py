@@ -174,7 +174,8 @@ class Bm25:
     idf = log((N − df + 0.5)/(df + 0.5) + 1). Repeated query words count once. Scores are unbounded sums.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
-    `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's score. Feature C3.
+    `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's score. A neighbour that the query
+    may not see adds nothing. Feature C3.
     """
 
     about = About(features=("C3",), gives=Scale.BM25)
@@ -203,7 +204,7 @@ class Bm25:
         for factor, bags in layout.wholes:
             whole[:-1] += factor * bags.scores(terms)
         if not self._params.passage:
-            return _best(layout.memories, self._in_context(whole, layout), limit, scope)
+            return _best(layout.memories, self._in_context(whole, layout, scope), limit, scope)
         parts = self._params.passage * layout.of_passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
         parts, parents = parts[matched], layout.parents[matched]
@@ -212,16 +213,21 @@ class Bm25:
             return Hits(hits.ids, hits.scores, Scale.BM25, "chunk", hits.ids)
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
-        hits = _best(layout.memories, self._in_context(whole + best, layout), limit, scope)
+        hits = _best(layout.memories, self._in_context(whole + best, layout, scope), limit, scope)
         passages = _best_passages(positions(hits.ids, layout.memories), layout.passages[matched], parts, parents)
         return Hits(hits.ids, hits.scores, Scale.BM25, "memory", passages)
 
-    def _in_context(self, scores: Column, layout: _Layout) -> Column:
-        """The scores of the memories with what their neighbours add; the last row given stands for no memory."""
+    def _in_context(self, scores: Column, layout: _Layout, scope: Scope) -> Column:
+        """The scores of the memories with what their admitted neighbours add; the last row given is no memory's."""
         if layout.beside is None:
             return scores[:-1]
         previous, following = layout.beside
-        return scores[:-1] + self._params.context * np.maximum(scores[previous], scores[following])
+        seen = scores
+        if not scope.complete:
+            found = np.flatnonzero(scores[:-1] > 0.0)
+            seen = scores.copy()
+            seen[found[~scope.admits(layout.memories[found])]] = 0.0
+        return scores[:-1] + self._params.context * np.maximum(seen[previous], seen[following])
 
     def _telling(self, terms: tuple[str, ...], store: Store) -> tuple[str, ...]:
         """The rarest of the terms that occur at all, in query order: a bound on the time that a pasted page may take.

@@ -44,7 +44,8 @@ class Vector:
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine, so that scores end at
-    1 + context. Looked at are the nearest memories and the neighbours of these. Feature C1.
+    1 + context. Looked at are the nearest memories and the neighbours of these. A neighbour that the query may not see
+    adds nothing. Feature C1.
     """
 
     about = About(features=("C1",), gives=Scale.COSINE)
@@ -102,7 +103,8 @@ class Vector:
         linked = np.flatnonzero((previous >= 0) | (following >= 0))
         if not len(linked):
             return ids, similarities, passages
-        better = np.maximum(_cosines(previous[linked], vector, store), _cosines(following[linked], vector, store))
+        sides = (np.where(scope.admits(side), side, -1) for side in (previous[linked], following[linked]))
+        better = np.maximum(*(_cosines(side, vector, store) for side in sides))
         similarities = similarities.copy()
         similarities[linked] += self._params.context * np.maximum(better, 0.0)
         return ids, similarities, passages

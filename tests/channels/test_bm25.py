@@ -250,6 +250,25 @@ def test_a_note_adds_its_share_of_the_better_neighbours_own_score() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("passage", [0.0, 1.0])
+def test_a_neighbour_that_the_query_may_not_see_adds_nothing(passage: float) -> None:
+    texts = ("beta", "alpha", "alpha", "gamma", "alpha", "delta")
+    notes = turns(*texts)
+    notes[1].tier = "deprecated"
+    notes[4].numbers["expires_at"] = -1.0
+    seen = turns(*texts)
+    for note in (seen[1], seen[4]):
+        note.tier = "important"
+    channel = bm25(fields={**FIELDS, "body": 1.0}, passage=passage, context=0.2)
+    asked, without = query("alpha"), bm25(fields={**FIELDS, "body": 1.0}, passage=passage)
+
+    own = scores(without.search(asked, 10, FakeStore(*notes)))[3]
+    assert scores(channel.search(asked, 10, FakeStore(*notes))) == pytest.approx({3: own, 4: 0.2 * own}, abs=2e-6)
+
+    normal = channel.search(query("alpha", wanted=Filter(tier="normal")), 10, FakeStore(*seen))
+    assert scores(normal) == pytest.approx({3: own, 4: 0.2 * own}, abs=2e-6)
+
+
 def test_a_note_found_through_its_neighbour_alone_names_no_passage() -> None:
     found = bm25(fields=FIELDS, passage=1.0, context=0.2).search(query("alpha"), 10, FakeStore(*turns("beta", "alpha")))
 

@@ -122,6 +122,21 @@ def test_neighbours_of_what_was_found_compete_for_the_limit_and_keep_to_the_scop
     assert vector(context=0.9).search(query("a"), 2, FakeStore(*hidden)).ids.tolist() == [1, 4]
 
 
+def test_a_neighbour_that_the_query_may_not_see_adds_nothing() -> None:
+    def talk(first: Memory) -> FakeStore:
+        return FakeStore(first, *TALK[1:])
+
+    hidden = {"folder": "talk", "tier": "deprecated", "numbers": {"characters": 10.0}}
+    expired = {"folder": "talk", "numbers": {"characters": 10.0, "expires_at": -1.0}}
+    filtered = {"folder": "talk", "tier": "important", "numbers": {"characters": 10.0}}
+
+    # 4 has 1/√2 of its own and lends a share of it to 3; 1, next to 2, is as near as can be and out of sight
+    expected = pytest.approx({4: 0.707107, 3: 0.2 * 0.707107, 2: 0.0}, abs=1e-6)
+    for first, wanted in ((hidden, Filter()), (expired, Filter()), (filtered, Filter(tier="normal"))):
+        store = talk(Memory(1, "", ("a",), **first))
+        assert scores(vector(context=0.2).search(query("a", wanted=wanted), 10, store)) == expected
+
+
 def test_context_is_refused_at_level_chunk() -> None:
     here = Surroundings(channels=("vector",), scales=(Scale.COSINE,), steps=("vector",), uses=("vector",))
     problems = list(Vector.check(VectorParams(level="chunk", context=0.2), here))
