@@ -70,7 +70,8 @@ class Decision:
 def scan(paths: Sequence[Path], root: Path) -> Scan:
     """Walks files and folders, relative ones from the root. Files given by name are taken whatever their suffix.
 
-    Links are followed; a file or folder that can be reached twice is taken the first time, so that loops end.
+    Links are followed as long as they stay below the root; one that leaves it is reported (E014), and what is stored
+    of it stays. A file or folder that can be reached twice is taken the first time, so that loops end.
     """
     found = Scan()
     seen: dict[tuple[int, int], str] = {}
@@ -84,6 +85,8 @@ def scan(paths: Sequence[Path], root: Path) -> Scan:
         key = path.relative_to(root).as_posix()
         found.covered.append("" if key == "." else key)
         try:
+            if _leaves(path, root, found):
+                continue
             if path.is_dir():
                 _walk(path, root, found, seen)
             else:
@@ -139,14 +142,21 @@ def _walk(top: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str]) 
         for entry in entries:
             if entry.name.startswith("."):
                 continue
+            path = folder / entry.name
             try:
-                if entry.is_dir():
-                    if entry.name not in SKIPPED_FOLDERS:
-                        folders.append(folder / entry.name)
-                elif PurePosixPath(entry.name).suffix.lower() in SUFFIXES:
-                    _add(folder / entry.name, root, found, seen, entry.stat())
+                is_folder = entry.is_dir()
+                if is_folder and entry.name in SKIPPED_FOLDERS:
+                    continue
+                if not is_folder and PurePosixPath(entry.name).suffix.lower() not in SUFFIXES:
+                    continue
+                if entry.is_symlink() and _leaves(path, root, found):
+                    continue
+                if is_folder:
+                    folders.append(path)
+                else:
+                    _add(path, root, found, seen, entry.stat())
             except OSError as error:
-                _hide((folder / entry.name).relative_to(root).as_posix(), error, found)
+                _hide(path.relative_to(root).as_posix(), error, found)
         waiting += reversed(folders)
 
 
@@ -165,6 +175,18 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
         found.files[key] = FoundFile(key, path, state.st_mtime_ns)
     else:
         found.links.append((first, key))
+
+
+def _leaves(path: Path, root: Path, found: Scan) -> bool:
+    """Whether a link on the way leads out of the root; if so, it is reported and hidden."""
+    if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        return False
+    key = path.relative_to(root).as_posix()
+    hint = "Links are followed inside the workspace only: copy the file, or choose a root that holds both."
+    message = f"{key.encode(errors='replace').decode()}: the link leads out of the workspace"
+    found.problems.append(Problem("E014", message, hint))
+    found.hidden.append(key)
+    return True
 
 
 def _hide(key: str, error: OSError, found: Scan) -> None:

@@ -41,6 +41,38 @@ def test_links_that_loop_end_and_a_file_is_taken_once(root: Path, write: Write) 
 
 
 @pytest.mark.requirement("I8")
+def test_links_that_leave_the_workspace_are_reported_and_not_followed(root: Path, write: Write) -> None:
+    write("good.md", "text")
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("secret", encoding="utf-8")
+    (root / "file.md").symlink_to(outside / "secret.md")
+    (root / "folder").symlink_to(outside)
+    (root / "relative.md").symlink_to(Path("../outside/secret.md"))
+    (root / "script.py").symlink_to(outside / "secret.md")
+
+    found = scan([root, root / "folder" / "secret.md"], root)
+
+    left = ["file.md", "folder", "relative.md", "folder/secret.md"]
+    assert list(found.files) == ["good.md"]
+    assert [str(problem) for problem in found.problems] == [
+        f"E014 {key}: the link leads out of the workspace" for key in left
+    ]
+    assert found.hidden == left
+    assert decide(found, {"folder/secret.md": known(1)}).gone == ()
+
+
+def test_a_root_that_is_a_link_itself_is_scanned(root: Path, write: Write) -> None:
+    write("note.md", "text")
+    link = root.parent / "link"
+    link.symlink_to(root)
+
+    found = scan([link], link)
+
+    assert (list(found.files), found.problems) == (["note.md"], [])
+
+
+@pytest.mark.requirement("I8")
 def test_what_is_no_regular_file_is_reported_without_being_opened(root: Path, write: Write) -> None:
     write("good.md", "text")
     os.mkfifo(root / "pipe.md")
