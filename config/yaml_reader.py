@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 import yaml
 
@@ -17,6 +19,8 @@ from config.errors import Problem, Where
 Plain = None | bool | int | float | str
 
 MAX_DEPTH = 40
+LONGEST_NUMBER = 300
+"""Characters. Longer digits are no setting, and Python refuses to convert very long ones."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
@@ -103,6 +107,9 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     """
     reader = _Reader(file, first_line)
     try:
+        problem = reader.survey(text)
+        if problem:
+            return None, [problem]
         documents = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -128,24 +135,34 @@ class _Reader:
         self.first_line = first_line
         self.problems: list[Problem] = []
 
-    def place(self, mark: yaml.Mark) -> Where:
+    def place(self, mark: Any) -> Where:
         return Where(self.file, mark.line + self.first_line, mark.column + 1)
 
-    def convert(self, node: yaml.Node, depth: int = 0) -> Node:
+    def survey(self, text: str) -> Problem | None:
+        """What keeps a text from being composed, found without recursion: composing recurses in the C library.
+
+        Aliases are refused: nine of nine, eight times over, would be 43 million values.
+        """
+        depth = 0
+        for event in yaml.parse(text, Loader=_LOADER):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                return Problem("E111", f"nested deeper than {MAX_DEPTH} levels", where=self.place(event.start_mark))
+            if isinstance(event, yaml.AliasEvent):
+                return Problem("E111", "aliases (*name) are not accepted", where=self.place(event.start_mark))
+        return None
+
+    def convert(self, node: yaml.Node) -> Node:
         where = self.place(node.start_mark)
-        if depth > MAX_DEPTH:
-            self.problems.append(
-                Problem("E111", f"nested deeper than {MAX_DEPTH} levels, or an alias of itself", where=where)
-            )
-            return Scalar(None, where)
         if isinstance(node, yaml.MappingNode):
-            return Mapping(tuple(self._entries(node, depth)), where)
+            return Mapping(tuple(self._entries(node)), where)
         if isinstance(node, yaml.SequenceNode):
-            return Sequence(tuple(self.convert(item, depth + 1) for item in node.value), where)
+            return Sequence(tuple(self.convert(item) for item in node.value), where)
         assert isinstance(node, yaml.ScalarNode)  # the third and last kind
         return Scalar(self._resolve(node, where), where)
 
-    def _entries(self, node: yaml.MappingNode, depth: int) -> Iterator[Entry]:
+    def _entries(self, node: yaml.MappingNode) -> Iterator[Entry]:
         seen: dict[str, Where] = {}
         for key_node, value_node in node.value:
             where = self.place(key_node.start_mark)
@@ -158,7 +175,7 @@ class _Reader:
                 self.problems.append(Problem("E112", message, where=where))
                 continue
             seen[key] = where
-            yield Entry(key, where, self.convert(value_node, depth + 1))
+            yield Entry(key, where, self.convert(value_node))
 
     def _resolve(self, node: yaml.ScalarNode, where: Where) -> Plain:
         text: str = node.value
@@ -174,14 +191,15 @@ class _Reader:
                 Problem("E113", f"'{text}' is a boolean to some YAML readers and a text to others", where=where)
             )
             return text
-        if _INTEGER.match(text):
-            return int(text)
-        if _BASED.match(text):
-            return int(text, 0)
-        if _FLOAT.match(text):
-            return float(text)
-        if _INFINITE.match(text):
-            self.problems.append(Problem("E114", f"'{text}' is not a finite number", where=where))
+        if len(text) <= LONGEST_NUMBER:
+            if _INTEGER.match(text):
+                return int(text)
+            if _BASED.match(text):
+                return int(text, 0)
+            if _FLOAT.match(text) and isfinite(float(text)):
+                return float(text)
+        if _INFINITE.match(text) or _FLOAT.match(text) or _BASED.match(text):
+            self.problems.append(Problem("E114", f"'{text[:40]}' is not a finite number", where=where))
             return None
         return text
 

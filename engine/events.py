@@ -16,6 +16,6 @@ def served(database: Database, outcome: Outcome, count: int) -> None:
     Raises SpeckitError when the store cannot be written now.
     """
     memories = outcome.pool.candidates.parents[:count].tolist()
-    if outcome.query.session and memories:
+    if outcome.query.session and memories and not outcome.query.anchors:  # a section is not the memory
         with database.write(PATIENCE_MS) as txn:
             sessions.mark_sent(txn, outcome.query.session, memories, outcome.query.now)

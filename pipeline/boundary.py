@@ -92,7 +92,7 @@ class Journal:
             config_hash=config_hash,
             steps=tuple(self.records),
             losses=tuple(self.losses),
-            degraded=tuple(self.degraded),
+            degraded=tuple(dict.fromkeys(self.degraded)),  # a part that failed for each variant is one loss
             total_ns=self.clock() - self.started_ns,
             stage_ns=stage_ns,
         )

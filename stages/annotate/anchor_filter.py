@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memory.indexing.anchors import without_tags
+from memory.indexing.anchors import find, without_tags
 from pipeline.contracts import About, NoParams
 from pipeline.model import Notes, Query
 from pipeline.ports import Passage, Store, Unavailable
@@ -52,4 +52,8 @@ def _sections(passages: list[Passage], wanted: frozenset[str]) -> dict[str, str]
     for passage in passages:
         if passage.anchor in wanted:
             texts.setdefault(passage.anchor, []).append(without_tags(passage.text).strip())
+        elif not passage.anchor:  # a short memory is one passage that holds its sections
+            for section in find(passage.text, file="")[0]:
+                if section.id in wanted:
+                    texts.setdefault(section.id, []).append(without_tags(section.content(passage.text)).strip())
     return {anchor: "\n\n".join(parts) for anchor, parts in texts.items()}

@@ -19,7 +19,7 @@ class ConstitutionalGuarantee:
     `pin`; a warning here means that the pipeline lacks one of the two, or that a limit is too low. Feature A3.
     """
 
-    about = About(features=("A3", "C6"))
+    about = About(features=("A3", "C6"), before=("session_dedup",))
     Params = NoParams
 
     def __init__(self, params: NoParams) -> None:

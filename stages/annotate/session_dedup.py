@@ -35,6 +35,8 @@ class SessionDedup:
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """Which rows stay, or which are repeats."""
+        if query.anchors:
+            return Notes()  # another section of a memory that was sent is no repeat
         repeats = store.sessions.sent(query.session, ranking.parents, query.now)
         if self._params.action == "mark":
             return Notes(by_id={memory: {"already_sent": True} for memory in ranking.ids[repeats].tolist()})

@@ -93,7 +93,6 @@ def test_every_component_has_a_place_in_the_catalogue() -> None:
     assert homeless == []
 
 
-@pytest.mark.requirement("P11")
 def test_every_flag_of_a_step_is_declared_and_every_declared_flag_has_a_step() -> None:
     used = {
         step.flag
@@ -105,7 +104,6 @@ def test_every_flag_of_a_step_is_declared_and_every_declared_flag_has_a_step() -
     assert used - {""} == load_flags({}).keys()
 
 
-@pytest.mark.requirement("P11")
 def test_what_the_catalogue_holds_back_is_off_until_its_flag_is_opened() -> None:
     held_back = {"complexity", "router", "degree", "novelty", "interference", "channel_floor", "confidence_cut"}
 

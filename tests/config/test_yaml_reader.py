@@ -56,6 +56,19 @@ def test_broken_yaml_is_one_problem_with_a_place(text: str) -> None:
     assert all(problem.where for problem in problems)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, "{a: " * 60_000, "a: &a [1]\nb: *a\n", "- " * 5_000, "a: " + "9" * 5_000, "a: 1e999", "a: -.inf"],
+    ids=lambda text: text[:8],
+)
+def test_texts_made_to_hurt_are_one_problem_at_once(text: str) -> None:
+    _, problems = read(text, "f.yaml")
+
+    assert len(problems) == 1
+    assert problems[0].code in ("E111", "E114")
+    assert problems[0].where
+
+
 def test_several_documents_are_refused() -> None:
     assert found("a: 1\n---\nb: 2\n") == [("E111", 3, 1)]
 

@@ -122,3 +122,30 @@ def test_an_answer_that_cannot_be_noted_is_served_with_a_warning(memory: Memory)
     assert warning.startswith("this answer could not be noted in the session, it may be repeated: ")
     assert evidence(memory) == 0
     assert keys(memory, "s") == ["0.md", "1.md"]
+
+
+@pytest.mark.requirement("A2", "A4")
+def test_asking_again_in_a_session_raises_no_false_alarm(root: Path) -> None:
+    (root / "rules.md").write_text("---\nimportance_tier: constitutional\n---\n# Rules\n\nNever push on Fridays.\n")
+    with Memory.open(root / "memory.db", root=root, environ={}, strict=True) as memory:
+        memory.index([root])
+        first, second = ask(memory, "s", 9), ask(memory, "s", 9)
+    assert len(first.results) > 0
+    assert second.results == ()
+    assert second.notes["warnings"] == first.notes["warnings"] == []
+
+
+@pytest.mark.requirement("A7")
+def test_sections_of_one_memory_are_handed_out_one_after_the_other(root: Path) -> None:
+    (root / "plan.md").write_text(
+        "# Plan\n\n<!-- ANCHOR:alpha -->\nRank fusion alpha.\n<!-- /ANCHOR:alpha -->\n\n"
+        "<!-- ANCHOR:beta -->\nRank fusion beta.\n<!-- /ANCHOR:beta -->\n"
+    )
+    with Memory.open(root / "memory.db", root=root, environ={}, strict=True) as memory:
+        memory.index([root])
+        found = []
+        for anchor in ("alpha", "beta"):
+            result = memory.search("rank fusion", session="s", anchors=[anchor], now=NOW, deadline_ms=None)
+            memory.served(result)
+            found.append([row.key for row in result.results])
+    assert ["plan.md" in keys for keys in found] == [True, True]

@@ -244,7 +244,6 @@ def test_a_flag_decides_whether_a_step_takes_part() -> None:
         load_flags({"SPECKIT_TRY": "maybe"}, text)
 
 
-@pytest.mark.requirement("P11")
 def test_no_flag_has_the_name_of_a_setting() -> None:
     variables = {value for name, value in vars(config.settings).items() if name.endswith("_VARIABLE")}
 
