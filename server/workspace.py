@@ -64,6 +64,19 @@ class Workspace:
             )
         return resolved
 
+    def document(self, path: str) -> Path:
+        """A document of the workspace, made absolute: what an index run would take. Raises E014 for any other path."""
+        from memory.indexing.scanner import SUFFIXES  # loads numpy, which must not delay the handshake
+
+        file = self.inside(path)
+        parts = file.relative_to(self.memory().settings.root.resolve()).parts
+        hint = f"Documents are {', '.join(sorted(SUFFIXES))} files outside hidden folders."
+        if any(part.startswith(".") for part in parts):
+            raise SpeckitError("E014", f"'{path}' is hidden", hint=hint)
+        if file.suffix.lower() not in SUFFIXES:
+            raise SpeckitError("E014", f"'{path}' is not a document", hint=hint)
+        return file
+
     def stop_when_closing(self, _progress: object) -> None:
         """A progress callback that ends a long piece of work at its next step once the server shuts down."""
         if self.closing.is_set():

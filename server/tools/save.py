@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         asyncEmbedding: Flag = False,  # noqa: N803
     ) -> Reply:
         """Remember one file, or bring its memory up to date, after checking it."""
-        path = workspace.inside(filePath)
+        path = workspace.document(filePath)
         saved = workspace.memory().save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding)
         outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
         return Reply(
