@@ -47,7 +47,7 @@ class Reply:
     hint_of_count: Callable[[int], str] | None = None
     """A further hint that depends on how many rows are shown; empty for none."""
     after: Callable[[int], None] | None = None
-    """Called with the number of rows shown, once it is known."""
+    """Called with the number of rows shown, once it is known, in the thread that builds the envelope."""
 
 
 @dataclass(slots=True)

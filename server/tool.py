@@ -72,10 +72,13 @@ class SpeckitTool(Tool):
                 values = self.fn_metadata.validate_arguments(arguments)
             except ValidationError as error:
                 raise SpeckitError.of(self._problems(error)) from None
-            reply: Reply = await anyio.to_thread.run_sync(
-                lambda: self.fn(**values), abandon_on_cancel=True, limiter=self._limiter
-            )
-            result = success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000)
+
+            def answer() -> CallToolResult:
+                reply: Reply = self.fn(**values)
+                return success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000)
+
+            # the envelope too: what follows a reply writes to the store, and the event loop must not wait for that
+            result = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
             code = ""
         except SpeckitError as error:
             result, code = failure(error), error.code

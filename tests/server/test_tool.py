@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from threading import get_ident
+
+import anyio
+import pytest
+
+from server.envelope import Reply
+from server.tool import SpeckitTool
+
+
+@pytest.mark.requirement("T24")
+def test_what_follows_a_reply_runs_in_the_thread_of_the_tool() -> None:
+    called: list[tuple[str, int]] = []
+
+    def memory_stats() -> Reply:
+        """A tool."""
+        called.append(("tool", get_ident()))
+        return Reply("done", {}, after=lambda rows: called.append((f"after {rows} rows", get_ident())))
+
+    async def run() -> int:
+        limiter = anyio.CapacityLimiter(1)
+        tool = SpeckitTool.of(memory_stats, budget=800, limiter=limiter, read_only=True)
+        result = await tool.run({}, None)
+        assert result.structured_content is not None
+        assert result.structured_content["summary"] == "done"
+        return get_ident()
+
+    loop = anyio.run(run)
+
+    assert [name for name, _ in called] == ["tool", "after 0 rows"]
+    (thread,) = {thread for _, thread in called}
+    assert thread != loop
