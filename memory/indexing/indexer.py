@@ -21,6 +21,7 @@ from memory.store import reader, writer
 from memory.store.connection import Database, Transaction
 from memory.store.meta import get_meta, set_meta
 from memory.store.reader import KnownFile
+from memory.store.records import Document
 
 ANALYSER = "analyser_version"
 """The store's fact that says which analyser cut its words."""
@@ -131,7 +132,7 @@ class Indexer:
         connection = self._database.reader()
         known = reader.known_files(connection)
         targets: list[tuple[str, Where]] = []
-        document, problems = build(source, self._analyser, self._sizes, known.keys(), targets)
+        document, problems = self._build(source, known.keys(), targets)
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
@@ -206,7 +207,11 @@ class Indexer:
         done, key, written = 0, "", set()
         targets: list[tuple[str, Where]] = []
         for source in sources:
-            document, problems = build(source, self._analyser, self._sizes, keys, targets)
+            try:
+                document, problems = self._build(source, keys, targets)
+            except SpeckitError as error:
+                report.failures += error.problems
+                continue
             report.problems += problems
             hashes[document.key] = document.content_hash
             written.add(document.content_hash)
@@ -226,6 +231,19 @@ class Indexer:
             if digest in written:
                 groups.setdefault(digest, []).append(name)
         report.aliases += [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
+
+    def _build(
+        self, source: Source, keys: Set[str], targets: list[tuple[str, Where]]
+    ) -> tuple[Document, list[Problem]]:
+        """As `documents.build`. Raises E090 for a text that a parser gives up on: it must not stop a whole run."""
+        found: list[tuple[str, Where]] = []
+        try:
+            built = build(source, self._analyser, self._sizes, keys, found)
+        except (ValueError, RecursionError) as error:
+            message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
+            raise SpeckitError("E090", message) from error
+        targets += found
+        return built
 
     def _note_analyser(self, known: Mapping[str, KnownFile], report: IndexReport) -> None:
         """Notes in the store which analyser cut its words, once no memory has words of another."""

@@ -90,6 +90,39 @@ def test_a_folder_is_indexed_with_everything_its_documents_say(
     assert database.check() == []
 
 
+class Fragile(Analyser):
+    """An analyser with a defect that two words bring out."""
+
+    def tokens(self, text: str) -> tuple[str, ...]:
+        if "endless" in text:
+            raise RecursionError("too deep")
+        if "broken" in text:
+            raise ValueError("no such number")
+        return super().tokens(text)
+
+
+@pytest.mark.requirement("I8")
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_document_that_cannot_be_built_fails_alone(
+    database: Database, embedder: StaticEmbedder, root: Path, write: Write, dry_run: bool
+) -> None:
+    write("a.md", "an endless text with a [link](gone.md)")
+    bad = write("b.md", "a broken text")
+    write("c.md", "a good text")
+    indexer = Indexer(database, embedder, Fragile(), root)
+
+    report = indexer.index([root], now=100.0, dry_run=dry_run)
+
+    messages = [
+        "E090 a.md: the document cannot be read: RecursionError: too deep",
+        "E090 b.md: the document cannot be read: ValueError: no such number",
+    ]
+    assert (report.created, [str(p) for p in report.failures], report.problems) == (["c.md"], messages, [])
+    assert set(reader.known_files(database.reader())) == (set() if dry_run else {"c.md"})
+    with pytest.raises(SpeckitError, match=r"E090 b\.md: the document cannot be read"):
+        indexer.save_file(bad, now=200.0, force=True)
+
+
 @pytest.mark.requirement("I6")
 def test_each_passage_has_the_vector_of_its_title_headings_and_words(
     database: Database, indexer: Indexer, embedder: StaticEmbedder, root: Path, write: Write
