@@ -128,6 +128,9 @@ class _Bags:
     def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
         """The rows that hold a term and what it adds to the score of each; remembered while there is room."""
         rows, frequency = self._occurrences(term)
+        if not len(rows):
+            # No end of words occurs nowhere: they would fill the memory without ever taking room.
+            return rows, frequency
         idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
         contribution = rows, frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
         if self._room < len(rows):

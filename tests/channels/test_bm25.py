@@ -296,6 +296,15 @@ def test_a_remembered_term_scores_as_it_did_the_first_time(monkeypatch: pytest.M
     assert scores(forgetful.search(query("alpha beta"), 10, store)) == first
 
 
+def test_words_that_occur_nowhere_are_not_remembered() -> None:
+    store, channel = FakeStore(Memory(1, "alpha", ("alpha beta",))), bm25(passage=1.0)
+    layout = channel._laid_out(store)
+
+    channel.search(query("alpha " + " ".join(f"unknown{number}" for number in range(50))), 10, store)
+
+    assert [list(bags._known) for bags in (*(bags for _, bags in layout.wholes), layout.of_passages)] == [["alpha"]] * 2
+
+
 def test_context_is_refused_at_level_chunk() -> None:
     problems = list(Bm25.check(Bm25Params.model_validate({"level": "chunk", "passage": 1.0, "context": 0.2}), HERE))
 
