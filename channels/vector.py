@@ -43,9 +43,9 @@ class Vector:
     similarities. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
-    `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine, so that scores end at
-    1 + context. Looked at are the nearest memories and the neighbours of these. A neighbour that the query may not see
-    adds nothing. Feature C1.
+    `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine. All scores are then
+    divided by 1 + context, which keeps them in [-1, 1] and changes no order. Looked at are the nearest memories and the
+    neighbours of these. A neighbour that the query may not see adds nothing. Feature C1.
     """
 
     about = About(features=("C1",), gives=Scale.COSINE)
@@ -89,7 +89,7 @@ class Vector:
         return self._in_context(found, vector, floor, scope, store) if self._params.context else found
 
     def _in_context(self, found: Found, vector: Vectors, floor: float, scope: Scope, store: Store) -> Found:
-        """What was found and its admitted neighbours, each with the share of its own better neighbour."""
+        """What was found and its admitted neighbours, each the weighted mean of itself and its better neighbour."""
         ids, similarities, passages = found
         beside = np.concatenate(store.attributes.neighbours(ids))
         beside = np.setdiff1d(beside[beside >= 0], ids)
@@ -101,13 +101,13 @@ class Vector:
             similarities = np.append(similarities, cosines[near])
         previous, following = store.attributes.neighbours(ids)
         linked = np.flatnonzero((previous >= 0) | (following >= 0))
-        if not len(linked):
-            return ids, similarities, passages
         sides = (np.where(scope.admits(side), side, -1) for side in (previous[linked], following[linked]))
         better = np.maximum(*(_cosines(side, vector, store) for side in sides))
-        similarities = similarities.copy()
-        similarities[linked] += self._params.context * np.maximum(better, 0.0)
-        return ids, similarities, passages
+        lent = np.zeros(len(ids))
+        lent[linked] = np.maximum(better, 0.0)
+        share = self._params.context
+        # Divided with or without neighbours: scores of one channel must mean the same for every row and query.
+        return ids, (similarities + share * lent) / (1.0 + share), passages
 
     def _all_concepts(self, query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
         """The intersection of the concepts' hits. Each concept must see all rows: the mean may favour any of them."""

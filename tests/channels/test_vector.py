@@ -6,6 +6,7 @@ from components.asking import query, scores
 from components.fake_store import FakeStore, Memory
 
 from channels.vector import Vector, VectorParams
+from pipeline.arithmetic import standardise
 from pipeline.contracts import Surroundings
 from pipeline.model import Filter, Plan
 from pipeline.ports import Unavailable
@@ -107,8 +108,9 @@ TALK = [
 def test_a_note_adds_its_share_of_the_better_neighbours_own_cosine() -> None:
     found = vector(context=0.2).search(query("a"), 10, FakeStore(*TALK))
 
-    # own cosines 1, 0, 0, 1/√2; neighbours 1-2-3-4
-    assert scores(found) == pytest.approx({1: 1.0, 4: 0.707107, 2: 0.2, 3: 0.141421}, abs=1e-6)
+    # own cosines 1, 0, 0, 1/√2; neighbours 1-2-3-4; everything divided by 1.2
+    expected = {1: 1.0 / 1.2, 4: 0.707107 / 1.2, 2: 0.2 / 1.2, 3: 0.141421 / 1.2}
+    assert scores(found) == pytest.approx(expected, abs=1e-6)
     assert found.passages is not None
     assert found.passages.tolist() == [1, 4, 2, 3]
 
@@ -131,10 +133,44 @@ def test_a_neighbour_that_the_query_may_not_see_adds_nothing() -> None:
     filtered = {"folder": "talk", "tier": "important", "numbers": {"characters": 10.0}}
 
     # 4 has 1/√2 of its own and lends a share of it to 3; 1, next to 2, is as near as can be and out of sight
-    expected = pytest.approx({4: 0.707107, 3: 0.2 * 0.707107, 2: 0.0}, abs=1e-6)
+    expected = pytest.approx({4: 0.707107 / 1.2, 3: 0.2 * 0.707107 / 1.2, 2: 0.0}, abs=1e-6)
     for first, wanted in ((hidden, Filter()), (expired, Filter()), (filtered, Filter(tier="normal"))):
         store = talk(Memory(1, "", ("a",), **first))
         assert scores(vector(context=0.2).search(query("a", wanted=wanted), 10, store)) == expected
+
+
+@pytest.mark.parametrize("concepts", [(), ("a", "b")])
+@pytest.mark.parametrize("context", [0.2, 1.0])
+def test_scores_with_context_stay_cosines_and_keep_order_and_standard_score(
+    context: float, concepts: tuple[str, ...]
+) -> None:
+    texts = ("a", "a", "b", "a b", "a c c", "b c", "a b")
+    numbers = {"characters": 10.0}
+    linked = [Memory(i, "", (text,), folder="talk", numbers=numbers) for i, text in enumerate(texts, 1)]
+    store = FakeStore(*linked, Memory(20, "", ("a a b",)), Memory(21, "", ("c",)))
+    asked = query("a", concepts=concepts)
+    plain = vector(min_similarity=-1.0)
+    lone = [scores(plain.search(query(word), 20, store)) for word in concepts or ("a",)]
+
+    found = vector(min_similarity=-1.0, context=context).search(asked, 20, store)
+
+    def undivided(id_: int) -> float:
+        return float(np.mean([of[id_] + context * max(beside(id_, of)) for of in lone]))
+
+    def beside(id_: int, of: dict[int, float]) -> list[float]:
+        return [0.0, *(of[other] for other in (id_ - 1, id_ + 1) if id_ <= 7 and 1 <= other <= 7)]
+
+    sums = np.array([undivided(i) for i in found.ids.tolist()])
+    assert found.scores.max() <= 1.0
+    assert np.all(np.diff(sums) <= 2e-6)
+    assert found.scores == pytest.approx(sums / (1.0 + context), abs=2e-6)
+    assert standardise(found.scores) == pytest.approx(standardise(sums), abs=1e-5)
+
+
+def test_context_divides_the_scores_of_memories_without_neighbours_too() -> None:
+    found = vector(context=0.2).search(query("a"), 10, FakeStore(Memory(1, "", ("a",))))
+
+    assert scores(found) == pytest.approx({1: 1.0 / 1.2}, abs=1e-6)
 
 
 def test_context_is_refused_at_level_chunk() -> None:
