@@ -170,6 +170,7 @@ def test_nearest_of_30000_vectors(benchmark: Any, level: Any, admitted: float) -
 
     class Share:
         complete = admitted == 1.0
+        size = int(admitted * len(rows))
 
         def admits(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
             return ids % 10 < 10 * admitted

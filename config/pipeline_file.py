@@ -53,7 +53,8 @@ class PipelineFile:
     description: str
     extends: str
     extends_where: Where
-    budgets_ms: dict[str, float]
+    budgets_ms: dict[str, float] | None
+    """None when the file does not mention them."""
     slots: dict[str, tuple[Step, ...] | None]
     places: dict[str, Where]
     """Where each slot stands; the file itself for those it does not mention."""
@@ -112,10 +113,10 @@ def _text(entry: Entry | None, default: str, problems: list[Problem]) -> str:
     return default
 
 
-def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, float]:
-    budgets = dict(BUDGETS_MS)
+def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, float] | None:
     if entry is None:
-        return budgets
+        return None
+    budgets = dict(BUDGETS_MS)
     if not isinstance(entry.value, Mapping):
         problems.append(
             _form(entry.value.where, "'budgets_ms'", "a mapping of complexity to milliseconds", entry.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from config.errors import SpeckitError
+from config.errors import SpeckitError, nearest
 from config.settings import CROSS_ENCODER_VARIABLE, Settings, settings
 from engine import assembly, events
 from engine.answer import answer, explanation
@@ -145,14 +145,14 @@ class Memory:
         indexer = self._open.indexer_without_model if defer_embedding else self._open.indexer
         return indexer.save_file(Path(path), force=force, dry_run=dry_run, now=time.time())
 
-    def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "import") -> int:
+    def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
         """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
         added = 0
         with self._open.database.write() as transaction:
             for source, relation, target, strength in edges:
                 ends = [reader.get_memory(transaction.connection, key).id for key in (source, target)]
                 add_edge(
-                    transaction, ends[0], ends[1], Relation(relation), strength,
+                    transaction, ends[0], ends[1], _relation(relation), strength,
                     evidence="", created_by=created_by, now=time.time(),
                 )  # fmt: skip
                 added += 1
@@ -240,3 +240,9 @@ class Memory:
     def stats(self) -> reader.StoreStatistics:
         """How much the store holds."""
         return reader.statistics(self._open.database.reader())
+
+
+def _relation(name: str) -> Relation:
+    if name not in list(Relation):
+        raise SpeckitError("E030", f"the relation is '{name}'; {nearest(name, list(Relation))}")
+    return Relation(name)

@@ -39,7 +39,7 @@ def show(
     checked = examine(source, assembly.registry(), environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
-    lines = [f"# hash: {checked.effective.hash}", f"pipeline: {checked.effective.name}"]
+    lines = [f"# hash: {checked.hash}", f"pipeline: {checked.effective.name}"]
     lines.append(f"budgets_ms: {_flow(checked.effective.budgets_ms)}")
     by_slot = {slot: [entry for entry in checked.bound if entry.step.slot == slot] for slot in SLOTS}
     lines.append("candidates:")

@@ -41,7 +41,11 @@ def _restriction(result: SearchResult, memory: Memory) -> str:
         return f"its tier is {memory.tier}, not {wanted.tier}"
     if wanted.context_type and memory.context_type != wanted.context_type:
         return f"its context type is {memory.context_type}, not {wanted.context_type}"
-    return "deprecated" if memory.tier == "deprecated" else "it has expired"
+    if memory.tier == "deprecated":
+        return "it is deprecated"
+    if wanted.folders and not any(memory.folder == f or memory.folder.startswith(f + "/") for f in wanted.folders):
+        return f"the plan looked only into {', '.join(wanted.folders)}"
+    return "it has expired"
 
 
 def _how_far(runner: Runner, result: SearchResult, memory: Memory, store: Store) -> str:

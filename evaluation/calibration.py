@@ -76,7 +76,7 @@ def calibrate(
     ]
     return CalibrationReport(
         pipeline=checked.effective.name,
-        hash=checked.effective.hash,
+        hash=checked.hash,
         step=step,
         start=params.least_coverage if params.form == "coverage" else None,
         false_alarm_rate=false_alarms,

@@ -76,7 +76,7 @@ def tune(
         warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
     return TuneReport(
         pipeline=checked.effective.name,
-        hash=checked.effective.hash,
+        hash=checked.hash,
         seed=seed,
         folds=folds,
         trials=trials,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from config.errors import Problem, SpeckitError, Where
@@ -24,6 +26,20 @@ class Checked:
     effective: Effective
     bound: tuple[Bound, ...]
     problems: tuple[Problem, ...]
+
+    @property
+    def hash(self) -> str:
+        """Twelve hex digits that identify what would run, with every default filled in.
+
+        Comments, the order of keys, file names and values that only repeat a default do not matter.
+        """
+        steps = [
+            [entry.step.slot, entry.step.use, entry.step.id, entry.step.optional, entry.params.model_dump(mode="json")]
+            for entry in self.bound
+            if entry.params is not None
+        ]
+        document = {"budgets_ms": self.effective.budgets_ms, "steps": steps}
+        return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def examine(
@@ -76,7 +92,7 @@ def assemble(checked: Checked) -> Pipeline:
     effective = checked.effective
     return Pipeline(
         name=effective.name,
-        hash=effective.hash,
+        hash=checked.hash,
         budgets_ms=effective.budgets_ms,
         candidates=CandidateStage(*(tuple(steps.get(slot, ())) for slot in CANDIDATE_SLOTS)),
         fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ()))),

@@ -6,16 +6,14 @@ extends; the environment decides flags; the call overrides single parameters (`s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
 from config.errors import Problem, SpeckitError, Where, nearest
 from config.flags import Flag, load_flags
-from config.pipeline_file import SLOTS, PipelineFile, Step, shape
+from config.pipeline_file import BUDGETS_MS, SLOTS, PipelineFile, Step, shape
 from config.sources import DEFAULT, pipeline_text
-from config.yaml_reader import Entry, plain, read
+from config.yaml_reader import Entry, read
 from config.yaml_reader import Mapping as YamlMapping
 
 
@@ -41,15 +39,6 @@ class Effective:
         """All active steps in running order."""
         return [step for slot in SLOTS for step in self.slots[slot]]
 
-    @property
-    def hash(self) -> str:
-        """Twelve hex digits that identify what would run; comments, order of keys and file names do not matter."""
-        document = {
-            "budgets_ms": self.budgets_ms,
-            "steps": [[step.slot, step.use, step.id, step.optional, plain(step.params)] for step in self.steps()],
-        }
-        return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
-
 
 def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Effective:
     """Reads a pipeline by path or preset name and fills what it leaves open. Problems are collected, not raised.
@@ -71,11 +60,12 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
     slots, inactive = _resolve_flags(slots, flags, problems)
     slots, overridden = _override(slots, overrides or {}, problems)
     first = files[0]
+    budgets = next((file.budgets_ms for file in files if file.budgets_ms is not None), BUDGETS_MS)
     return Effective(
         file=first.file,
         name=first.name or source,
         description=first.description,
-        budgets_ms=first.budgets_ms,
+        budgets_ms=dict(budgets),
         slots=slots,
         places=places,
         inactive=inactive,

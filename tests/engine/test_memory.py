@@ -110,6 +110,12 @@ def test_why_not_names_what_kept_a_memory_away(
     assert words in memory.why_not(result, key)
 
 
+def test_edges_are_added_by_key_and_a_misspelt_relation_is_named(memory: Memory) -> None:
+    assert memory.link([("research/gateway.md", "supports", "decisions/storage.md", 0.9)]) == 1
+    with pytest.raises(SpeckitError, match="did you mean 'supports'"):
+        memory.link([("research/gateway.md", "suports", "decisions/storage.md", 0.9)])
+
+
 def test_a_folder_admits_its_memories_only(memory: Memory) -> None:
     assert set(keys(memory, "gateway", folder="research")) <= {"research/gateway.md", "research/memo.md"}
 

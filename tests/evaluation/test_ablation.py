@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from config.errors import SpeckitError
+from engine import assembly
 from evaluation.ablation import ablate, pipeline_text, unmentioned, without
+from pipeline.builder import examine
 from pipeline.effective import load
 
 Write = Callable[..., Path]
@@ -39,11 +41,11 @@ def pipeline(tmp_path: Path) -> str:
 
 def test_a_written_out_pipeline_is_the_same_pipeline(tmp_path: Path) -> None:
     for preset in ("default", "catalogue"):
-        whole = load(preset, ENVIRON)
+        whole = examine(preset, assembly.registry(), ENVIRON)
         file = tmp_path / f"{preset}.yaml"
-        file.write_text(pipeline_text(whole), encoding="utf-8")
-        again = load(str(file), ENVIRON)
-        assert (again.hash, again.name, again.problems) == (whole.hash, whole.name, ())
+        file.write_text(pipeline_text(whole.effective), encoding="utf-8")
+        again = examine(str(file), assembly.registry(), ENVIRON)
+        assert (again.hash, again.effective.name, again.problems) == (whole.hash, whole.effective.name, ())
 
 
 def test_flags_and_overrides_are_resolved_in_what_is_written(pipeline: str) -> None:

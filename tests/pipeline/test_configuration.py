@@ -264,6 +264,20 @@ def test_only_one_step_can_take_the_place_of_another() -> None:
     )
 
 
+def test_the_hash_does_not_change_when_a_default_is_written_out(tmp_path: Path) -> None:
+    plain = build(str(_written(tmp_path, BASE)), assembly.registry(), {}).hash
+    spelled = build(str(_written(tmp_path, BASE)), assembly.registry(), {}, {"bm25.limit": "50"}).hash
+
+    assert spelled == plain
+
+
+def test_budgets_are_inherited_like_everything_else(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("budgets_ms: {simple: 7}\n" + BASE, encoding="utf-8")
+    file = _written(tmp_path, f"extends: {tmp_path}/base.yaml\nannotate: []\n")
+
+    assert build(str(file), assembly.registry(), {}).budgets_ms["simple"] == 7
+
+
 def test_an_unknown_source_offers_the_nearest_preset() -> None:
     with pytest.raises(SpeckitError, match="did you mean 'catalogue'") as caught:
         build("catalog", assembly.registry(), {})
