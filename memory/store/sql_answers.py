@@ -7,6 +7,7 @@ leave gaps, so that a caller never meets an id that the snapshot does not know.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,12 +55,27 @@ class Passages:
                 return ""
 
 
+_SHARED = 200
+"""So many rows of a full-text search are read, wherever fewer are wanted: they serve the next asker as well."""
+
+
+class _Match(NamedTuple):
+    """The answer to a full-text search of all memories that was cut at `limit`."""
+
+    tokens: tuple[str, ...]
+    weights: tuple[float, float, float, float]
+    limit: int
+    ids: Ids
+    scores: Column
+
+
 class FullText:
     """The search in the FTS5 table. Implements `pipeline.ports.FullText`."""
 
     def __init__(self, database: Database, columns: Columns) -> None:
         self._database = database
         self._columns = columns
+        self._last: _Match | None = None
 
     def match(
         self, tokens: Sequence[str], weights: tuple[float, float, float, float], limit: int, scope: Restriction
@@ -68,16 +84,28 @@ class FullText:
 
         Weights are those of title, triggers, path and body.
         """
-        with self._database.snapshot_read() as connection:
-            # Most are admitted as a rule, so that twice as many as wanted hold enough of them; restricting the search
-            # itself takes twice the time.
-            ids, scores = fulltext.match(connection, tokens, weights, 2 * limit)
-            admitted = scope.admits(ids)
-            if len(ids) == 2 * limit and np.count_nonzero(admitted) < limit:
-                memories = self._columns.ids
+        # Most are admitted as a rule, so that twice as many as wanted hold enough of them; restricting the search
+        # itself takes twice the time.
+        found = self._best(tuple(tokens), weights, 2 * limit)
+        ids, scores = found.ids, found.scores
+        admitted = scope.admits(ids)
+        if len(ids) == found.limit and np.count_nonzero(admitted) < limit:
+            memories = self._columns.ids
+            with self._database.snapshot_read() as connection:
                 ids, scores = fulltext.match(connection, tokens, weights, limit, memories[scope.admits(memories)])
-                admitted = scope.admits(ids)
+            admitted = scope.admits(ids)
         return ids[admitted][:limit], scores[admitted][:limit]
+
+    def _best(self, tokens: tuple[str, ...], weights: tuple[float, float, float, float], limit: int) -> _Match:
+        """At least the `limit` best memories, if there are so many. The steps of one search ask for the same words one
+        after the other, so that the last answer is kept."""
+        found = self._last
+        if found is None or (found.tokens, found.weights) != (tokens, weights) or found.limit < limit:
+            limit = max(limit, _SHARED)
+            with self._database.snapshot_read() as connection:
+                found = _Match(tokens, weights, limit, *fulltext.match(connection, tokens, weights, limit))
+            self._last = found
+        return found
 
 
 class CausalGraph:

@@ -407,3 +407,22 @@ def test_every_part_of_a_snapshot_is_what_the_pipeline_asks_for(database: Databa
     relevance: ports.RelevanceModel = snapshot.relevance
     parts = (attributes, passages, space, lexicon, fulltext, graph, triggers, folders, conversations, tokens, relevance)
     assert set(map(id, parts)) <= {id(getattr(snapshot, name)) for name in snapshot.__slots__}
+
+
+def test_full_text_fills_the_limit_from_a_narrow_scope_and_for_every_later_asker(
+    database: Database, document: Make
+) -> None:
+    # 1,000 better matches lie outside the folder, more than are read at once.
+    for number in range(1000):
+        put(database, document(f"elsewhere/{number}", "alpha alpha"))
+    inside = [put(database, document(f"here/{number}", "alpha beta beta beta", folder="here")) for number in range(3)]
+    store = read_model(database).current()
+    here = store.attributes.scope(Filter(folder="here"), NOW)
+    everywhere = store.attributes.scope(Filter(), NOW)
+
+    assert store.fulltext.match(["alpha"], (1, 1, 1, 1), 2, here)[0].tolist() == inside[:2]
+    assert len(store.fulltext.match(["alpha"], (1, 1, 1, 1), 20, everywhere)[0]) == 20
+    assert len(store.fulltext.match(["alpha"], (1, 1, 1, 1), 900, everywhere)[0]) == 900
+    assert store.fulltext.match(["beta"], (1, 1, 1, 1), 9, everywhere)[0].tolist() == inside
+    by_title = store.fulltext.match(["alpha"], (2, 1, 1, 1), 1, everywhere)[1]
+    assert by_title.tolist() == store.fulltext.match(["alpha"], (2, 1, 1, 1), 1, everywhere)[1].tolist()
