@@ -91,8 +91,12 @@ class Vector:
     def _in_context(self, found: Found, vector: Vectors, floor: float, scope: Scope, store: Store) -> Found:
         """What was found and its admitted neighbours, each the weighted mean of itself and its better neighbour."""
         ids, similarities, passages = found
+        share = self._params.context
         beside = np.concatenate(store.attributes.neighbours(ids))
-        beside = np.setdiff1d(beside[beside >= 0], ids)
+        beside = beside[beside >= 0]
+        if not len(beside):
+            return ids, similarities / (1.0 + share), passages
+        beside = np.setdiff1d(beside, ids)
         if len(beside):
             # A memory with neighbours is short, and so its own passage.
             cosines = _cosines(beside, vector, store)
@@ -105,7 +109,6 @@ class Vector:
         better = np.maximum(*(_cosines(side, vector, store) for side in sides))
         lent = np.zeros(len(ids))
         lent[linked] = np.maximum(better, 0.0)
-        share = self._params.context
         # Divided with or without neighbours: scores of one channel must mean the same for every row and query.
         return ids, (similarities + share * lent) / (1.0 + share), passages
 

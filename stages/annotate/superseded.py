@@ -41,10 +41,11 @@ class Superseded:
         sources, targets = store.graph.edges(memories, Relation.SUPERSEDES.value)
         if not len(sources):
             return Notes()
+        superseded = set(targets.tolist())
         successors = {
             row: {"superseded_by": sorted(set(sources[targets == memory].tolist()))}
             for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
-            if memory in targets
+            if memory in superseded
         }
         if not self._hide:
             return Notes(by_id=successors)

@@ -178,3 +178,9 @@ def test_context_is_refused_at_level_chunk() -> None:
     problems = list(Vector.check(VectorParams(level="chunk", context=0.2), here))
 
     assert problems == [(("context",), "passages have no neighbours; use level memory or context 0")]
+
+
+def test_a_store_without_neighbours_answers_on_the_same_scale() -> None:
+    alone = FakeStore(Memory(1, "", ("a",)), Memory(2, "", ("a b",)))
+
+    assert scores(vector(context=0.25).search(query("a"), 10, alone)) == pytest.approx({1: 0.8, 2: 0.565685}, abs=1e-6)
