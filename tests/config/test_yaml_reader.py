@@ -91,7 +91,9 @@ def test_locate_finds_the_deepest_ancestor_that_exists() -> None:
     assert locate(node, ("a", "x", "y")) == Where("f.yaml", 2, 3)
 
 
-words = st.text(string.ascii_letters + " _-:#'\"[]{}äß漢\n", max_size=12)
+# The dumper of PyYAML leaves these bare, and the reader refuses them bare: see E113.
+AMBIGUOUS = {"y", "Y", "n", "N"}
+words = st.text(string.ascii_letters + " _-:#'\"[]{}äß漢\n", max_size=12).filter(lambda word: word not in AMBIGUOUS)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(-1e6, 1e6, allow_nan=False) | words,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
