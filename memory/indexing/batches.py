@@ -14,7 +14,6 @@ from memory.indexing.embedding import Embedded, embed, embedding_text
 from memory.indexing.sources import IndexReport
 from memory.store import embedding_cache, reader, vectors, writer
 from memory.store.connection import Database
-from memory.store.links import resolve_links
 from memory.store.meta import get_meta
 from memory.store.records import Document
 
@@ -94,11 +93,10 @@ class BatchWriter:
                         report.count(document)
 
     def finish(self) -> None:
-        """Writes the last batch, completes pending embeddings, makes the declared links, and tidies the cache."""
+        """Writes the last batch, completes pending embeddings and tidies the cache."""
         self.flush()
         self._complete_pending()
         with self._database.write() as txn:
-            self._report.links = resolve_links(txn, self._now)
             embedding_cache.evict(txn, self._now - CACHE_SECONDS)
         self._report.pending = reader.statistics(self._database.reader()).pending_embeddings
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Set
-from pathlib import PurePosixPath
-from posixpath import normpath
 from typing import NamedTuple
 
 from config.errors import Problem, Where, nearest
 from config.yaml_reader import Mapping, Node, Scalar, Sequence, read
+from memory.store.link_targets import last_part, meant
 from memory.store.records import Link, Relation
 
 WEAK = 0.5
@@ -104,31 +103,22 @@ def body_links(text: str, file: str, first_line: int = 1) -> tuple[dict[Link, Wh
     return links, problems
 
 
-def resolve(target: str, document: str, keys: Set[str]) -> str:
-    """What a declared target means in the document with the key `document`, `keys` being all that are known.
-
-    A key stands for itself; else a path is taken relative to the document when that leads to a known key, or when it
-    begins with a dot. What is left is looked up by its ending when the store makes the edges.
-    """
-    if target in keys:
-        return target
-    relative = normpath(f"{PurePosixPath(document).parent}/{target}")
-    return relative if relative in keys or target.startswith(".") else target
-
-
 def unresolved(targets: Iterable[tuple[str, Where]], keys: Set[str]) -> list[Problem]:
-    """What is to be said of resolved targets that mean no memory, or by their ending several; `keys` are all stored."""
-    left = [(target, where) for target, where in targets if target not in keys]
-    by_name: dict[str, list[str]] = {}
-    for key in keys if left else ():
-        by_name.setdefault(key.rpartition("/")[2], []).append(key)
+    """What is to be said of targets that mean no memory, or several; `keys` are all stored.
+
+    The file of a target's place is the key of the document that declares it.
+    """
+    by_name: dict[str, set[str]] = {}
     problems: list[Problem] = []
-    for target, where in left:
-        meant = [key for key in by_name.get(target.rpartition("/")[2], ()) if key.endswith(f"/{target}")]
-        if not meant:
+    for target, where in targets:
+        if not by_name:
+            for key in keys:
+                by_name.setdefault(last_part(key), set()).add(key)
+        found = meant(target, where.file, by_name.get(last_part(target), ()))
+        if not found:
             hint = "The link is kept, and holds as soon as that memory is stored."
             problems.append(Problem("E090", f"'{target}' names no memory", hint, _NEXT, where))
-        elif len(meant) > 1:
-            hint = f"It may mean {', '.join(sorted(meant)[:3])}{' and others' if len(meant) > 3 else ''}."
-            problems.append(Problem("E090", f"'{target}' names {len(meant)} memories", hint, _NEXT, where))
+        elif len(found) > 1:
+            hint = f"It may mean {', '.join(found[:3])}{' and others' if len(found) > 3 else ''}."
+            problems.append(Problem("E090", f"'{target}' names {len(found)} memories", hint, _NEXT, where))
     return problems

@@ -24,13 +24,12 @@ def build(
     source: Source,
     analyser: Analyser,
     sizes: chunks.ChunkSizes = chunks.DEFAULT_SIZES,
-    keys: Set[str] = frozenset(),
     targets: list[tuple[str, Where]] | None = None,
 ) -> tuple[Document, list[Problem]]:
     """The document of a source, ready to be written, and what is wrong with it.
 
-    `keys` are all known keys, among which links find their targets. The target of every link is added to `targets`
-    with its place; whether it is there can only be said when all documents are.
+    The target of every link is added to `targets` with its place; whether it is there can only be said when all
+    documents are.
     """
     text = clean(source.text)
     front, problems = front_matter.parse(text, source.key)
@@ -48,10 +47,7 @@ def build(
     triggers = tuple(dict.fromkeys((*source.triggers, *front.triggers)))
     time = source.mtime_ns / 1e9 if source.mtime_ns is not None else 0.0
     created = front.created_at if source.created_at is None else source.created_at
-    links = {
-        replace(link, target=causal_links.resolve(link.target, source.key, keys)): where
-        for link, where in (front.links | body_links).items()
-    }
+    links = front.links | body_links
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
     document = Document(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,7 @@ from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, So
 from memory.lifecycle import interference
 from memory.store import reader, writer
 from memory.store.connection import Database, Transaction
+from memory.store.links import resolve_links
 from memory.store.meta import get_meta, set_meta
 from memory.store.reader import KnownFile
 from memory.store.records import Document
@@ -78,8 +79,7 @@ class Indexer:
         touched: dict[int, int] = {}
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
         sources = self._changed(decision.read, {} if force else known, touched, report)
-        keys = hashes.keys() | found.files.keys()
-        self._run(sources, keys, hashes, known, report, now, progress, len(decision.read))
+        self._run(sources, hashes, known, report, now, progress, len(decision.read))
         if dry_run:
             report.deleted += decision.gone
         else:
@@ -87,6 +87,8 @@ class Indexer:
                 writer.touch_mtime(txn, touched)
                 report.deleted += _still_stored(txn, decision.gone, known)
                 writer.delete_memories(txn, [known[key].id for key in report.deleted])
+                # last: while a moved file is stored twice, the end of its key means two memories
+                report.links = resolve_links(txn, now)
             interference.recount(self._database)
             self._note_analyser(known, report)
         report.aliases += found.links
@@ -99,7 +101,9 @@ class Indexer:
         report = IndexReport()
         known = reader.known_files(self._database.reader())
         hashes = {key: stored.content_hash for key, stored in known.items()}
-        self._run(sources, known.keys(), hashes, known, report, now, progress, None)
+        self._run(sources, hashes, known, report, now, progress, None)
+        with self._database.write() as txn:
+            report.links = resolve_links(txn, now)
         interference.recount(self._database)
         self._note_analyser(known, report)
         return report
@@ -132,7 +136,7 @@ class Indexer:
         connection = self._database.reader()
         known = reader.known_files(connection)
         targets: list[tuple[str, Where]] = []
-        document, problems = self._build(source, known.keys(), targets)
+        document, problems = self._build(source, targets)
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
@@ -154,6 +158,8 @@ class Indexer:
         batches.begin()
         batches.add(document)
         batches.finish()
+        with self._database.write() as txn:
+            resolve_links(txn, now)
         interference.recount(self._database)
         if report.failures:
             raise SpeckitError.of(report.failures)
@@ -191,7 +197,6 @@ class Indexer:
     def _run(
         self,
         sources: Iterable[Source],
-        keys: Set[str],
         hashes: dict[str, str],
         known: Mapping[str, KnownFile],
         report: IndexReport,
@@ -199,8 +204,8 @@ class Indexer:
         progress: OnProgress | None,
         total: int | None,
     ) -> None:
-        """Builds the documents of the sources and writes them. `keys` are all keys that links may mean, `hashes` the
-        contents that stay in the store by key."""
+        """Builds the documents of the sources and writes them. `hashes` are the contents that stay in the store by
+        key."""
         batches = BatchWriter(self._database, self._embedder, now, report)
         if not report.dry_run:
             batches.begin()
@@ -208,7 +213,7 @@ class Indexer:
         targets: list[tuple[str, Where]] = []
         for source in sources:
             try:
-                document, problems = self._build(source, keys, targets)
+                document, problems = self._build(source, targets)
             except SpeckitError as error:
                 report.failures += error.problems
                 continue
@@ -232,13 +237,11 @@ class Indexer:
                 groups.setdefault(digest, []).append(name)
         report.aliases += [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
 
-    def _build(
-        self, source: Source, keys: Set[str], targets: list[tuple[str, Where]]
-    ) -> tuple[Document, list[Problem]]:
+    def _build(self, source: Source, targets: list[tuple[str, Where]]) -> tuple[Document, list[Problem]]:
         """As `documents.build`. Raises E090 for a text that a parser gives up on: it must not stop a whole run."""
         found: list[tuple[str, Where]] = []
         try:
-            built = build(source, self._analyser, self._sizes, keys, found)
+            built = build(source, self._analyser, self._sizes, found)
         except (ValueError, RecursionError) as error:
             message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
             raise SpeckitError("E090", message) from error

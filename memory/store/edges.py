@@ -9,7 +9,7 @@ from __future__ import annotations
 import apsw
 
 from config.errors import SpeckitError
-from memory.store import changes
+from memory.store import changes, link_targets
 from memory.store.connection import Transaction
 from memory.store.queries import integers, rows, value
 from memory.store.records import Edge, Relation
@@ -86,6 +86,7 @@ def delete_edge(txn: Transaction, edge_id: int) -> bool:
         )
     with txn.part():
         txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge_id,))
+        link_targets.note_memories(txn, (edge.source_id, edge.target_id))
         changes.record(txn, (edge.source_id, edge.target_id), "edges")
     return True
 

@@ -7,16 +7,14 @@ does not matter in which order documents arrive, and a link finds its target whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from pathlib import PurePosixPath
+from collections.abc import Iterable
 from typing import NamedTuple
 
-import apsw
-
 from memory.store import changes
-from memory.store.connection import Transaction
+from memory.store.connection import Connection, Transaction
 from memory.store.edges import EDGES_PER_NODE
-from memory.store.queries import rows
+from memory.store.link_targets import find_targets, note_memories
+from memory.store.queries import integers, rows
 
 Triple = tuple[int, int, str]
 
@@ -28,82 +26,103 @@ class Declared(NamedTuple):
     evidence: str
 
 
+class Made(NamedTuple):
+    """An edge there is."""
+
+    id: int
+    said: Declared
+    by: str
+
+
+class Around(NamedTuple):
+    """The edges there are around some memories, and those that documents declare."""
+
+    memories: frozenset[int]
+    existing: dict[Triple, Made]
+    declared: dict[Triple, Declared]
+
+
 def resolve_links(txn: Transaction, now: float) -> int:
     """Makes the edges of `created_by` "document" exactly those that documents declare; returns how many are new.
 
-    A target is the key of a memory or the end of exactly one key ("plan.md" for "specs/plan.md"). Links to the memory
-    itself and to what is not stored make no edge. A declaration takes over an edge that an automatic process made, and
-    leaves a manual one alone. Where a memory would get more than 20 edges, its strongest declarations count.
+    Links to the memory itself, to what is not stored and to what may be several memories make no edge. A declaration
+    takes over an edge that an automatic process made, and leaves a manual one alone. Where a memory would get more than
+    20 edges, its strongest declarations count. Only memories around which something changed are looked at.
     """
     connection = txn.connection
-    existing = {
-        (source, target, relation): (edge_id, Declared(strength, evidence), created_by)
-        for edge_id, source, target, relation, strength, evidence, created_by in rows(
-            connection,
-            "SELECT id, source_id, target_id, relation, strength, evidence, created_by FROM causal_edges ORDER BY id",
-        )
-    }
-    wanted = _within_limit(
-        {triple: said for triple, said in _declared(connection).items() if _maker(existing, triple) != "manual"},
-        [triple for triple, (_, _, created_by) in existing.items() if created_by != "document"],
-    )
-    gone = [t for t, (_, _, created_by) in existing.items() if created_by == "document" and t not in wanted]
+    find_targets(txn)
+    around = _around_changes(txn)
+    existing, wanted = around.existing, _within_limit(connection, around)
+    gone = [triple for triple, made in existing.items() if made.by == "document" and triple not in wanted]
     new = [triple for triple in wanted if triple not in existing]
     changed = [t for t, said in wanted.items() if t in existing and existing[t][1:] != (said, "document")]
     with txn.part():
-        connection.executemany("DELETE FROM causal_edges WHERE id = ?", [(existing[triple][0],) for triple in gone])
+        connection.executemany("DELETE FROM causal_edges WHERE id = ?", [(existing[triple].id,) for triple in gone])
         connection.executemany(
             "UPDATE causal_edges SET strength = ?, evidence = ?, created_by = 'document' WHERE id = ?",
-            [(*wanted[triple], existing[triple][0]) for triple in changed],
+            [(*wanted[triple], existing[triple].id) for triple in changed],
         )
         connection.executemany(
             "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at) "
             "VALUES (?, ?, ?, ?, ?, 'document', ?)",
             [(*triple, *wanted[triple], now) for triple in new],
         )
-        touched = {memory_id for source, target, _ in (*gone, *changed, *new) for memory_id in (source, target)}
-        changes.record(txn, sorted(touched), "edges")
+        connection.execute("DELETE FROM changed_links")
+        changes.record(txn, sorted(_ends((*gone, *changed, *new))), "edges")
     return len(new)
 
 
-def _declared(connection: apsw.Connection) -> dict[Triple, Declared]:
-    """Every edge that documents declare between stored memories; the strongest declaration of each counts."""
-    find = _finder(rows(connection, "SELECT key, id FROM memories"))
+def _around_changes(txn: Transaction) -> Around:
+    """What is around the changed memories and around those full ones whose edges that may push out or let in."""
+    while True:
+        around = _around(txn.connection)
+        existing, declared = around.existing, around.declared
+        touched = {t for t, said in declared.items() if t not in existing or existing[t][1:] != (said, "document")}
+        touched |= {t for t, made in existing.items() if made.by == "document" and t not in declared}
+        others = _ends(touched) - around.memories
+        degrees = _degrees(txn.connection, others)
+        for triple in touched - existing.keys():
+            degrees.update(others.intersection(triple[:2]))
+        full = [memory_id for memory_id, degree in degrees.items() if degree >= EDGES_PER_NODE]
+        if not full:
+            return around
+        note_memories(txn, full)
+
+
+def _around(connection: Connection) -> Around:
+    """The strongest declaration of each edge counts; those that are made by hand need none."""
+    existing = {
+        (source, target, relation): Made(edge_id, Declared(strength, evidence), created_by)
+        for edge_id, source, target, relation, strength, evidence, created_by in rows(
+            connection,
+            "SELECT id, source_id, target_id, relation, strength, evidence, created_by FROM causal_edges "
+            "WHERE source_id IN (SELECT memory_id FROM changed_links) "
+            "OR target_id IN (SELECT memory_id FROM changed_links) ORDER BY id",
+        )
+    }
     declared: dict[Triple, Declared] = {}
-    for memory_id, relation, target, strength, evidence, reverse in rows(
+    for memory_id, other, relation, strength, evidence, reverse in rows(
         connection,
-        "SELECT memory_id, relation, target, strength, evidence, reverse FROM declared_links "
-        "ORDER BY memory_id, ordinal",
+        "SELECT memory_id, target_id, relation, strength, evidence, reverse FROM declared_links "
+        "WHERE target_id <> memory_id AND (memory_id IN (SELECT memory_id FROM changed_links) "
+        "OR target_id IN (SELECT memory_id FROM changed_links)) ORDER BY memory_id, ordinal",
     ):
-        other = find(target)
-        if other is None or other == memory_id:
-            continue
         triple = (other, memory_id, relation) if reverse else (memory_id, other, relation)
+        if triple in existing and existing[triple].by == "manual":
+            continue
         if triple not in declared or strength > declared[triple].strength:
             declared[triple] = Declared(strength, evidence)
-    return declared
+    memories = frozenset(memory_id for (memory_id,) in rows(connection, "SELECT memory_id FROM changed_links"))
+    return Around(memories, existing, declared)
 
 
-def _finder(keys: list[tuple[str, int]]) -> Callable[[str], int | None]:
-    """A function from a link's target to the id of a memory: by its key, or by the end of a single key."""
-    by_key = dict(keys)
-    by_name: dict[str, list[str]] = {}
-    for key in by_key:
-        by_name.setdefault(PurePosixPath(key).name, []).append(key)
-
-    def find(target: str) -> int | None:
-        if target in by_key:
-            return by_key[target]
-        ending = [key for key in by_name.get(PurePosixPath(target).name, ()) if key.endswith(f"/{target}")]
-        return by_key[ending[0]] if len(ending) == 1 else None
-
-    return find
-
-
-def _within_limit(declared: dict[Triple, Declared], others: list[Triple]) -> dict[Triple, Declared]:
+def _within_limit(connection: Connection, around: Around) -> dict[Triple, Declared]:
     """The declarations that fit beside the other edges, strongest first, then by their ids."""
-    degrees = Counter(memory_id for source, target, _ in others for memory_id in (source, target))
-    taken = set(others)
+    declared = around.declared
+    taken = {triple for triple, made in around.existing.items() if made.by != "document"}
+    degrees = _degrees(connection, _ends(declared))
+    for source, target, _ in around.existing.keys() - taken:
+        degrees.subtract((source, target))
     fitting: dict[Triple, Declared] = {}
     for triple in sorted(declared, key=lambda triple: (-declared[triple].strength, triple)):
         source, target, _ = triple
@@ -115,5 +134,16 @@ def _within_limit(declared: dict[Triple, Declared], others: list[Triple]) -> dic
     return fitting
 
 
-def _maker(existing: dict[Triple, tuple[int, Declared, str]], triple: Triple) -> str:
-    return existing[triple][2] if triple in existing else ""
+def _degrees(connection: Connection, memories: Iterable[int]) -> Counter[int]:
+    """The number of edges of each memory."""
+    found = rows(
+        connection,
+        "SELECT value, (SELECT count(*) FROM causal_edges WHERE source_id = value) + "
+        "(SELECT count(*) FROM causal_edges WHERE target_id = value) FROM carray(?)",
+        (integers(sorted(memories)),),
+    )
+    return Counter(dict(found))
+
+
+def _ends(triples: Iterable[Triple]) -> set[int]:
+    return {memory_id for source, target, _ in triples for memory_id in (source, target)}

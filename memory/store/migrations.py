@@ -14,7 +14,7 @@ import apsw
 
 from config.errors import SpeckitError
 from memory.store.queries import table_exists
-from memory.store.schema import CHUNK_TOKENS, FIRST_SCHEMA, SESSIONS, UNCOUNTED_FOLDERS
+from memory.store.schema import CHUNK_TOKENS, FIRST_SCHEMA, LINK_TARGETS, SESSIONS, UNCOUNTED_FOLDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ MIGRATIONS = (
     Migration("0002_sessions", SESSIONS),
     Migration("0003_uncounted_folders", UNCOUNTED_FOLDERS),
     Migration("0004_chunk_tokens", CHUNK_TOKENS),
+    Migration("0005_link_targets", LINK_TARGETS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

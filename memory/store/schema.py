@@ -188,3 +188,20 @@ CREATE TABLE chunk_tokens (
 ) STRICT;
 """
 """The distinct tokens of each passage that has a vector made of tokens: see `token_sets`."""
+
+LAST_PART = "substr({0}, length(rtrim({0}, replace({0}, '/', ''))) + 1)"
+"""SQL for what follows the last slash of a path."""
+
+LINK_TARGETS = f"""
+ALTER TABLE memories ADD COLUMN name TEXT GENERATED ALWAYS AS ({LAST_PART.format("key")}) VIRTUAL;
+CREATE INDEX memories_by_name ON memories (name);
+ALTER TABLE declared_links ADD COLUMN target_name TEXT GENERATED ALWAYS AS ({LAST_PART.format("target")}) VIRTUAL;
+ALTER TABLE declared_links ADD COLUMN target_id INTEGER REFERENCES memories (id) ON DELETE SET NULL;
+CREATE INDEX declared_links_by_name ON declared_links (target_name);
+CREATE INDEX declared_links_by_target ON declared_links (target_id);
+
+CREATE TABLE changed_keys (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE changed_links (memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE) STRICT;
+INSERT INTO changed_links SELECT id FROM memories;
+"""
+"""What each link means, and what changed since links were last turned into edges: see `link_targets`."""

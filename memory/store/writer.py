@@ -15,7 +15,7 @@ import numpy as np
 
 from config.errors import SpeckitError
 from config.exchange import Tokens, Vectors
-from memory.store import changes, fulltext, near_duplicates, token_sets, vectors
+from memory.store import changes, fulltext, link_targets, near_duplicates, token_sets, vectors
 from memory.store.connection import Transaction
 from memory.store.phrases import normalised_phrase
 from memory.store.queries import integers, rows, value
@@ -70,14 +70,12 @@ def put_document(
 def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
     """Removes memories with every row that belongs to them; returns how many there were, unknown ids not counted."""
     chosen = integers(ids)
-    folders = dict(
-        rows(
-            txn.connection,
-            "SELECT id, folder FROM memories WHERE id IN (SELECT value FROM carray(?)) ORDER BY id",
-            (chosen,),
-        )
+    going = rows(
+        txn.connection,
+        "SELECT id, key, folder FROM memories WHERE id IN (SELECT value FROM carray(?)) ORDER BY id",
+        (chosen,),
     )
-    found = list(folders)
+    found = [memory_id for memory_id, _, _ in going]
     neighbours = rows(
         txn.connection,
         "SELECT target_id FROM causal_edges WHERE source_id IN (SELECT value FROM carray(?1)) UNION "
@@ -92,7 +90,9 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
         txn.connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM carray(?))", (chosen,))
         changes.record(txn, [row[0] for row in neighbours], "edges")
         changes.record(txn, found, "delete")
-        near_duplicates.mark_uncounted(txn, set(folders.values()))
+        link_targets.note_memories(txn, [row[0] for row in neighbours])
+        link_targets.note_keys(txn, [key for _, key, _ in going])
+        near_duplicates.mark_uncounted(txn, {folder for _, _, folder in going})
     return len(found)
 
 
@@ -237,13 +237,17 @@ def _put(
             token_sets.insert(txn, chunk_ids, tokens)
     _insert_triggers(txn, memory_id, document.triggers, now)
     connection.executemany(
-        "INSERT INTO declared_links VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO declared_links (memory_id, ordinal, relation, target, strength, evidence, reverse) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
             (memory_id, ordinal, link.relation, link.target, link.strength, link.evidence, link.reverse)
             for ordinal, link in enumerate(document.links)
         ],
     )
     changes.record(txn, [memory_id], "put")
+    link_targets.note_memories(txn, [memory_id])
+    if known is None:
+        link_targets.note_keys(txn, [document.key])
     after = near_duplicates.compared(connection, memory_id)
     if after != before:
         near_duplicates.mark_uncounted(txn, {facts.folder for facts in (before, after) if facts})

@@ -25,6 +25,25 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     assert len(ran.json["unchanged"]) == len(DOCUMENTS) - 2
 
 
+@pytest.mark.requirement("I3", "I8")
+def test_a_link_follows_its_target_to_another_folder_in_one_run(tmp_path: Path) -> None:
+    old, new = tmp_path / "drafts", tmp_path / "specs"
+    (tmp_path / "docs").mkdir()
+    old.mkdir()
+    new.mkdir()
+    (tmp_path / "docs" / "why.md").write_text("---\ncausalLinks: {supersedes: plan.md}\n---\nWe begin anew.\n")
+    (old / "plan.md").write_text("# Plan\n\nThe first plan.\n")
+    assert call(tmp_path, ["index", ".", "--json"]).json["links"] == 1
+
+    for before, after in ((old, new), (new, tmp_path / "docs"), (tmp_path / "docs", old)):
+        (before / "plan.md").rename(after / "plan.md")
+        moved = call(tmp_path, ["index", ".", "--json"]).json
+        assert (moved["links"], moved["problems"]) == (1, [])
+        found = call(tmp_path, ["search", "the first plan", "--json"]).json
+        (plan,) = [row for row in found["results"] if row["title"] == "Plan"]
+        assert [successor["key"] for successor in plan["notes"]["superseded_by"]] == ["docs/why.md"]
+
+
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# Note\n\nText.\n")
     assert call(tmp_path, ["index", ".", "--dry-run", "--json"]).json["created"] == ["note.md"]

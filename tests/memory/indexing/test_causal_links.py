@@ -70,21 +70,6 @@ def test_an_example_of_front_matter_declares_nothing() -> None:
     assert causal_links.body_links(text, "note.md") == ({}, [])
 
 
-@pytest.mark.parametrize(
-    ("target", "resolved"),
-    [
-        ("docs/a.md", "docs/a.md"),
-        ("../a.md", "docs/a.md"),
-        ("b.md", "docs/x/b.md"),
-        ("./new.md", "docs/x/new.md"),
-        ("elsewhere.md", "elsewhere.md"),
-        ("PEP-1", "PEP-1"),
-    ],
-)
-def test_a_target_is_a_key_or_a_path_from_the_document(target: str, resolved: str) -> None:
-    assert causal_links.resolve(target, "docs/x/note.md", {"docs/a.md", "docs/x/b.md", "b.md.txt"}) == resolved
-
-
 @pytest.mark.requirement("I3")
 def test_a_target_that_means_no_memory_or_several_is_reported() -> None:
     places = [Where("note.md", line, 5) for line in range(1, 6)]

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.errors import SpeckitError
 from memory.store import changes, reader, writer
+from memory.store import links as links_module
 from memory.store.connection import Database
 from memory.store.edges import add_edge, degree, delete_edge, edge_count, list_edges
+from memory.store.link_targets import note_keys, note_memories
 from memory.store.links import resolve_links
 from memory.store.records import Document, Edge, Link, Relation
 
@@ -235,9 +238,55 @@ def test_the_strongest_declarations_fill_the_twenty_places(database: Database, d
     assert reader.statistics(database.reader()).pending_links == 6
 
 
-names = st.sampled_from(["a", "b", "dir/b", "c"])
+@pytest.mark.requirement("I3")
+def test_a_place_that_falls_vacant_goes_to_the_next_strongest_declaration(database: Database, document: Make) -> None:
+    put(database, document("hub", "x"), document("friend", "x"))
+    with database.write() as txn:
+        made = add_edge(txn, 1, 2, CAUSED, 0.1, "", "manual", 1.0)
+    put(database, *[document(f"k{number}", "x", links=(Link(SUPPORTS, "hub", number / 30),)) for number in range(25)])
+    resolve(database)
+
+    remove(database, 27)
+    assert (resolve(database), strengths_at_hub(database)[0]) == (1, 5 / 30)
+    put(database, document("k23", "x"))
+    assert (resolve(database), strengths_at_hub(database)[0]) == (1, 4 / 30)
+    put(database, document("k22", "x", links=(Link(SUPPORTS, "hub", 0.01),)))
+    assert (resolve(database), strengths_at_hub(database)[0]) == (1, 3 / 30)
+    with database.write() as txn:
+        delete_edge(txn, made.id)
+    assert (resolve(database), strengths_at_hub(database)[0]) == (1, 2 / 30)
+    put(database, document("new", "x", links=(Link(SUPPORTS, "hub"),)))
+    assert (resolve(database), strengths_at_hub(database)[0]) == (1, 3 / 30)
+
+
+def strengths_at_hub(database: Database) -> list[float]:
+    return sorted(strength for _, target, _, strength, maker in ends(database) if (target, maker) == (1, "document"))
+
+
+@pytest.mark.requirement("I3")
+def test_saving_one_of_many_linked_documents_looks_at_its_own_links_alone(database: Database, document: Make) -> None:
+    put(database, *[document(f"k{n}", "x", links=(Link(SUPPORTS, f"k{n + 1}"),)) for n in range(500)])
+    resolve(database)
+    put(database, document("k250", "y", links=(Link(SUPPORTS, "k7"),)))
+
+    seen = 0
+
+    def count(_cursor: apsw.Cursor, row: tuple[object, ...]) -> tuple[object, ...]:
+        nonlocal seen
+        seen += 1
+        return row
+
+    with database.write() as txn:
+        txn.connection.row_trace = count
+        assert resolve_links(txn, 1.0) == 1
+        txn.connection.row_trace = None
+    assert seen < 30
+
+
+names = st.sampled_from(["a", "b", "dir/b", "c", "dir/c"])
+targets = st.sampled_from(["a", "b", "dir/b", "c", "./c", "../b", "dir/./c"])
 links = st.builds(
-    Link, st.sampled_from([CAUSED, SUPPORTS]), names, st.sampled_from([0.5, 1.0]), st.just(""), st.booleans()
+    Link, st.sampled_from([CAUSED, SUPPORTS]), targets, st.sampled_from([0.5, 1.0]), st.just(""), st.booleans()
 )
 declarations = st.lists(links, max_size=4, unique=True)
 
@@ -265,3 +314,28 @@ def test_edges_depend_on_the_documents_and_not_on_their_history(
         resolve(fresh)
         assert edges_by_key(lived) == edges_by_key(fresh)
         assert lived.check() == []
+
+
+@given(st.lists(st.tuples(names, st.one_of(st.none(), declarations)), min_size=3, max_size=12))
+@settings(max_examples=60, deadline=None)
+@pytest.mark.requirement("I3")
+def test_looking_at_everything_anew_changes_no_edge_even_when_places_are_few(
+    new_database: Callable[[], Database], document: Make, history: list[tuple[str, list[Link] | None]]
+) -> None:
+    with new_database() as database, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(links_module, "EDGES_PER_NODE", 2)
+        stored: set[str] = set()
+        for name, links in history:
+            if links is not None:
+                stored.add(name)
+                put(database, document(name, "x", links=tuple(links)))
+            elif name in stored:
+                stored.remove(name)
+                remove(database, reader.get_memory(database.reader(), name).id)
+            resolve(database)
+            found = ends(database)
+            with database.write() as txn:
+                note_memories(txn, [memory.id for memory in reader.list_memories(txn.connection)[0]])
+                note_keys(txn, stored)
+            resolve(database)
+            assert sorted(ends(database)) == sorted(found)
