@@ -112,9 +112,9 @@ def rows_out(answer: object, n_in: int) -> int:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in words, without a traceback."""
+    """An exception in words, without a traceback; the step is named beside it."""
     if isinstance(error, ContractError | StageInvariantError):
-        return error.problems[0].message
+        return f"it {error.violation}"
     if isinstance(error, SpeckitError):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

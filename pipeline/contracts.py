@@ -77,7 +77,7 @@ class About:
     (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
     true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one
     that keeps the scale but may leave the unit interval; `unconditional` for a channel whose hits do not depend on
-    the question, and so are no answer to it (feature C14).
+    the question, and so are no answer to it (feature C14); the folders of a plan do not bind them.
     """
 
     features: tuple[str, ...]

@@ -11,6 +11,7 @@ class StageInvariantError(SpeckitError):
     def __init__(self, step: str, violation: str) -> None:
         super().__init__("E130", f"the annotate step '{step}' {violation}")
         self.step = step
+        self.violation = violation
 
 
 class ContractError(SpeckitError):
@@ -19,3 +20,4 @@ class ContractError(SpeckitError):
     def __init__(self, step: str, violation: str) -> None:
         super().__init__("E131", f"the step '{step}' {violation}")
         self.step = step
+        self.violation = violation

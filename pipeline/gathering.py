@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from config.errors import SpeckitError
 from pipeline.apply import Search, union
 from pipeline.boundary import Journal
-from pipeline.checks import check_hits, check_plan
+from pipeline.checks import check_asked, check_hits, check_plan, check_source
 from pipeline.composition import BoundStep, CandidateStage
-from pipeline.contracts import Channel, ChannelParams, Understander
+from pipeline.contracts import Channel, ChannelParams
 from pipeline.model import Candidates, Hits, Plan, Query
-from pipeline.ports import Store, Unavailable
+from pipeline.ports import Scope, Store, Unavailable
 
 MAX_ATTEMPTS = 3
 """How often silent channels are asked again with a more generous plan (feature C14)."""
 
 MAX_LIMIT = 1000
 
+Planner = Callable[[Query, Plan, Store], Plan | Unavailable]
+
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
     """The query with the plan that the understanding steps make."""
     query = query.planned(Plan(variants=(query.text,)))
     for step in stage.understand:
-        work = partial(_planned, step, query, store)
+        work = partial(_planned, step.component.understand, stage, query, store, step.id)
         plan = journal.call("candidates", step, 0, work, "the plan without this step")
         query = query if plan is None else query.planned(plan)
     return query
 
 
-def _planned(step: BoundStep[Understander], query: Query, store: Store) -> Plan | Unavailable:
-    return check_plan(step.component.understand(query, query.plan, store), query, step.id)
+def _planned(planner: Planner, stage: CandidateStage, query: Query, store: Store, step: str) -> Plan | Unavailable:
+    plan = check_plan(planner(query, query.plan, store), query, step)
+    return check_asked(plan, [channel.id for channel in stage.channels], step)
 
 
 def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
@@ -44,7 +48,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
     searches = _ask(stage, query, store, journal)
     for step in stage.recover:
         while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
-            work = partial(step.component.recover, query, query.plan, store)
+            work = partial(_planned, step.component.recover, stage, query, store, step.id)
             plan = journal.call("candidates", step, 0, work, "the empty answer")
             if plan is None or plan == query.plan:
                 break
@@ -61,10 +65,13 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
     plan = query.plan
     searches: list[Search] = []
     channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
+    scope = asker = store.attributes.scope(query.wanted, query.now)
+    if plan.folders:  # which the plan, not the asker, has chosen
+        asker = store.attributes.scope(replace(query.wanted, folders=()), query.now)
     for variant, text in enumerate(plan.variants):
         asked = query if variant == 0 else _variant(query, text, store)
         for step in channels:
-            work = partial(_found, step, asked, store)
+            work = partial(_found, step, asked, asker if step.about.unconditional else scope, store)
             # the first answer is due even when the deadline has passed: an empty answer helps nobody
             hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
             if hits is not None:
@@ -79,13 +86,14 @@ def _variant(query: Query, text: str, store: Store) -> Query:
     return replace(query, text=text, terms=store.lexicon.analyse(text))
 
 
-def _found(step: BoundStep[Channel], query: Query, store: Store) -> Hits | Unavailable:
+def _found(step: BoundStep[Channel], query: Query, scope: Scope, store: Store) -> Hits | Unavailable:
     limit = channel_limit(step, query)
-    return check_hits(step.component.search(query, limit, store), limit, step.id)
+    hits = check_hits(step.component.search(query, limit, store), limit, step.id)
+    return hits if isinstance(hits, Unavailable) else check_source(hits, step, scope, store.attributes)
 
 
 def channel_limit(step: BoundStep[Channel], query: Query) -> int:
     """How many hits a channel may return for this query."""
     assert isinstance(step.params, ChannelParams)  # the registry admits no other
     limit = query.plan.limits.get(step.id, step.params.limit)
-    return min(int(limit * query.plan.limit_factor), MAX_LIMIT)
+    return int(min(limit * query.plan.limit_factor, MAX_LIMIT))

@@ -133,8 +133,8 @@ def check_columns(ids: Ids, *, scores: Column, passages: Ids | None = None) -> N
         raise ValueError(f"ids must be int64[n]; found {ids.dtype}[{ids.ndim} dimensions]")
     if scores.dtype != np.float64 or scores.shape != ids.shape:
         raise ValueError(f"scores must be float64{list(ids.shape)}; found {scores.dtype}{list(scores.shape)}")
-    if passages is not None and passages.shape != ids.shape:
-        raise ValueError(f"passages must be int64{list(ids.shape)}; found {list(passages.shape)}")
+    if passages is not None and (passages.dtype != np.int64 or passages.shape != ids.shape):
+        raise ValueError(f"passages must be int64{list(ids.shape)}; found {passages.dtype}{list(passages.shape)}")
     if len(np.unique(ids)) != len(ids):
         raise ValueError("ids must be unique")
     if not np.all(np.isfinite(scores)):

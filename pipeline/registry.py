@@ -25,6 +25,8 @@ _METHODS = {
     Role.RERANKER: "rerank",
     Role.ANNOTATOR: "annotate",
 }
+_SCORES = (Role.CHANNEL, Role.FUSER)
+"""Whose scores come from nothing that has a scale already."""
 _PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
 
 
@@ -73,6 +75,8 @@ class Registry:
             raise SpeckitError("E199", f"the parameters of the {role} '{name}' must derive from {expected.__name__}")
         if not isinstance(about, About):
             raise SpeckitError("E199", f"'{name}' must describe itself in a class attribute 'about'")
+        if role in _SCORES and about.gives is None and not hasattr(component, "scale"):
+            raise SpeckitError("E199", f"the {role} '{name}' must declare the scale of its scores: 'gives' or 'scale'")
         self._by_name[name] = Registered(name, role, component, params, about)
 
     def add_entry_points(self) -> None:

@@ -64,7 +64,7 @@ class Runner:
         work = partial(self._fused, step, query, candidates)
         answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True, deferrable=False)
         assert answer is not None  # a required step answers or raises
-        pool = fused(step.id, step.gives or Scale.UNIT, candidates, answer)
+        pool = fused(step.id, _declared(step), candidates, answer)
         added: dict[str, Column] = {}
         for signal in self.pipeline.fusion.signals:
             assert isinstance(signal.params, SignalParams)  # the registry admits no other
@@ -81,13 +81,13 @@ class Runner:
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
         for step in self.pipeline.rerank:
-            work = partial(self._reranking, step, query, pool, store)
+            scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
+            work = partial(self._reranking, step, scale, query, pool, store)
             answer = journal.call(
                 "rerank", step, len(pool), work, "the order before this step",
                 required=not step.optional, deferrable=step.optional,
             )  # fmt: skip
             if answer is not None:
-                scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
                 before, pool = pool, reranked(step.id, scale, pool, answer)
                 if len(pool) < len(before):
                     journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
@@ -106,13 +106,15 @@ class Runner:
         return pool, notes
 
     def _fused(self, step: BoundStep[Fuser], query: Query, candidates: Candidates) -> Fused | Unavailable:
-        return check_fused(step.component.fuse(query, candidates), len(candidates), step.id)
+        return check_fused(step.component.fuse(query, candidates), len(candidates), _declared(step), step.id)
 
     def _evidence(self, step: BoundStep[Signal], query: Query, pool: Pool, store: Store) -> Column | Unavailable:
         return check_column(step.component.evidence(query, pool, store), len(pool), step.id)
 
-    def _reranking(self, step: BoundStep[Reranker], query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
-        return check_reranking(step.component.rerank(query, pool, store), len(pool), step.id)
+    def _reranking(
+        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store
+    ) -> Reranking | Unavailable:
+        return check_reranking(step.component.rerank(query, pool, store), pool, scale, step.id)
 
     def _noted(self, step: BoundStep[Annotator], query: Query, pool: Pool, store: Store) -> Notes | Unavailable:
         """Shows a sealed copy to the annotator; what is served comes from the pool, which no annotator ever sees."""
@@ -124,3 +126,8 @@ class Runner:
             if sealed.broken():
                 raise StageInvariantError(step.id, "changed the scores or the order of the sealed ranking")
         return check_notes(answer, pool, step.id)
+
+
+def _declared(step: BoundStep[Fuser]) -> Scale:
+    assert step.gives is not None  # the registry admits no fuser without a scale
+    return step.gives

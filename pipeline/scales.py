@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 
@@ -11,7 +12,7 @@ class Scale(StrEnum):
     BM25 = "bm25"
     """Unbounded sums of term weights; comparable within one query and channel only."""
     COSINE = "cosine"
-    """Similarity of directions, [-1, 1]."""
+    """Similarity of directions, [-1, 1] as channels give it; what a step adds to it keeps the name."""
     UNIT = "unit"
     """[0, 1], 1 best. The frame clips to the interval, so that rounding never leaves it."""
     RANK_TERM = "rank_term"
@@ -24,9 +25,26 @@ class Scale(StrEnum):
     """Marginal relevance of greedy selection (MMR); non-increasing, may be negative."""
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest score that a component may give on this scale."""
+        match self:
+            case Scale.UNIT:
+                return 0.0, 1.0
+            case Scale.COSINE:
+                return -1.0, 1.0
+            case Scale.BM25 | Scale.RANK_TERM:
+                return 0.0, math.inf
+        return -math.inf, math.inf
+
+    @property
     def additive(self) -> bool:
         """True when an additive boost on the unit scale may be added without a normaliser."""
         return self in (Scale.UNIT, Scale.BOOST)
+
+    @property
+    def multipliable(self) -> bool:
+        """True when a factor above 1 raises every score: there are no negative ones."""
+        return self not in (Scale.COSINE, Scale.Z_SCORE, Scale.MARGINAL)
 
     @property
     def widened(self) -> Scale:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from pipeline.contracts import About, ChannelParams, NoParams, Params, SignalParams
 from pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
-from pipeline.ports import Column, Ids, Store, Unavailable
+from pipeline.ports import Column, Filter, Ids, Scope, Store, Unavailable
 from pipeline.ranking import Ranking
 from pipeline.scales import Scale
 
@@ -22,8 +23,23 @@ class Attributes:
     def parents(self, ids: Ids) -> Ids:
         return np.where(ids >= 100, ids // 100, ids)
 
+    def scope(self, wanted: Filter, now: float) -> Scope:
+        return cast("Scope", Odd()) if wanted.folder == "odd" else cast("Scope", Everything())
+
     def number(self, name: str, ids: Ids) -> Column:
         return np.full(len(ids), np.nan)
+
+
+class Everything:
+    def admits(self, ids: Ids) -> NDArray[np.bool_]:
+        return np.ones(len(ids), np.bool_)
+
+
+class Odd:
+    """Of the memories those with odd ids, and their passages."""
+
+    def admits(self, ids: Ids) -> NDArray[np.bool_]:
+        return Attributes().parents(ids) % 2 == 1
 
 
 class Lexicon:
@@ -53,6 +69,10 @@ class FixedChannel:
             return self.hits
         ids, scores = np.array([*self.hits], np.int64), np.array([*self.hits.values()], np.float64)
         return Hits.ordered(ids, scores, self.scale, limit=limit, level=self.level)
+
+
+class ChunkParams(ChannelParams):
+    level: Literal["memory", "chunk"] = "memory"
 
 
 class SumFuser:
@@ -115,7 +135,15 @@ def pipeline(
     understand: Iterable[BoundStep[Any]] = (),
     recover: Iterable[BoundStep[Any]] = (),
 ) -> Pipeline:
-    searches = tuple(step(name, channel, ChannelParams()) for name, channel in channels.items())
+    searches = tuple(
+        step(
+            name,
+            channel,
+            ChunkParams(level=getattr(channel, "level", "memory")),
+            gives=getattr(channel, "scale", Scale.UNIT),
+        )
+        for name, channel in channels.items()
+    )
     return Pipeline(
         "test",
         "0" * 12,
