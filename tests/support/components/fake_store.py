@@ -119,6 +119,8 @@ class FakeAttributes:
         stored = sorted(self._store.memories)
 
         def beside(id_: int, step: int) -> int:
+            if id_ < 0:  # a hole of an index
+                return -1
             memory = self._of(id_)
             at = stored.index(memory.id) + step
             other = self._store.memories[stored[at]] if 0 <= at < len(stored) else None
