@@ -12,7 +12,7 @@ from config.exchange import Column
 from evaluation.comparison import ALPHA
 from evaluation.folds import Rows
 from evaluation.significance import sign_flip_p
-from evaluation.trials import START, Trials
+from evaluation.trials import START, Trials, Values
 from evaluation.tunable import Parameter, Setting
 
 OBJECTIVE = "nDCG@10"
@@ -43,10 +43,12 @@ def search(
 
     In each pass every parameter is visited once, in a seeded random order. A new value is taken when its gain over the
     present one exceeds the standard error of the gain, so that values do not follow the noise (Breiman et al. 1984),
-    and when it makes no dataset significantly worse than at the start. A parameter is idle when in the first pass not
-    even the value farthest from its present one changes anything. Ends after `budget` settings or the last pass;
-    `tried` is called for each setting. Values are drawn by seed, pass, parameter and present value alone, so that
-    searches over nearly the same queries try nearly the same settings.
+    and when it makes no dataset significantly worse than at the start. A value that loses more than its standard error
+    on a part of the queries is not tried on the others (racing; Maron and Moore 1994). A parameter is idle when in the
+    first pass not even the value farthest from its present one changes anything. Ends after `budget` settings or the
+    last pass; `tried` is called for each setting. Where the optimum is flat the start is kept: at the end every changed
+    value goes back unless that loses more than its standard error. Values are drawn by seed, pass, parameter and
+    present value alone, so that searches over nearly the same queries try nearly the same settings.
     """
     setting = START
     idle: set[str] = set()
@@ -64,14 +66,28 @@ def search(
                 tried()
                 if not table.possible(changed):
                     continue
-                differences = list(_differences(table, seen, setting, changed))
+                if _hopeless(list(_differences(table.begun, seen, setting, changed))):
+                    gains.append((0.0, changed))
+                    continue
+                differences = list(_differences(table.values, seen, setting, changed))
                 if number == 0 and not gains and not any(column.any() for column in differences):
                     idle.add(parameter.name)
                     break
                 gains.append((_assured_gain(differences), changed))
             better = [changed for gain, changed in sorted(gains, key=lambda entry: -entry[0]) if gain > 0]
             setting = next((changed for changed in better if not _harms(table, seen, changed, seed)), setting)
-    return Found(setting, frozenset(idle))
+    return Found(_simplest(table, space, seen, setting, seed), frozenset(idle))
+
+
+def _simplest(table: Trials, space: Sequence[Parameter], seen: Seen, setting: Setting, seed: int) -> Setting:
+    """The setting without the changes that gain no more than their standard error."""
+    for parameter in space:
+        simpler = _with(setting, parameter, parameter.start)
+        if simpler == setting or not table.possible(simpler) or _harms(table, seen, simpler, seed):
+            continue
+        if not _assured_gain(list(_differences(table.values, seen, simpler, setting))):
+            setting = simpler
+    return setting
 
 
 def _with(setting: Setting, parameter: Parameter, value: float) -> Setting:
@@ -80,22 +96,35 @@ def _with(setting: Setting, parameter: Parameter, value: float) -> Setting:
     return {name: held for name, held in changed.items() if name != parameter.name or held != parameter.start}
 
 
-def _differences(table: Trials, seen: Seen, a: Setting, b: Setting) -> Iterator[Column]:
-    """The objective of b minus that of a, per query, dataset by dataset."""
+def _differences(values: Callable[[int, Setting], Values], seen: Seen, a: Setting, b: Setting) -> Iterator[Column]:
+    """The objective of b minus that of a, per query for which both are known, dataset by dataset."""
     for place, rows in seen.items():
-        yield (table.values(place, b)[OBJECTIVE] - table.values(place, a)[OBJECTIVE])[rows]
+        differences = (values(place, b)[OBJECTIVE] - values(place, a)[OBJECTIVE])[rows]
+        yield differences[~np.isnan(differences)]
+
+
+def _gain(differences: Sequence[Column]) -> tuple[float, float]:
+    """The mean over the datasets of their mean differences, and its standard error."""
+    known = [column for column in differences if len(column)]
+    variance = sum(float(column.var(ddof=1)) / len(column) for column in known if len(column) > 1)
+    return float(np.mean([column.mean() for column in known])), sqrt(variance) / len(known)
 
 
 def _assured_gain(differences: Sequence[Column]) -> float:
-    """The mean gain over the datasets if it exceeds its standard error, else 0."""
-    gain = float(np.mean([column.mean() for column in differences]))
-    variance = sum(float(column.var(ddof=1)) / len(column) for column in differences if len(column) > 1)
-    return gain if gain > sqrt(variance) / len(differences) else 0.0
+    """The gain if it exceeds its standard error, else 0."""
+    gain, error = _gain(differences)
+    return gain if gain > error else 0.0
+
+
+def _hopeless(differences: Sequence[Column]) -> bool:
+    """Whether there is a loss that exceeds its standard error."""
+    gain, error = _gain(differences)
+    return gain + error < 0
 
 
 def _harms(table: Trials, seen: Seen, setting: Setting, seed: int) -> bool:
     """Whether a setting is significantly worse than the start on any of the datasets."""
     return any(
         column.mean() < 0 and sign_flip_p(column, seed=seed) < ALPHA
-        for column in _differences(table, seen, START, setting)
+        for column in _differences(table.values, seen, START, setting)
     )

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from config.errors import SpeckitError
 from config.exchange import Column
-from engine import pipelines
+from engine import assembly, pipelines
 from engine.memory import Memory
+from evaluation.asked import Asked, Judged
 from evaluation.dataset import Dataset, DatasetQuery, read
+from evaluation.folds import Rows
 from evaluation.measure import Report, measure
-from evaluation.metrics import evaluate
+from evaluation.metrics import METRICS, evaluate
 from evaluation.throwaway import throwaway_store
 from evaluation.tunable import Setting
+from pipeline.builder import build
 
 Values = Mapping[str, Column]
 """The value of each metric for each query."""
 
 START: Setting = {}
 """The pipeline as it was given."""
+
+
+ENOUGH = 30
+"""Fewer queries than this are not judged by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,11 @@ class OpenSet:
     def name(self) -> str:
         """The name of the dataset."""
         return self.dataset.name
+
+    @property
+    def judged(self) -> list[Judged]:
+        """The queries with their judgements."""
+        return [(query, self.dataset.judgements[query.id]) for query in self.queries]
 
 
 def read_sets(folders: Sequence[Path]) -> list[Dataset]:
@@ -83,17 +95,29 @@ def open_sets(
         yield opened
 
 
-@dataclass
 class Trials:
-    """Measures settings, each on each dataset at most once. `written` turns a setting into overrides."""
+    """Measures settings, each query of each dataset at most once. `written` turns a setting into overrides."""
 
-    sets: Sequence[OpenSet]
-    pipeline: str
-    environ: Mapping[str, str]
-    written: Callable[[Setting], Mapping[str, str]]
-    now: float
-    seed: int
-    _known: dict[tuple[int, frozenset[tuple[str, float]]], Values] = field(default_factory=dict)
+    def __init__(
+        self,
+        sets: Sequence[OpenSet],
+        pipeline: str,
+        environ: Mapping[str, str],
+        written: Callable[[Setting], Mapping[str, str]],
+        *,
+        now: float,
+        seed: int,
+    ) -> None:
+        self._sets = sets
+        self._pipeline = pipeline
+        self._environ = environ
+        self._written = written
+        self._now = now
+        self._seed = seed
+        self._asked = [Asked(opened.memory, opened.judged, now) for opened in sets]
+        self._known: dict[tuple[int, frozenset[tuple[str, float]]], Values] = {}
+        rng = np.random.default_rng(seed)
+        self._first = [_first(len(opened.queries), rng) for opened in sets]
 
     @property
     def measured(self) -> int:
@@ -102,17 +126,38 @@ class Trials:
 
     def possible(self, setting: Setting) -> bool:
         """Whether the pipeline can be built so: some values that are fine alone do not go together."""
-        return not pipelines.check(self.pipeline, self.environ, self.written(setting))
+        return not pipelines.check(self._pipeline, self._environ, self._written(setting))
+
+    def begun(self, place: int, setting: Setting) -> Values:
+        """What a setting reaches on the dataset at a place, for a part of its queries at least; NaN for the others."""
+        return self._values(place, setting, self._first[place])
 
     def values(self, place: int, setting: Setting) -> Values:
         """What a setting reaches on the dataset at a place, for each of its queries."""
+        return self._values(place, setting, np.arange(len(self._sets[place].queries)))
+
+    def judged(self, place: int, setting: Setting, rows: Rows) -> Values:
+        """The same for the queries at these rows, through the entry that is used in production."""
+        opened = self._sets[place]
+        memory = opened.memory.with_pipeline(self._pipeline, self._written(setting))
+        asked = [opened.queries[row] for row in rows.tolist()]
+        (answers,) = measure([memory], asked, now=self._now, seed=self._seed, progress=lambda _: None)
+        return evaluate([answer.keys for answer in answers], [opened.dataset.judgements[query.id] for query in asked])
+
+    def _values(self, place: int, setting: Setting, wanted: Rows) -> Values:
         key = place, frozenset(setting.items())
         if key not in self._known:
-            self._known[key] = self._measured(self.sets[place], setting)
-        return self._known[key]
+            self._known[key] = {metric: np.full(len(self._sets[place].queries), np.nan) for metric in METRICS}
+        known = self._known[key]
+        missing = wanted[np.isnan(known[METRICS[0]][wanted])]
+        if len(missing):
+            built = build(self._pipeline, assembly.registry(), self._environ, self._written(setting))
+            for metric, column in self._asked[place].values(built, missing).items():
+                known[metric][missing] = column
+        return known
 
-    def _measured(self, opened: OpenSet, setting: Setting) -> Values:
-        memory = opened.memory.with_pipeline(self.pipeline, self.written(setting))
-        (answers,) = measure([memory], opened.queries, now=self.now, seed=self.seed, progress=lambda _: None)
-        judgements = [opened.dataset.judgements[query.id] for query in opened.queries]
-        return evaluate([answer.keys for answer in answers], judgements)
+
+def _first(queries: int, rng: np.random.Generator) -> Rows:
+    """The queries at which a setting is tried first: a third of them, or all when that would be too few to judge by."""
+    size = queries // 3 if queries // 3 >= ENOUGH else queries
+    return np.sort(rng.permutation(queries)[:size])

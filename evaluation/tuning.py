@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def tune(
     report = progress or (lambda _: None)
     with open_sets(asked, pipeline, overrides=None, environ=environ, progress=report) as sets:
         moment = time.time() if now is None else now
-        table = Trials(sets, pipeline, environ, lambda setting: overrides(checked.bound, setting), moment, seed)
+        written = partial(overrides, checked.bound)
+        table = Trials(sets, pipeline, environ, written, now=moment, seed=seed)
         rng = np.random.default_rng(seed)
         fold_of = [splits.folds(size, folds, rng) for size in sizes.values()]
         views = list(_views(fold_of, folds))
@@ -70,9 +72,10 @@ def tune(
             _search(table, space, seen, trials, seed, place, len(views), report) for place, seen in enumerate(views)
         ]
         final, by_fold, without = found[0], found[1 : folds + 1], found[folds + 1 :]
-        start = [table.values(place, START) for place in range(len(sets))]
+        every = [np.arange(size) for size in sizes.values()]
+        start = [table.judged(place, START, rows) for place, rows in enumerate(every)]
         held_out = [_held_out(table, place, fold_of[place], by_fold) for place in range(len(sets))]
-        left_out = [table.values(place, one.setting) for place, one in enumerate(without)]
+        left_out = [table.judged(place, one.setting, every[place]) for place, one in enumerate(without)]
         warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
     return TuneReport(
         pipeline=checked.effective.name,
@@ -124,11 +127,12 @@ def _search(
 
 def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence[Found]) -> Values:
     """Each query of a dataset by the setting that was found without its fold."""
-    parts = [table.values(place, found.setting) for found in by_fold]
-    return {
-        metric: np.select([fold_of == fold for fold in range(len(parts))], [part[metric] for part in parts])
-        for metric in METRICS
-    }
+    values = {metric: np.empty(len(fold_of)) for metric in METRICS}
+    for fold, found in enumerate(by_fold):
+        rows = np.flatnonzero(fold_of == fold)
+        for metric, column in table.judged(place, found.setting, rows).items():
+            values[metric][rows] = column
+    return values
 
 
 def _levelled(start: Sequence[Values], tuned: Sequence[Values]) -> tuple[Values, Values]:

@@ -12,6 +12,8 @@ from evaluation.report import aligned, comparison_json, sentence
 from evaluation.tunable import Parameter
 
 _DIGITS = 6
+_STANDARD_ERRORS = 3.92
+"""The width of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,14 @@ class TuneReport:
     def refusal(self) -> str:
         """Why the setting is not to be used; "" when it may be.
 
-        On queries it was not chosen by it has to be ahead of the start, and not significantly worse on any dataset.
+        On queries it was not chosen by it has to gain more than its standard error, and it must not be significantly
+        worse on any dataset.
         """
         if not any(tuned.moved for tuned in self.parameters):
             return "no other value of any parameter gains more than its standard error"
-        if self.overall.main.delta <= 0:
-            return "on queries it was not chosen by, the tuned setting is not ahead of the start"
+        low, high = self.overall.main.ci95
+        if self.overall.main.delta <= (high - low) / _STANDARD_ERRORS:
+            return "on queries it was not chosen by, the tuned setting gains no more than its standard error"
         harmed = _worse(self.held_out)
         return f"the tuned setting is significantly worse on {harmed}" if harmed else ""
 

@@ -1,0 +1,57 @@
+"""The queries of one dataset, asked through many pipelines that differ in the parameters of scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from config.exchange import Column
+from engine.memory import Memory
+from engine.questions import Question
+from evaluation.dataset import DatasetQuery
+from evaluation.folds import Rows
+from evaluation.metrics import DEPTH, evaluate
+from evaluation.remembered import StepAnswers
+from pipeline.composition import Pipeline
+from pipeline.runner import Outcome, Runner
+
+Judged = tuple[DatasetQuery, Mapping[str, float]]
+"""A query and its judgements by document."""
+
+
+class Asked:
+    """Judged queries and the store that answers them.
+
+    What no score depends on is left out: the rows, texts and times of an answer, and the annotators, which see the
+    final order. An annotator that hides rows of the pipeline in use takes part all the same.
+    """
+
+    def __init__(self, memory: Memory, queries: Sequence[Judged], now: float) -> None:
+        self._store = memory.store()
+        self._queries = [
+            Question(text=query.text, limit=DEPTH, folder=query.folder).query(self._store, now, None)
+            for query, _ in queries
+        ]
+        self._judgements = [judgements for _, judgements in queries]
+        self._answers = StepAnswers()
+        self._hiding = self._hidden_by(memory.pipeline)
+
+    def values(self, pipeline: Pipeline, rows: Rows) -> dict[str, Column]:
+        """What a pipeline reaches for the queries at these rows, by metric."""
+        annotate = tuple(step for step in pipeline.annotate if step.id in self._hiding)
+        found = [outcome.pool.candidates for outcome in self._outcomes(replace(pipeline, annotate=annotate), rows)]
+        label = self._store.attributes.label
+        judgements = [self._judgements[row] for row in rows.tolist()]
+        return evaluate([label("key", candidates.parents).tolist() for candidates in found], judgements)
+
+    def _hidden_by(self, pipeline: Pipeline) -> frozenset[str]:
+        """The annotators that take a row out of any answer."""
+        every = self._outcomes(pipeline, np.arange(len(self._queries)))
+        notes = [note for outcome in every for note in outcome.notes.items()]
+        return frozenset(step for step, said in notes if said.keep is not None and not said.keep.all())
+
+    def _outcomes(self, pipeline: Pipeline, rows: Rows) -> Iterator[Outcome]:
+        runner = Runner(self._answers.remembering(pipeline))
+        return (runner.run(self._queries[row], self._store) for row in rows.tolist())
