@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from channels.feedback import Feedback, with_feedback
 from pipeline.arithmetic import leading, positions
 from pipeline.contracts import About, ChannelParams, Params, Surroundings
 from pipeline.model import Hits, Query
@@ -68,6 +69,9 @@ class Bm25Params(ChannelParams):
     most_terms: int = Field(
         1000, ge=1, le=1000, description="Of a query with more different words only the rarest so many are searched."
     )
+    feedback: Feedback = Field(
+        Feedback(), description="A second search with words of the first hits, for queries that are not simple."
+    )
 
 
 class _Part:
@@ -117,12 +121,12 @@ class _Bags:
         self._known: dict[str, tuple[NDArray[np.integer], Column]] = {}
         self._room = _REMEMBERED
 
-    def scores(self, terms: Iterable[str]) -> Column:
-        """BM25 of every row: Σ idf · tf·(k1+1) / (tf + norm)."""
+    def scores(self, terms: Mapping[str, float]) -> Column:
+        """BM25 of every row: Σ weight · idf · tf·(k1+1) / (tf + norm)."""
         scores = np.zeros(len(self._norm))
-        for term in terms:
+        for term, weight in terms.items():
             rows, contribution = self._known.get(term) or self._contribution(term)
-            scores[rows] += contribution
+            scores[rows] += contribution if weight == 1.0 else weight * contribution
         return scores
 
     def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
@@ -178,10 +182,14 @@ class Bm25:
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's score. A neighbour that the query
-    may not see adds nothing. Feature C3.
+    may not see adds nothing.
+
+    `feedback` searches once more, with words of the first hits at their weights beside those of the query. Queries that
+    were judged simple are left alone, and so are those whose first hits hold too few of the query's words: such hits
+    say little about what was meant. Features C3, C12.
     """
 
-    about = About(features=("C3",), gives=Scale.BM25)
+    about = About(features=("C3", "C12"), gives=Scale.BM25)
     Params = Bm25Params
 
     def __init__(self, params: Bm25Params) -> None:
@@ -203,6 +211,15 @@ class Bm25:
         terms = self._telling(tuple(dict.fromkeys(query.terms)), store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = self._laid_out(store)
+        hits = self._found(dict.fromkeys(terms, 1.0), limit, scope, layout)
+        feedback = self._params.feedback
+        if feedback.model == "none" or query.plan.complexity == "simple" or not len(hits):
+            return hits
+        weights = with_feedback(feedback, terms, hits, store)
+        return hits if weights is None else self._found(weights, limit, scope, layout)
+
+    def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout) -> Hits:
+        """The best rows for these weighted words."""
         whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
         for factor, bags in layout.wholes:
             whole[:-1] += factor * bags.scores(terms)

@@ -46,6 +46,8 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
         {"passage": 1.0, "passage_title": 0.0},
         {"context": 0.2},
         {"most_terms": 1},
+        {"feedback": {"model": "rm3"}},
+        {"passage": 1.0, "feedback": {"model": "bo1"}},
     ),
     "graph": ({"hops": 2},),
     "rrf": ({"normalise": "min_max"}, {"weights": "by_intent"}),
