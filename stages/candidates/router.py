@@ -33,7 +33,9 @@ class RouterParams(Params):
     )
     complex: Route = Field(default=Route(), description="Route of complex queries.")
     always: tuple[str, ...] = Field(
-        ("constitutional", "trigger"), strict=False, description="Channels that every query asks, at their own limit."
+        ("constitutional", "identifier", "trigger"),
+        strict=False,
+        description="Channels that every query asks, at their own limit.",
     )
 
 

@@ -1,12 +1,14 @@
-"""Constitutional memories first."""
+"""Constitutional memories first, and what certain channels found."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 from pydantic import Field
 
 from memory.lifecycle.tables import any_of
-from pipeline.contracts import About, Params
+from pipeline.contracts import About, Params, Surroundings
 from pipeline.model import Pool, Query, Reranking, Rescored
 from pipeline.ports import Store, Unavailable
 
@@ -15,15 +17,16 @@ class PinParams(Params):
     """What is pinned."""
 
     tiers: list[str] = Field(["constitutional"], description="Tiers that stand above all others.")
+    channels: list[str] = Field([], description="Ids of channels; whatever they found stands above all others.")
 
 
 class Pin:
-    """Lifts constitutional memories above all others, whatever the query.
+    """Lifts memories of certain tiers above all others, whatever the query, or what certain channels found.
 
     All pinned rows are raised by one amount, which puts the lowest of them 1 above the best other row; among
     themselves they keep their order. Where they lead by that much already, nothing changes. The lift is a score
-    like any other and shows in the explanation. Bringing constitutional memories into the pool is the channel's
-    work. Feature C6.
+    like any other and shows in the explanation. Bringing these memories into the pool is the work of the channels
+    `constitutional` and `identifier`. Feature C6.
     """
 
     about = About(features=("C6",), widens=True)
@@ -31,10 +34,21 @@ class Pin:
 
     def __init__(self, params: PinParams) -> None:
         self._tiers = tuple(params.tiers)
+        self._channels = frozenset(params.channels)
+
+    @classmethod
+    def check(cls, params: PinParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """The channels are declared."""
+        for place, channel in enumerate(params.channels):
+            if channel not in surroundings.channels:
+                declared = ", ".join(surroundings.channels) or "none"
+                yield ("channels", place), f"names the channel '{channel}', which is not declared; declared: {declared}"
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """The lifted scores."""
         pinned = any_of(store.attributes.label("tier", pool.ids), self._tiers)
+        columns = [place for place, channel in enumerate(pool.candidates.channels) if channel in self._channels]
+        pinned |= np.isfinite(pool.candidates.raw[:, columns]).any(axis=1)
         if pinned.all() or not pinned.any():
             return Rescored(pool.score)
         lift = max(0.0, pool.score[~pinned].max() - pool.score[pinned].min() + 1.0)

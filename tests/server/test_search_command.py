@@ -56,6 +56,7 @@ def test_the_json_of_a_search_has_the_promised_shape(run: Run) -> None:
         ("computeMPAB", "docs/storage/wal.md"),
         ("busy_timeout", "docs/storage/wal.md"),
         ("REQ-006", "docs/storage/wal.md"),
+        ("how does reciprocal rank fusion, with a rank for each fused list, bear on REQ-006", "docs/storage/wal.md"),
         ("reciprocal rank fusion", "docs/fusion.md"),
         ("to be or not to be", "docs/tone.md"),
         (("quokka cache " * 770)[:10_000], "docs/long.md"),

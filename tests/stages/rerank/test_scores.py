@@ -190,6 +190,18 @@ def test_constitutional_memories_are_lifted_above_the_best_and_keep_their_order(
     assert rerank(Pin(PinParams()), ask(), after, store).score == pytest.approx(after.score)
 
 
+@pytest.mark.requirement("C3")
+def test_what_a_channel_found_can_be_lifted() -> None:
+    store = FakeStore(Memory(1), Memory(2), Memory(3, tier="constitutional"))
+    found = {"bm25": [1, 2, 3], "identifier": [2]}
+    pool = pool_of(store, {1: 0.9, 2: 0.5, 3: 0.2}, found=found)
+    pin = Pin(PinParams(tiers=[], channels=["identifier"]))
+
+    # the lift is .9 - .5 + 1 = 1.4
+    assert scores_of(rerank(pin, ask(), pool, store)) == pytest.approx({2: 1.9, 1: 0.9, 3: 0.2})
+    assert scores_of(rerank(pin, ask(), pool_of(store, {1: 0.9, 2: 0.5}), store)) == {1: 0.9, 2: 0.5}
+
+
 @pytest.mark.requirement("C6")
 @given(st.lists(st.tuples(st.integers(-500, 500), st.booleans()), max_size=12))
 def test_pinned_rows_come_first_and_nobody_else_moves(rows: list[tuple[int, bool]]) -> None:

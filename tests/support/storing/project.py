@@ -202,6 +202,7 @@ QUESTIONS = (
     asked("quokka cache part 3 summary"),
     asked("検索の設計"),
     asked("computeMPAB"),
+    asked("which payment gateway retries the requests that fail, and what has computeMPAB to do with them"),
     asked("zebra"),
     asked("multiplied"),  # found by relaxing the similarity
     asked("harpsichord"),  # the same, but below the floor of relevance
