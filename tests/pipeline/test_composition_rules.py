@@ -1,0 +1,134 @@
+"""Rules about whole pipelines: one file that keeps to all of them, and for each rule one that breaks it (P6, P7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine import pipelines
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "p.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+COMPLETE = """\
+pipeline: complete
+candidates:
+  understand:
+    - {use: complexity}
+    - {use: router, simple: {channels: [vector, bm25]}}
+    - {use: embedding_expansion}
+  channels:
+    - {use: vector, level: chunk}
+    - {use: bm25}
+    - {use: graph}
+  recover: []
+fusion:
+  - {use: rrf, weights: by_intent, normalise: min_max}
+  - {use: novelty}
+  - {use: composite, model: by_intent}
+rerank:
+  - {use: collapse}
+  - {use: min_max}
+  - {use: channel_floor}
+  - {use: mmr}
+annotate:
+  - {use: evidence_gap}
+"""
+"""A file that keeps to every composition rule; each of the refused ones below breaks one."""
+
+BROKEN = {
+    "complexity routing keeps two channels": (
+        "channels: [vector, bm25]}}", "channels: [vector, fts5]}}", (5, 29),
+        "'router': simple queries keep fewer than 2 channels: of vector, fts5 there is vector in this pipeline",
+    ),
+    "a channel is routed to only when a step tells simple queries": (
+        "    - {use: complexity}\n", "", (4, 7),
+        "'router': routes by complexity, which no step determines; add 'complexity' before it",
+    ),
+    "complexity is judged before the queries are routed": (
+        "    - {use: complexity}\n    - {use: router, simple: {channels: [vector, bm25]}}\n",
+        "    - {use: router, simple: {channels: [vector, bm25]}}\n    - {use: complexity}\n", (5, 7),
+        "'complexity' must come before 'router' (line 4)",
+    ),
+    "complexity is judged before queries are expanded": (
+        "    - {use: complexity}\n    - {use: router, simple: {channels: [vector, bm25]}}\n    "
+        "- {use: embedding_expansion}\n",
+        "    - {use: embedding_expansion}\n    - {use: complexity}\n", (5, 7),
+        "'complexity' must come before 'embedding_expansion' (line 4)",
+    ),
+    "simple queries are not expanded by vectors": (
+        "    - {use: complexity}\n    - {use: router, simple: {channels: [vector, bm25]}}\n", "", (4, 7),
+        "'embedding_expansion': must leave simple queries alone, but no step finds them; add 'complexity' before it",
+    ),
+    "novelty comes before the passages are aggregated": (
+        "  - {use: collapse}\n", "  - {use: collapse}\n  - {use: novelty, id: late}\n", (18, 5),
+        "'novelty' is a signal and cannot stand under 'rerank'; it belongs to 'fusion'",
+    ),
+    "passages are made memories": (
+        "  - {use: collapse}\n", "", (8, 7),
+        "'vector' returns chunks, but no rerank step groups them; add 'collapse' under 'rerank'",
+    ),
+    "the channel floor needs scores in the unit interval": (
+        "  - {use: min_max}\n  - {use: channel_floor}\n", "  - {use: channel_floor}\n  - {use: min_max}\n", (18, 5),
+        "'channel_floor' needs scores on the scale unit; here they are on the scale boost. "
+        "Put a step before it that gives such scores, or leave it out",
+    ),
+    "attributes are weighed by intent once": (
+        "model: by_intent}\n", "model: by_intent}\n  - {use: composite, id: again, model: by_intent}\n", (16, 5),
+        "'again' weighs attributes by intent, and so does 'composite'; keep one",
+    ),
+    "channels are weighed by intent once": (
+        "normalise: min_max}\n", "normalise: min_max}\n  - {use: rrf, id: again, weights: by_intent}\n", (14, 5),
+        "'again' weighs channels by intent, and so does 'rrf'; keep one",
+    ),
+    "nothing scores under annotate": (
+        "  - {use: evidence_gap}", "  - {use: evidence_gap}\n  - {use: mmr, id: late}", (23, 5),
+        "'mmr' is a reranker and changes scores or order, which nothing under 'annotate' may do; it belongs to "
+        "'rerank'",
+    ),
+    "no signal stands under annotate": (
+        "  - {use: evidence_gap}", "  - {use: importance}", (22, 5),
+        "'importance' is a signal and changes scores or order, which nothing under 'annotate' may do; it belongs to "
+        "'fusion'",
+    ),
+    "nothing is added to ranks without a normaliser": (
+        "weights: by_intent, normalise: min_max}", "weights: by_intent}", (14, 5),
+        "'novelty' adds a boost of the unit scale to scores on the scale rank_term. Set 'normalise' on the fuser",
+    ),
+    "the two decays of one memory exclude each other": (
+        "  - {use: composite, model: by_intent}", "  - {use: composite, model: by_intent}\n  - {use: temporal}",
+        (16, 5), "'temporal' and 'composite' (line 15) exclude each other",
+    ),
+}  # fmt: skip
+"""Rule to a part of the complete file, what takes its place, where the problem is, and how it is told."""
+
+
+@pytest.mark.requirement("P6", "P7")
+def test_a_file_that_keeps_to_every_composition_rule_is_accepted(tmp_path: Path) -> None:
+    assert pipelines.check(str(written(tmp_path, COMPLETE)), {}) == []
+
+
+@pytest.mark.requirement("P6", "P7")
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_file_that_breaks_one_rule_is_refused_at_the_place(rule: str, tmp_path: Path) -> None:
+    part, instead, place, message = BROKEN[rule]
+    assert COMPLETE.count(part) == 1
+    file = str(written(tmp_path, COMPLETE.replace(part, instead)))
+
+    found = [(p.where.file, p.where.line, p.where.column, p.message) for p in pipelines.check(file, {}) if p.where]
+
+    assert (file, *place, message) in found
+
+
+@pytest.mark.requirement("P6")
+@pytest.mark.parametrize("system", ["channels", "attributes"])
+def test_either_weighting_by_intent_may_stand_alone(system: str, tmp_path: Path) -> None:
+    text = COMPLETE.replace("weights: by_intent, ", "") if system == "attributes" else COMPLETE
+    text = text.replace("model: by_intent", "model: five_factor") if system == "channels" else text
+
+    assert pipelines.check(str(written(tmp_path, text)), {}) == []
