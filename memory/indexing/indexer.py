@@ -155,7 +155,7 @@ class Indexer:
             raise SpeckitError.of(problems)
         report = IndexReport()
         batches = BatchWriter(self._database, self._embedder, now, report)
-        batches.begin()
+        batches.begin(takeover=False)
         batches.add(document)
         batches.finish()
         with self._database.write() as txn:
@@ -190,7 +190,7 @@ class Indexer:
                 touched[stored.id] = file.mtime_ns
                 report.unchanged.append(file.key)
             elif stored is None and not text.strip():
-                report.failures.append(preflight.no_text(text, file.key))
+                report.problems.append(preflight.no_text(text, file.key))
             else:
                 yield Source(file.key, text, file=file.path, mtime_ns=file.mtime_ns)
 
@@ -227,7 +227,7 @@ class Indexer:
             elif batches.add(document) and progress:
                 progress(Progress(done, total, key))
         if not report.dry_run:
-            batches.finish()
+            batches.finish(progress)
         if progress:
             progress(Progress(done, total, key))
         report.problems += causal_links.unresolved(targets, hashes.keys())

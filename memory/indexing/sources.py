@@ -47,9 +47,10 @@ class IndexReport:
     """The report of an index run: keys by what became of them, and counts.
 
     `failures` explain why a document could not be indexed, `problems` what is wrong with documents that were indexed
-    all the same. `aliases` are groups of keys with equal content, one of which was written in this run. `chunks` and
-    `characters` count what was created or updated; what several runs at once have done adds up. `embedded` counts
-    vectors that were computed, `cache_hits` those taken from the cache, `pending` memories left without.
+    all the same, and which new files hold no text. `aliases` are groups of keys with equal content, one of which was
+    written in this run. `chunks` and `characters` count what was created or updated; what several runs at once have
+    done adds up. `embedded` counts vectors that were computed, `cache_hits` those taken from the cache, `pending`
+    memories left without.
     """
 
     created: list[str] = field(default_factory=list)
