@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +44,28 @@ def command(common: Common, paths: tuple[str, ...], force: bool, dry_run: bool, 
         raise click.UsageError("--watch and --dry-run exclude each other", click.get_current_context())
     _refuse_an_empty_start(common, paths)
     changes = _changes(paths) if watch else None
-    with common.open() as memory:
+    with _opened(common, dry_run) as memory:
         status = index_once(common, memory, paths, force, dry_run)
         for _ in changes or ():
             status = index_once(common, memory, paths, False, False)
     return status
+
+
+@contextmanager
+def _opened(common: Common, dry_run: bool) -> Iterator[Memory]:
+    """The store; for a dry run without one a temporary one, because a dry run must not leave anything behind."""
+    from engine import Memory
+
+    config = settings(common.db)
+    if not dry_run or config.db.exists():
+        with common.open() as memory:
+            yield memory
+        return
+    with (
+        TemporaryDirectory(prefix="speckit-dry-run-", ignore_cleanup_errors=True) as temporary,
+        Memory.open(Path(temporary) / config.db.name, root=config.root) as memory,
+    ):
+        yield memory
 
 
 def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
@@ -78,12 +98,12 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
         )
     seconds = monotonic() - started
     error = SpeckitError.of(report.failures) if report.failures else None
+    store = settings(common.db).db
     if common.as_json:
-        store = {"store": str(memory.database.path)}
-        print_json(as_json(report, seconds) | store | (error.as_json() if error else {}))
+        print_json(as_json(report, seconds) | {"store": str(store)} | (error.as_json() if error else {}))
     else:
         show(report, seconds)
-        click.secho(f"store {memory.database.path}, workspace {memory.settings.root}", dim=True)
+        click.secho(f"store {store}, workspace {memory.settings.root}", dim=True)
     return error.exit_status if error else 0
 
 
@@ -111,7 +131,7 @@ def show(report: IndexReport, seconds: float) -> None:
     )
     for keys in report.aliases:
         click.echo(printable(f"same content: {', '.join(keys)}"))
-    show_problems("indexed, with remarks", report.problems)
+    show_problems("remarks", report.problems)
     show_problems("not indexed", report.failures)
 
 

@@ -44,11 +44,33 @@ def test_a_link_follows_its_target_to_another_folder_in_one_run(tmp_path: Path) 
         assert [successor["key"] for successor in plan["notes"]["superseded_by"]] == ["docs/why.md"]
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+@pytest.mark.requirement("I8")
+def test_an_empty_file_is_named_and_keeps_no_other_from_being_indexed(tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# Note\n\nText.\n")
-    assert call(tmp_path, ["index", ".", "--dry-run", "--json"]).json["created"] == ["note.md"]
-    human = call(tmp_path, ["index", ".", "--dry-run"])
+    (tmp_path / "empty.md").write_text("")
+    ran = call(tmp_path, ["index", ".", "--json"])
+    assert (ran.status, ran.json["created"]) == (0, ["note.md"])
+    assert [problem["message"] for problem in ran.json["problems"]] == [
+        "an empty document: the file holds no characters"
+    ]
+    human = call(tmp_path, ["index", "."])
+    assert human.status == 0
+    assert "remarks: 1\nempty.md:1:1: E090" in human.err
+
+
+def test_a_dry_run_writes_nothing_not_even_a_store(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Note\n\nText.\n")
+    default = {"SPECKIT_DB": ""}
+    ran = call(tmp_path, ["index", ".", "--dry-run", "--json"], default)
+    assert ran.json["created"] == ["note.md"]
+    assert ran.json["store"] == str(tmp_path / ".speckit" / "memory.db")
+    human = call(tmp_path, ["index", ".", "--dry-run"], default)
     assert human.out.startswith("dry run, nothing written: 1 created, 0 updated")
+    assert [file.name for file in tmp_path.iterdir()] == ["note.md"]
+
+    assert call(tmp_path, ["index", "."]).status == 0
+    known = call(tmp_path, ["index", ".", "--dry-run", "--json"]).json
+    assert (known["created"], known["unchanged"]) == ([], ["note.md"])
 
 
 def test_a_path_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -> None:
