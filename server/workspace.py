@@ -51,8 +51,8 @@ class Workspace:
             except SpeckitError as error:
                 logs.event("not ready", problems=[str(problem) for problem in error.problems])
 
-    def inside(self, path: str) -> Path:
-        """A path of the workspace, made absolute; relative ones start at its root. Raises E014 for any other."""
+    def _inside(self, path: str) -> tuple[Path, tuple[str, ...]]:
+        """A path of the workspace, made absolute, and its parts below the root. Raises E014 for any other."""
         root = self.memory().settings.root.resolve()
         resolved = (root / path).resolve()
         if not resolved.is_relative_to(root):
@@ -62,14 +62,27 @@ class Workspace:
                 hint="Only files of the workspace can be remembered.",
                 actions=("give a path inside the workspace", "set SPECKIT_ROOT to a folder that holds the file"),
             )
-        return resolved
+        return resolved, resolved.relative_to(root).parts
+
+    def folder(self, path: str) -> Path:
+        """A folder of the workspace, made absolute: what an index run of all of it would enter. Raises E014 else."""
+        from memory.indexing.scanner import SKIPPED_FOLDERS  # loads numpy, which must not delay the handshake
+
+        folder, parts = self._inside(path)
+        for part in parts:
+            if part.startswith(".") or part in SKIPPED_FOLDERS:
+                what = "hidden" if part.startswith(".") else f"in '{part}'"
+                hint = f"Not indexed are hidden folders and {', '.join(sorted(SKIPPED_FOLDERS))}."
+                raise SpeckitError("E014", f"'{path}' is {what}", hint=hint, actions=("choose another folder",))
+        if folder.is_file():
+            raise SpeckitError("E014", f"'{path}' is a file", actions=("remember one file with memory_save",))
+        return folder
 
     def document(self, path: str) -> Path:
         """A document of the workspace, made absolute: what an index run would take. Raises E014 for any other path."""
         from memory.indexing.scanner import SUFFIXES  # loads numpy, which must not delay the handshake
 
-        file = self.inside(path)
-        parts = file.relative_to(self.memory().settings.root.resolve()).parts
+        file, parts = self._inside(path)
         hint = f"Documents are {', '.join(sorted(SUFFIXES))} files outside hidden folders."
         if any(part.startswith(".") for part in parts):
             raise SpeckitError("E014", f"'{path}' is hidden", hint=hint)

@@ -21,7 +21,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         incremental: Annotated[bool, Field(strict=True, description="false is the same as force")] = True,
     ) -> Reply:
         """Index new and changed documents of the workspace, and forget deleted ones."""
-        folder = workspace.inside(specFolder)
+        folder = workspace.folder(specFolder)
         report = workspace.memory().index(
             [folder], force=force or not incremental, progress=workspace.stop_when_closing
         )

@@ -184,6 +184,10 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_save", {"filePath": "docs/key.pem"}, "E014", "'docs/key.pem' is not a document"),
         ("memory_save", {"filePath": "docs"}, "E014", "'docs' is not a document"),
         ("memory_index_scan", {"specFolder": "../.."}, "E014", "outside the workspace"),
+        ("memory_index_scan", {"specFolder": ".notes"}, "E014", "'.notes' is hidden"),
+        ("memory_index_scan", {"specFolder": "docs/.drafts/old"}, "E014", "is hidden"),
+        ("memory_index_scan", {"specFolder": "web/node_modules/it"}, "E014", "is in 'node_modules'"),
+        ("memory_index_scan", {"specFolder": "docs/tone.md"}, "E014", "is a file"),
         ("memory_serch", {}, "E033", "did you mean 'memory_search'?"),
     ],
 )
