@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import resources
+from os.path import normpath
 from pathlib import Path
 
 from config.errors import SpeckitError, nearest
@@ -19,18 +20,22 @@ def presets() -> list[str]:
     return [DEFAULT, *sorted(names)]
 
 
-def pipeline_text(source: str) -> tuple[str, str]:
+def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
     """The text of a pipeline file and the name to show in positions.
 
-    `source` is the name of a preset, or else a path. Raises E121 with the nearest preset when it is neither, E110 when
+    `source` is the name of a preset, or else a path: relative to the file `named_in` that names it, or to the working
+    directory. Raises E121 with the nearest preset when it is neither, E110 when
     the file cannot be read.
     """
     if source in presets():
         relative = "pipeline.yaml" if source == DEFAULT else f"presets/{source}.yaml"
         return resources.files("config").joinpath(relative).read_text(encoding="utf-8"), f"{SHIPPED}{relative}"
-    path = Path(source)
+    path = Path(normpath(Path(named_in).parent / Path(source).expanduser()))
     if not path.exists():
-        raise SpeckitError("E121", f"'{source}' is neither a file nor a preset; {nearest(source, presets())}")
+        hint = f"Paths in a file start at that file: there is no {path}." if named_in else ""
+        raise SpeckitError(
+            "E121", f"'{source}' is neither a file nor a preset; {nearest(source, presets())}", hint=hint
+        )
     try:
         return path.read_text(encoding="utf-8-sig"), str(path)
     except (OSError, UnicodeDecodeError) as error:

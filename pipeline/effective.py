@@ -90,7 +90,7 @@ def _chain(source: str) -> tuple[list[PipelineFile], list[Problem]]:
             return files, problems
         source = file.extends
         try:
-            text, name = pipeline_text(source)
+            text, name = pipeline_text(source, name)
         except SpeckitError as error:
             problems += [replace(problem, where=file.extends_where) for problem in error.problems]
             source = DEFAULT
