@@ -10,99 +10,32 @@ import json
 import os
 from collections import abc
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from config.errors import SpeckitError
 from config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
 from config.yaml_reader import Mapping as YamlMapping
 from config.yaml_reader import Node, Sequence, plain
 from engine import pipelines
-from evaluation.comparison import Comparison
-from evaluation.dataset import read
+from evaluation.ablation_report import AblationReport, Share, Worth
+from evaluation.comparison import Values, compare, levelled
 from evaluation.measure import Report
-from evaluation.report import EvalReport, PipelineFigures, aligned, comparison_json
+from evaluation.report import EvalReport
 from evaluation.run import evaluate_pipelines
+from evaluation.trials import read_sets
 from pipeline.effective import Effective, load
 
+Evaluated = tuple[EvalReport, Mapping[str, Values]]
+"""One dataset: the figures of the full pipeline and of the variants, and their values for each query."""
 
-@dataclass(frozen=True, slots=True)
-class Worth:
-    """What one step is worth: the full pipeline compared with the pipeline without the step.
-
-    In `comparisons` a positive delta, and "better", mean that the step helps. `cost_ms` is the median latency that the
-    step costs: the full pipeline's minus the variant's. `degraded_queries` counts the queries in which the step did not
-    do its work in the full pipeline: there the comparison says nothing about it.
-    """
-
-    step: str
-    slot: str
-    comparisons: tuple[Comparison, ...]
-    cost_ms: float
-    degraded_queries: int
-
-
-@dataclass(frozen=True, slots=True)
-class AblationReport:
-    """The worth of every step that can be left out; `needed` says of the others why they cannot."""
-
-    evaluation: EvalReport
-    full: PipelineFigures
-    steps: tuple[Worth, ...]
-    needed: Mapping[str, str]
-
-    def as_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return {
-            "dataset": self.evaluation.dataset,
-            "documents": self.evaluation.documents,
-            "queries": self.evaluation.queries,
-            "excluded": {"no_relevant": self.evaluation.no_relevant},
-            "pipeline": self.full.as_json(),
-            "steps": [
-                {
-                    "step": worth.step,
-                    "slot": worth.slot,
-                    "cost_ms": worth.cost_ms,
-                    "degraded_queries": worth.degraded_queries,
-                    "comparisons": [comparison_json(comparison) for comparison in worth.comparisons],
-                }
-                for worth in self.steps
-            ],
-            "needed": dict(self.needed),
-            "warnings": list(self.evaluation.warnings),
-        }
-
-    def as_text(self) -> str:
-        """A table with a line for each step and metric."""
-        heading = f"{self.evaluation.dataset}: {self.full.name}, {self.evaluation.queries:,} queries; "
-        heading += "what each step adds to the pipeline without it"
-        rows = [["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]]
-        for worth in self.steps:
-            idle = worth.degraded_queries == self.evaluation.queries
-            for c in worth.comparisons:
-                verdict = "did not run" if idle else _WORDS[c.verdict]
-                interval = f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}"
-                figures = [
-                    f"{c.delta:+.4f}",
-                    interval,
-                    f"{c.p_adjusted:.4f}",
-                    verdict,
-                    f"{worth.cost_ms:.1f}",
-                ]
-                rows.append([worth.step, c.metric, *figures])
-        needed = [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
-        warnings = [f"warning: {warning}" for warning in self.evaluation.all_warnings()]
-        return "\n\n".join(block for block in (heading, aligned(rows), "\n".join([*needed, *warnings])) if block)
-
-
-_WORDS = {"better": "helps", "worse": "harms", "same": "no effect", "undecided": "undecided"}
+SEED = 20
+"""Seeds the draws of the tests, so that a report can be repeated."""
 
 
 def ablate(
-    dataset: Path,
+    datasets: abc.Sequence[Path],
     pipeline: str,
     *,
     queries: int | None = None,
@@ -115,32 +48,43 @@ def ablate(
 
     Left out in turn: every step of query understanding, channel, signal and reranker, and annotators that are marked
     optional (the others see a sealed ranking). Where other steps name a channel in their parameters, as fusion weights
-    do, the mention goes with the channel. All comparisons form one family. Raises SpeckitError.
+    do, the mention goes with the channel. The comparisons over all datasets form one family, those on single datasets
+    another; a step that changes nothing is in neither, because no test could find it different (Tarone 1990). Raises
+    SpeckitError.
     """
     environ = os.environ if environ is None else environ
-    data = read(dataset)
+    sets = read_sets(datasets)
     if problems := pipelines.check(pipeline, environ, overrides):
         raise SpeckitError.of(problems)
     whole = load(pipeline, environ, overrides)
+    report = progress or (lambda _: None)
     with TemporaryDirectory(prefix="speckit-ablation-") as name:
         folder = Path(name)
         full = _write(folder / "full.yaml", whole)
-        variants: dict[str, Step] = {}
-        needed: dict[str, str] = {}
-        for number, step in enumerate(_removable(whole)):
-            file = _write(folder / f"without-{number}.yaml", without(whole, step))
+        variants, needed = _variants(folder, whole, environ)
+        evaluated = [
+            evaluate_pipelines(data, [full, *variants], queries=queries, progress=report, environ=environ, now=now)
+            for data in sets
+        ]
+    evaluations = tuple(evaluation for evaluation, _ in evaluated)
+    return AblationReport(evaluations, tuple(_worth(evaluated, [*variants.values()])), needed)
+
+
+def _variants(folder: Path, whole: Effective, environ: Mapping[str, str]) -> tuple[dict[str, Step], dict[str, str]]:
+    """The files of the pipelines without one step, and of the steps that are needed the reason."""
+    variants: dict[str, Step] = {}
+    needed: dict[str, str] = {}
+    for number, step in enumerate(_removable(whole)):
+        file = _write(folder / f"without-{number}.yaml", without(whole, step))
+        problems = pipelines.check(file, environ)
+        if problems and step.slot == "channels":
+            _write(folder / f"without-{number}.yaml", unmentioned(without(whole, step), step.id))
             problems = pipelines.check(file, environ)
-            if problems and step.slot == "channels":
-                _write(folder / f"without-{number}.yaml", unmentioned(without(whole, step), step.id))
-                problems = pipelines.check(file, environ)
-            if problems:
-                needed[step.id] = "; ".join(problem.message for problem in problems)
-            else:
-                variants[file] = step
-        report = evaluate_pipelines(
-            data, [full, *variants], _against_first, queries=queries, progress=progress, environ=environ, now=now
-        )
-    return AblationReport(report, report.pipelines[0], tuple(_worth(report, [*variants.values()])), needed)
+        if problems:
+            needed[step.id] = "; ".join(problem.message for problem in problems)
+        else:
+            variants[file] = step
+    return variants, needed
 
 
 def _removable(whole: Effective) -> list[Step]:
@@ -204,18 +148,41 @@ def _declared(step: Step) -> dict[str, object]:
     return head | ({"optional": True} if step.optional else {}) | params
 
 
-def _against_first(names: abc.Sequence[str]) -> list[tuple[str, str]]:
-    """The full pipeline, which comes first, against each variant."""
-    return [(variant, names[0]) for variant in names[1:]]
-
-
-def _worth(report: EvalReport, left_out: abc.Sequence[Step]) -> Iterator[Worth]:
-    full, *variants = report.pipelines
-    for step, variant in zip(left_out, variants, strict=True):
+def _worth(evaluated: abc.Sequence[Evaluated], left_out: abc.Sequence[Step]) -> Iterator[Worth]:
+    """What each step that was left out is worth, in the order in which the pipelines were measured."""
+    full, *variants = evaluated[0][1]
+    changed = {name: [place for place, one in enumerate(evaluated) if _differ(one, name, full)] for name in variants}
+    exercised = [name for name in variants if changed[name]]
+    together = {name: levelled([values[name] for _, values in evaluated]) for name in (full, *exercised)}
+    overall = compare(together, [(name, full) for name in exercised], seed=SEED)
+    apart = {
+        f"{place}/{name}": column for place, (_, values) in enumerate(evaluated) for name, column in values.items()
+    }
+    pairs = [(f"{place}/{name}", f"{place}/{full}") for name in exercised for place in changed[name]]
+    single = compare(apart, pairs, seed=SEED)
+    for number, (step, name) in enumerate(zip(left_out, variants, strict=True), 1):
+        shares = tuple(
+            Share(
+                dataset=report.dataset,
+                comparisons=tuple(replace(c, a=name, b=full) for c in single if c.a == f"{place}/{name}"),
+                cost_ms=round(report.pipelines[0].latency.p50 - report.pipelines[number].latency.p50, 3),
+                degraded_queries=sum(
+                    lost.queries for lost in report.pipelines[0].degraded_parts if lost.part == step.id
+                ),
+            )
+            for place, (report, _) in enumerate(evaluated)
+        )
         yield Worth(
             step=step.id,
             slot=step.slot,
-            comparisons=tuple(c for c in report.comparisons if c.a == variant.name),
-            cost_ms=round(full.latency.p50 - variant.latency.p50, 3),
-            degraded_queries=sum(lost.queries for lost in full.degraded_parts if lost.part == step.id),
+            comparisons=tuple(c for c in overall if c.a == name),
+            cost_ms=round(sum(share.cost_ms for share in shares) / len(shares), 3),
+            degraded_queries=sum(share.degraded_queries for share in shares),
+            by_dataset=shares,
         )
+
+
+def _differ(evaluated: Evaluated, a: str, b: str) -> bool:
+    """Whether any metric of any query differs between two pipelines."""
+    values = evaluated[1]
+    return any((values[a][metric] != values[b][metric]).any() for metric in values[a])

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from config.exchange import Column
 from evaluation.significance import (
     bootstrap_interval,
@@ -23,6 +25,9 @@ MARGIN = 0.005
 """Differences up to this are of no practical interest."""
 ENOUGH_FOR_SAME = 50
 """Below so many queries nothing is called the same: a handful that happen to agree have a narrow interval too."""
+
+Values = Mapping[str, Column]
+"""The value of each metric for each query."""
 
 Verdict = Literal["better", "worse", "same", "undecided"]
 
@@ -49,9 +54,7 @@ class Comparison:
     minimum_detectable_effect: float | None
 
 
-def compare(
-    values: Mapping[str, Mapping[str, Column]], pairs: Sequence[tuple[str, str]], *, seed: int
-) -> tuple[Comparison, ...]:
+def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]], *, seed: int) -> tuple[Comparison, ...]:
     """Compares each pair (a, b) on each of `METRICS`, as one family.
 
     `values` holds, by pipeline and metric, one value per query, aligned over the pipelines.
@@ -61,6 +64,16 @@ def compare(
     p_values = [sign_flip_p(column, seed=seed) for column in differences]
     rows = zip(family, differences, p_values, holm(p_values), strict=True)
     return tuple(_comparison(*named, column, p, adjusted, len(family), seed) for named, column, p, adjusted in rows)
+
+
+def levelled(values: Sequence[Values]) -> Values:
+    """The queries of several datasets, weighted so that every dataset counts the same in their mean."""
+    sizes = [len(one[METRICS[0]]) for one in values]
+    weights = [sum(sizes) / (len(sizes) * size) for size in sizes]
+    return {
+        metric: np.concatenate([weight * one[metric] for weight, one in zip(weights, values, strict=True)])
+        for metric in values[0]
+    }
 
 
 def _comparison(

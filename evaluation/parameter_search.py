@@ -9,10 +9,10 @@ from math import sqrt
 import numpy as np
 
 from config.exchange import Column
-from evaluation.comparison import ALPHA
+from evaluation.comparison import ALPHA, Values
 from evaluation.folds import Rows
 from evaluation.significance import sign_flip_p
-from evaluation.trials import START, Trials, Values
+from evaluation.trials import START, Trials
 from evaluation.tunable import Parameter, Setting
 
 OBJECTIVE = "nDCG@10"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import numpy as np
 from config.errors import SpeckitError
 from config.settings import settings
 from engine.pipelines import check
-from evaluation.comparison import compare
+from evaluation.comparison import Values, compare
 from evaluation.dataset import Dataset, DatasetQuery, read
 from evaluation.measure import Answer, Report, measure
 from evaluation.metrics import evaluate
@@ -28,9 +29,6 @@ from evaluation.trec import Ranking, check_run_file, write_run
 
 SEED = 20
 """Seeds the sample of queries, their order, and the draws of the tests, so that a report can be repeated."""
-
-Pairs = Callable[[Sequence[str]], Sequence[tuple[str, str]]]
-"""Chooses the pairs of pipelines to compare, from their names in the given order."""
 
 
 def run(
@@ -56,16 +54,16 @@ def run(
     chosen = list(pipelines) or [settings(environ=environ).pipeline]
     if problems := [problem for source in chosen for problem in check(source, environ, overrides)]:
         raise SpeckitError.of(problems)
-    return evaluate_pipelines(
-        read(dataset), chosen, lambda names: list(combinations(names, 2)), run_file=run_file, queries=queries,
+    report, values = evaluate_pipelines(
+        read(dataset), chosen, run_file=run_file, queries=queries,
         overrides=overrides, progress=progress, environ=environ, now=now,
     )  # fmt: skip
+    return replace(report, comparisons=compare(values, list(combinations(values, 2)), seed=SEED))
 
 
 def evaluate_pipelines(
     dataset: Dataset,
     pipelines: Sequence[str],
-    pairs: Pairs,
     *,
     run_file: Path | None = None,
     queries: int | None = None,
@@ -73,8 +71,11 @@ def evaluate_pipelines(
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
-) -> EvalReport:
-    """Measures pipelines on a dataset that has been read, and compares the pairs that `pairs` chooses."""
+) -> tuple[EvalReport, dict[str, Values]]:
+    """Measures pipelines on a dataset that has been read: a report without comparisons, and what to compare.
+
+    The values are those of each query, by pipeline.
+    """
     judged = dataset.judged()
     if not judged:
         raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured")
@@ -90,8 +91,10 @@ def evaluate_pipelines(
     if run_file is not None:
         write_run(run_file, {name: _rankings(asked, row) for name, row in zip(names, answers, strict=True)})
     judgements = [dataset.judgements[query.id] for query in asked]
-    values = {name: evaluate([a.keys for a in row], judgements) for name, row in zip(names, answers, strict=True)}
-    return EvalReport(
+    values: dict[str, Values] = {
+        name: evaluate([answer.keys for answer in row], judgements) for name, row in zip(names, answers, strict=True)
+    }
+    evaluated = EvalReport(
         dataset=dataset.name,
         documents=len(dataset.keys),
         queries=len(asked),
@@ -100,9 +103,10 @@ def evaluate_pipelines(
             figures(name, pipeline.hash, store.index_s, values[name], row, asked)
             for name, pipeline, row in zip(names, built, answers, strict=True)
         ),
-        comparisons=compare(values, pairs(names), seed=SEED),
+        comparisons=(),
         warnings=store.warnings,
     )
+    return evaluated, values
 
 
 def _sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[DatasetQuery, ...]:

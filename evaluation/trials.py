@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from config.errors import SpeckitError
-from config.exchange import Column
 from engine import assembly, pipelines
 from engine.memory import Memory
 from evaluation.asked import Asked, Judged
+from evaluation.comparison import Values
 from evaluation.dataset import Dataset, DatasetQuery, read
 from evaluation.folds import Rows
 from evaluation.measure import Report, measure
@@ -21,9 +21,6 @@ from evaluation.metrics import METRICS, evaluate
 from evaluation.throwaway import throwaway_store
 from evaluation.tunable import Setting
 from pipeline.builder import build
-
-Values = Mapping[str, Column]
-"""The value of each metric for each query."""
 
 START: Setting = {}
 """The pipeline as it was given."""

@@ -17,11 +17,11 @@ import numpy as np
 from config.errors import SpeckitError
 from engine import assembly
 from evaluation import folds as splits
-from evaluation.comparison import compare
+from evaluation.comparison import Values, compare, levelled
 from evaluation.measure import Progress, Report
 from evaluation.metrics import METRICS
 from evaluation.parameter_search import Found, Seen, search
-from evaluation.trials import START, Trials, Values, open_sets, read_sets, sampled
+from evaluation.trials import START, Trials, open_sets, read_sets, sampled
 from evaluation.tunable import Parameter, overrides, tunable
 from evaluation.tuning_report import SetFigures, Tuned, TuneReport
 from pipeline.builder import examine
@@ -85,7 +85,7 @@ def tune(
         trials=trials,
         settings=table.measured,
         parameters=tuple(_tuned(parameter, final, by_fold) for parameter in space),
-        overall=_figures("mean of all", *_levelled(start, held_out), seed),
+        overall=_figures("mean of all", levelled(start), levelled(held_out), seed),
         held_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, held_out, strict=True)),
         left_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, left_out, strict=False)),
         overrides=overrides(checked.bound, final.setting),
@@ -133,20 +133,6 @@ def _held_out(table: Trials, place: int, fold_of: splits.Rows, by_fold: Sequence
         for metric, column in table.judged(place, found.setting, rows).items():
             values[metric][rows] = column
     return values
-
-
-def _levelled(start: Sequence[Values], tuned: Sequence[Values]) -> tuple[Values, Values]:
-    """The queries of all datasets, weighted so that every dataset counts the same in their mean."""
-    sizes = [len(values[METRICS[0]]) for values in start]
-    weights = [sum(sizes) / (len(sizes) * size) for size in sizes]
-
-    def joined(values: Sequence[Values]) -> Values:
-        return {
-            metric: np.concatenate([weight * one[metric] for weight, one in zip(weights, values, strict=True)])
-            for metric in METRICS
-        }
-
-    return joined(start), joined(tuned)
 
 
 def _figures(name: str, start: Values, tuned: Values, seed: int) -> SetFigures:

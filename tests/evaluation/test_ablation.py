@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from judged_sets import titles
 
 from config.errors import SpeckitError
 from engine import assembly
 from evaluation.ablation import ablate, pipeline_text, unmentioned, without
+from evaluation.ablation_report import AblationReport
 from pipeline.builder import examine
 from pipeline.effective import load
 
@@ -62,11 +65,13 @@ def test_a_variant_lacks_one_step_and_nothing_else(pipeline: str) -> None:
 
 @pytest.mark.requirement("E6")
 def test_each_step_is_measured_against_the_pipeline_without_it(write_dataset: Write, pipeline: str) -> None:
-    report = ablate(write_dataset(), pipeline, environ=ENVIRON, now=NOW)
+    report = ablate([write_dataset()], pipeline, environ=ENVIRON, now=NOW)
     assert [(worth.step, worth.slot) for worth in report.steps] == [("fts5", "channels"), ("vector", "channels")]
-    assert [[(c.a, c.b, c.metric) for c in worth.comparisons] for worth in report.steps] == [
-        [(f"without {step}", "two channels", metric) for metric in ("nDCG@10", "MRR@5")] for step in ("fts5", "vector")
-    ]
+    words, vectors = report.steps
+    named = [("without fts5", "two channels", metric) for metric in ("nDCG@10", "MRR@5")]
+    assert [(c.a, c.b, c.metric) for c in words.comparisons] == named
+    assert [(c.a, c.b, c.metric) for c in words.by_dataset[0].comparisons] == named
+    assert vectors.comparisons == ()
     assert list(report.needed) == ["fuse"]
     assert "needs a fuser" in report.needed["fuse"]
 
@@ -85,25 +90,77 @@ def test_a_channel_that_finds_what_the_others_miss_is_worth_its_share(write_data
         queries=[{"_id": "q", "text": "kumquat"}],
         qrels=[("q", "engines", 1)],
     )
-    words, vectors = ablate(folder, str(file), environ=ENVIRON, now=NOW).steps
-    assert [(worth.step, worth.comparisons[0].delta) for worth in (words, vectors)] == [("fts5", 1.0), ("vector", 0.0)]
+    words, vectors = ablate([folder], str(file), environ=ENVIRON, now=NOW).steps
+    assert (words.comparisons[0].delta, words.verdict(1)) == (1.0, "undecided")
+    assert (vectors.comparisons, vectors.verdict(1)) == ((), "not exercised")
 
 
-def test_the_report_reads_as_json_and_as_a_table(write_dataset: Write, pipeline: str) -> None:
-    report = ablate(write_dataset(), pipeline, environ=ENVIRON, now=NOW)
-    document = json.loads(json.dumps(report.as_json()))
-    assert document["pipeline"]["name"] == "two channels"
-    assert [step["step"] for step in document["steps"]] == ["fts5", "vector"]
-    lines = report.as_text().splitlines()
-    assert lines[0] == "tiny: two channels, 3 queries; what each step adds to the pipeline without it"
-    assert " ".join(lines[2].split()) == "step metric adds 95 % interval p adjusted verdict costs ms"
-    assert [line.split()[0] for line in lines[3:7]] == ["fts5", "fts5", "vector", "vector"]
-    assert lines[-1].startswith("fuse is needed: ")
+BY_WORD = """\
+pipeline: words
+candidates:
+  understand: []
+  channels:
+    - {use: bm25, id: names, fields: {title: 1, triggers: 0, path: 0, body: 0}}
+    - {use: bm25, id: texts, fields: {title: 0, triggers: 0, path: 0, body: 1}}
+  recover: []
+fusion:
+  - {use: rrf, id: fuse, k: 60}
+rerank: [{use: min_max}]
+annotate: []
+"""
+"""A document that has the word in its title comes first, one that has it in its text second."""
+
+
+@pytest.fixture
+def of_two_sets(tmp_path: Path) -> AblationReport:
+    """30 queries that a title answers, and 15 that a text answers."""
+    file = tmp_path / "words.yaml"
+    file.write_text(BY_WORD, encoding="utf-8")
+    sets = [titles(tmp_path / "long", by_title=30), titles(tmp_path / "short", by_text=15)]
+    return ablate(sets, str(file), environ=ENVIRON, now=NOW)
+
+
+@pytest.mark.requirement("E6")
+def test_over_several_datasets_each_counts_the_same(of_two_sets: AblationReport) -> None:
+    report = of_two_sets
+    assert [(one.dataset, one.queries) for one in report.evaluations] == [("long", 30), ("short", 15)]
+    verdicts = {worth.step: worth.verdict(report.queries) for worth in report.steps}
+    assert verdicts == {"names": "pays", "texts": "pays", "min_max": "not exercised"}
+    second = 1 / math.log2(3)
+    gains = {worth.step: [c.delta for c in worth.comparisons if c.metric == "nDCG@10"] for worth in report.steps}
+    assert gains == {"names": [pytest.approx(second / 2)], "texts": [pytest.approx(second / 2)], "min_max": []}
+    shares = {worth.step: [[c.verdict for c in s.comparisons] for s in worth.by_dataset] for worth in report.steps}
+    assert shares == {"names": [["better"] * 2, ["worse"] * 2], "texts": [[], ["better"] * 2], "min_max": [[], []]}
+
+
+def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) -> None:
+    document = json.loads(json.dumps(of_two_sets.as_json()))
+    sets = [(one["dataset"], one["pipeline"]["name"]) for one in document["datasets"]]
+    assert sets == [("long", "words"), ("short", "words")]
+    verdicts = [(step["step"], step["verdict"]) for step in document["steps"]]
+    assert verdicts == [("names", "pays"), ("texts", "pays"), ("min_max", "not exercised")]
+    assert all([share["dataset"] for share in step["datasets"]] == ["long", "short"] for step in document["steps"])
+    blocks = [block.splitlines() for block in of_two_sets.as_text().split("\n\n")]
+    assert blocks[0] == [
+        "words on long (30 queries), short (15 queries): what each step adds to the pipeline without it"
+    ]
+    tables = [[[cell.strip() for cell in line.strip("|").split("|")] for line in block] for block in blocks[1:3]]
+    assert tables[0][0] == ["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]
+    assert [row[:2] for row in tables[0][2:]] == [[s, m] for s in ("names", "texts") for m in ("nDCG@10", "MRR@5")]
+    assert [row for row in tables[1] if not row[0].startswith("-")] == [
+        ["nDCG@10, * significant", "long", "short", "mean"],
+        ["names", "+1.0000*", "-0.3691*", "+0.3155*"],
+        ["texts", "0", "+0.6309*", "+0.3155*"],
+        ["words", "1.0000", "0.6309", "0.8155"],
+    ]
+    assert [len({len(line) for line in block}) for block in blocks[1:3]] == [1, 1]
+    assert blocks[3][0] == "Not exercised, no figure of any query changes without them: min_max."
+    assert blocks[3][1].startswith("fuse is needed: ")
 
 
 def test_a_broken_pipeline_is_refused_with_its_problems(write_dataset: Write, pipeline: str) -> None:
     with pytest.raises(SpeckitError, match="no step 'fuze'"):
-        ablate(write_dataset(), pipeline, overrides={"fuze.k": "1"}, environ=ENVIRON)
+        ablate([write_dataset()], pipeline, overrides={"fuze.k": "1"}, environ=ENVIRON)
 
 
 @pytest.mark.requirement("E6")
@@ -113,7 +170,7 @@ def test_a_channel_that_fusion_weighs_by_name_can_be_left_out_with_its_weight(
     file = tmp_path / "weighed.yaml"
     fuser = "{use: z_score, id: fuse, weights: {fts5: 0.7, vector: 0.3}}"
     file.write_text(PIPELINE.replace("{use: rrf, id: fuse, k: 60}", fuser), encoding="utf-8")
-    report = ablate(write_dataset(), str(file), environ=ENVIRON, now=NOW)
+    report = ablate([write_dataset()], str(file), environ=ENVIRON, now=NOW)
     assert [worth.step for worth in report.steps] == ["fts5", "vector"]
     assert list(report.needed) == ["fuse"]
     whole = load(str(file), ENVIRON)
@@ -122,9 +179,9 @@ def test_a_channel_that_fusion_weighs_by_name_can_be_left_out_with_its_weight(
 
 
 def test_a_step_that_never_ran_is_not_said_to_have_no_effect(write_dataset: Write, pipeline: str) -> None:
-    report = ablate(write_dataset(), pipeline, environ=ENVIRON, now=NOW)
+    report = ablate([write_dataset()], pipeline, environ=ENVIRON, now=NOW)
     words, vectors = report.steps
     assert [worth.degraded_queries for worth in report.steps] == [0, 0]
-    idle = replace(report, steps=(words, replace(vectors, degraded_queries=3)))
-    verdicts = [" ".join(line.split()[7:-1]) for line in idle.as_text().splitlines()[3:7]]
-    assert verdicts == ["undecided", "undecided", "did not run", "did not run"]
+    absent = replace(report, steps=(words, replace(vectors, degraded_queries=3)))
+    assert [worth.verdict(3) for worth in absent.steps] == ["undecided", "did not run"]
+    assert "Did not run, so that nothing is known about them: vector." in absent.as_text().splitlines()

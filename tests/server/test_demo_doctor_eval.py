@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,9 @@ def test_eval_run_names_the_place_of_a_malformed_line(dataset: Path, tmp_path: P
 
 
 def test_eval_ablate_says_what_each_step_is_worth(dataset: Path, tmp_path: Path) -> None:
-    ran = call(tmp_path, ["eval", "ablate", "--dataset", dataset, "--queries", "2", "--json"])
+    other = shutil.copytree(dataset, tmp_path / "other")
+    ran = call(tmp_path, ["eval", "ablate", "--dataset", dataset, "--dataset", other, "--queries", "2", "--json"])
     assert ran.status == 0, ran.out
-    assert ran.json["steps"]
+    assert [one["dataset"] for one in ran.json["datasets"]] == [dataset.name, "other"]
+    assert {step["step"]: step["verdict"] for step in ran.json["steps"]}["pin"] == "not exercised"
+    assert set(ran.json["needed"]) == {"bm25", "z_score"}
