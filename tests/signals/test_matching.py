@@ -86,6 +86,34 @@ def test_five_factors_make_the_composite() -> None:
     assert evidence(composite, query, pool_of(store, {1: 0.9}), store) == pytest.approx({1: expected})
 
 
+@pytest.mark.requirement("F5", "F6")
+@pytest.mark.parametrize(
+    ("memory", "score", "text", "pattern"),
+    [
+        ({}, 0.0, "other words", 0.0),
+        ({}, 0.6, "other words", 0.3),  # .5 · .6
+        ({}, 1.0, "other words", 0.6),  # .5 · 1 + .5 · (1 - .8)
+        ({"title": "rank fusion"}, 0.0, "rank fusion", 0.3),  # the title holds the whole query
+        ({"title": "rank"}, 0.0, "rank fusion", 0.075),  # it holds half, both words being in one title: .15 · .5
+        ({"context_type": "decision"}, 0.0, "other words", 0.2),  # made for what a query for decisions intends
+        ({"document_type": "plan"}, 0.0, "the plan", 0.2),  # the query names the kind of document
+        ({}, 0.0, "next steps", 0.25),  # the query names the section of the passage
+        ({}, 0.0, "next", 0.0),  # half of its name is no name
+        ({"title": "a plan", "context_type": "decision", "document_type": "plan"}, 0.0, "a plan", 0.7),  # .3 + .2 + .2
+        ({"title": "a plan", "context_type": "decision", "document_type": "plan"}, 1.0, "a plan", 1.0),  # 1.3, bounded
+    ],
+)
+def test_pattern_alignment_adds_up_what_fits(memory: dict[str, str], score: float, text: str, pattern: float) -> None:
+    store = FakeStore(Memory(1, **memory), Memory(2, title="fusion"))
+    store.passages = Anchored(store, {1: "next-steps"})
+    composite = Composite(CompositeParams(documents=False))
+
+    gain = evidence(composite, ask(text, plan_intent="find_decision"), pool_of(store, {1: score}), store)
+
+    # beside .20 · pattern only importance counts: .25 · .5 · 1 / 2
+    assert gain == pytest.approx({1: 0.20 * pattern + 0.0625})
+
+
 @pytest.mark.requirement("F5")
 def test_a_spec_document_counts_more_a_scratch_file_less_and_the_product_is_clamped() -> None:
     def memory(id_: int, kind: str, tier: str = "normal") -> Memory:

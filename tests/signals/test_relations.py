@@ -103,13 +103,31 @@ def test_all_passages_of_a_linked_memory_gain() -> None:
 
 
 @pytest.mark.requirement("F11", "F13")
-def test_causal_and_session_together_add_at_most_a_fifth() -> None:
+@pytest.mark.parametrize(("used", "score"), [(0.0, 0.55), (0.15, 0.55), (0.18, 0.52), (0.2, 0.5)])
+def test_causal_and_session_together_add_at_most_a_fifth(used: float, score: float) -> None:
     store = FakeStore(*(Memory(i) for i in (1, 2)), edges=[Edge(1, 2)])
     pool = pool_of(store, {1: 0.9, 2: 0.5})
 
-    after = applied(Causal(CausalParams()), ask(), pool, store, used=np.array([0.0, 0.18]))
+    after = applied(Causal(CausalParams()), ask(), pool, store, used=np.array([0.0, used]))
 
-    assert after == pytest.approx({1: 0.9, 2: 0.52})
+    # .05 for one hop, unless less is left of .20
+    assert after == pytest.approx({1: 0.9, 2: score})
+
+
+@pytest.mark.requirement("F11")
+@pytest.mark.parametrize(
+    ("relation", "gain"),
+    [
+        ("supersedes", 0.06), ("contradicts", 0.032),  # .05 · .8 · 1.5 and .05 · .8 · .8
+        ("caused", 0.04), ("enabled", 0.04), ("derived_from", 0.04), ("supports", 0.04),  # .05 · .8
+    ],
+)  # fmt: skip
+def test_each_relation_carries_its_multiplier(relation: str, gain: float) -> None:
+    store = FakeStore(Memory(1), Memory(2), edges=[Edge(1, 2, relation, 0.8)])
+
+    assert evidence(Causal(CausalParams()), ask(), pool_of(store, {1: 0.9, 2: 0.5}), store) == pytest.approx(
+        {1: 0.0, 2: gain}
+    )
 
 
 def test_without_edges_nothing_is_walked() -> None:
@@ -130,6 +148,25 @@ def test_memories_made_within_an_hour_support_each_other() -> None:
     # the frame caps the sum of the pairs at 0.15
     after = applied(Contiguity(ContiguityParams()), ask(), pool, store)
     assert after == pytest.approx({1: 0.6125, 2: 0.65, 3: 0.65, 4: 0.5, 5: 0.5})
+
+
+@pytest.mark.requirement("F14")
+@pytest.mark.parametrize(
+    ("apart", "gain"),
+    [
+        (0.0, 0.15),
+        (900.0, 0.1125),  # (1 - 900/3600) · .15 = .75 · .15
+        (1800.0, 0.075),
+        (3599.0, 0.15 / 3600),
+        (3600.0, 0.0),
+        (3601.0, 0.0),
+    ],
+)
+def test_a_pair_gains_by_how_close_it_was_made(apart: float, gain: float) -> None:
+    store = FakeStore(Memory(1, numbers={"created_at": NOW}), Memory(2, numbers={"created_at": NOW - apart}))
+    pool = pool_of(store, {1: 0.5, 2: 0.5})
+
+    assert evidence(Contiguity(ContiguityParams()), ask(), pool, store) == pytest.approx({1: gain, 2: gain})
 
 
 @pytest.mark.requirement("F14")
@@ -199,8 +236,19 @@ def test_memories_are_related_from_a_cosine_of_seven_tenths_on() -> None:
 
     gain = evidence(Coactivation(CoactivationParams(seeds=1, hops=1)), ask(), pool_of(store, falling(3)), store)
 
-    # .25 · .5 · .8 / √1
+    # .25 · .5 · .8 / √1; the other's .6 is below .70
     assert gain == pytest.approx({1: 0.0, 2: 0.0, 3: 0.1})
+
+
+@pytest.mark.requirement("F12")
+def test_twenty_memories_are_activated_at_most() -> None:
+    # 26 equal texts, each related to the 25 others by a cosine of 1: .25 · .5 · 1 / √25 = .025; of equal ones the first
+    store = FakeStore(*(Memory(i, chunks=("a",)) for i in range(1, 27)))
+    pool = pool_of(store, falling(26))
+
+    gains = evidence(Coactivation(CoactivationParams(related=30)), ask(), pool, store)
+
+    assert {i: gain for i, gain in gains.items() if gain} == pytest.approx(dict.fromkeys(range(1, 21), 0.025))
 
 
 @pytest.mark.requirement("F12")
@@ -261,6 +309,22 @@ def test_the_recency_of_a_folder_is_that_of_its_latest_change(age: float, recenc
     alone = FolderScoreParams(weight=1.0, recency=1.0, importance=0.0, activity=0.0, validation=0.0)
 
     assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: recency})
+
+
+@pytest.mark.requirement("F16", "F7")
+@pytest.mark.parametrize(
+    ("tiers", "importance"),
+    [
+        (("constitutional",), 1.0), (("critical",), 1.0), (("important",), 0.8), (("normal",), 0.5),
+        (("temporary",), 0.3), (("deprecated",), 0.1),
+        (("critical", "important", "temporary"), 0.7),  # (1 + .8 + .3) / 3
+    ],
+)  # fmt: skip
+def test_the_importance_of_a_folder_is_the_mean_of_its_tiers(tiers: tuple[str, ...], importance: float) -> None:
+    store = FakeStore(*(Memory(i, folder="f", tier=tier) for i, tier in enumerate(tiers, start=1)))
+    alone = FolderScoreParams(weight=1.0, recency=0.0, importance=1.0, activity=0.0, validation=0.0)
+
+    assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: importance})
 
 
 @pytest.mark.requirement("F16")

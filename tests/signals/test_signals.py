@@ -10,10 +10,12 @@ from components.fake_store import DAY, FakeStore, Memory
 from components.pools import NOW, applied, ask, evidence, pool_of
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from pipeline.apply import signalled
 from pipeline.contracts import SignalParams
 from pipeline.ports import Filter
+from signals.composite import Composite, CompositeParams
 from signals.confidence import Confidence, ConfidenceParams
 from signals.encoding_intent import EncodingIntent, EncodingIntentParams
 from signals.hierarchy import Hierarchy, HierarchyParams
@@ -74,6 +76,75 @@ def test_classification_slows_decay_by_stability_or_by_time() -> None:
     )
 
 
+@pytest.mark.requirement("F10")
+@pytest.mark.parametrize(
+    ("context", "tier", "days"),
+    [
+        # stability 1 · context · tier; after as many days retrievability is 9/10
+        ("general", "normal", 1.0),
+        ("implementation", "normal", 1.0),
+        ("discovery", "normal", 1.0),
+        ("research", "normal", 2.0),
+        ("general", "important", 1.5),
+        ("general", "temporary", 0.5),
+        ("general", "deprecated", 0.25),
+        ("research", "important", 3.0),  # 2 · 1.5
+        ("research", "temporary", 1.0),  # 2 · .5
+        ("research", "deprecated", 0.5),  # 2 · .25
+    ],
+)
+def test_each_context_and_tier_stretches_stability(context: str, tier: str, days: float) -> None:
+    numbers = {"created_at": NOW - days * DAY, "stability": 1.0}
+    store = FakeStore(Memory(1, context_type=context, tier=tier, numbers=numbers))
+    by_stability = Temporal(TemporalParams(weight=1.0, classification="stability"))
+
+    assert evidence(by_stability, ask(), even(store), store) == pytest.approx({1: 0.9})
+
+
+@pytest.mark.requirement("F7", "F10")
+@pytest.mark.parametrize(
+    ("context", "tier"),
+    [("decision", "normal"), ("decision", "deprecated"), ("general", "constitutional"), ("research", "critical")],
+)
+def test_decisions_and_protected_tiers_never_decay(context: str, tier: str) -> None:
+    numbers = {"created_at": NOW - 900 * DAY, "stability": 1.0}
+    store = FakeStore(Memory(1, context_type=context, tier=tier, numbers=numbers))
+    by_stability = Temporal(TemporalParams(weight=1.0, classification="stability"))
+
+    # an infinite factor times any other: R = 1 after 900 days
+    assert evidence(by_stability, ask(), even(store), store) == {1: 1.0}
+
+
+@pytest.mark.requirement("F10")
+def test_stability_and_elapsed_time_are_never_multiplied_together() -> None:
+    # one parameter with one value: there is no way to say both, here or in the composite, which only knows stability
+    with pytest.raises(ValidationError):
+        TemporalParams.model_validate({"classification": ["stability", "elapsed"]})
+    assert "classification" not in CompositeParams.model_fields
+    assert "temporal" in Composite.about.conflicts
+
+
+@pytest.mark.requirement("F6")
+@pytest.mark.parametrize(
+    ("days", "stability", "expected"),
+    [
+        # (1 + 19/81 · t/S)^-½
+        (0.0, 1.0, 1.0),
+        (81 / 19, 1.0, 0.7071068),  # 2^-½
+        (243 / 19, 1.0, 0.5),  # 4^-½
+        (7.0, 1.0, 0.6152273),  # (214/81)^-½ = √.3785047
+        (7.0, 7.0, 0.9),  # (100/81)^-½
+        (30.0, 2.0, 0.4704375),  # 1 + 285/81 = 366/81; √(81/366) = √.2213115
+        (365.0, 30.0, 0.5093886),  # 1 + 19/81 · 12.16667 = 3.8539095; √.2594768
+    ],
+)
+def test_retrievability_at_several_ages_and_stabilities(days: float, stability: float, expected: float) -> None:
+    store = FakeStore(Memory(1, numbers={"created_at": NOW - days * DAY, "stability": stability}))
+
+    alone = Temporal(TemporalParams(weight=1.0))
+    assert evidence(alone, ask(), even(store), store) == pytest.approx({1: expected}, abs=5e-7)
+
+
 @pytest.mark.requirement("F8")
 def test_novelty_fades_over_two_days() -> None:
     ages = {1: 0.0, 2: 12.0, 3: 24.0, 4: 48.0, 5: 48.1, 6: -3.0}
@@ -82,6 +153,15 @@ def test_novelty_fades_over_two_days() -> None:
     # 0.15 · e^0, e^-1, e^-2, e^-4; past 48 h nothing; dated in the future: new; unknown: nothing
     expected = {1: 0.15, 2: 0.15 / math.e, 3: 0.15 * math.exp(-2), 4: 0.15 * math.exp(-4), 5: 0.0, 6: 0.15, 7: 0.0}
     assert evidence(Novelty(NoveltyParams()), ask(), even(store), store) == pytest.approx(expected)
+
+
+@pytest.mark.requirement("F8")
+@pytest.mark.parametrize(("hours", "boost"), [(0.0, 0.15), (12.0, 0.0551819), (24.0, 0.0203003), (48.0, 0.0027473)])
+def test_novelty_at_the_hours_of_the_catalogue(hours: float, boost: float) -> None:
+    store = FakeStore(Memory(1, numbers={"created_at": NOW - hours * HOUR}))
+
+    # .15 times 1, .3678794 (1/e), .1353353 (1/e²), .0183156 (1/e⁴); the catalogue rounds to .055, .020 and .003
+    assert evidence(Novelty(NoveltyParams()), ask(), even(store), store) == pytest.approx({1: boost}, abs=5e-8)
 
 
 @pytest.mark.requirement("F8")
@@ -95,11 +175,13 @@ def test_novelty_stops_at_its_ceiling_and_never_lowers_a_score() -> None:
 
 @pytest.mark.requirement("F9")
 def test_each_near_duplicate_costs_eight_hundredths() -> None:
-    store = FakeStore(Memory(1, numbers={"interference": 3.0}), Memory(2, numbers={"interference": 0.0}), Memory(3))
+    counted = {1: 3.0, 2: 1.0, 3: 0.0}
+    store = FakeStore(*(Memory(i, numbers={"interference": n}) for i, n in counted.items()), Memory(4))
 
     penalty = evidence(Interference(InterferenceParams()), ask(), even(store), store)
 
-    assert penalty == pytest.approx({1: -0.24, 2: 0.0, 3: 0.0})
+    # -.08 · 3, -.08 · 1, -.08 · 0; never counted: nothing
+    assert penalty == pytest.approx({1: -0.24, 2: -0.08, 3: 0.0, 4: 0.0})
 
 
 @pytest.mark.requirement("F3")

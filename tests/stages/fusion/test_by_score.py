@@ -134,6 +134,33 @@ def test_the_multi_form_scales_by_the_share_of_lists() -> None:
 
 
 @pytest.mark.requirement("F2")
+@pytest.mark.parametrize(
+    ("lists", "score"),
+    [
+        # memory 1 has .5 in each of its lists, whose other scores span 0 to 1: mean .5 · present / total
+        (("a",), 0.166667),  # .5 · 1/3
+        (("a", "b"), 0.333333),  # .5 · 2/3
+        (("a", "b", "c"), 0.5),  # .5 · 3/3
+    ],
+)
+def test_the_multi_form_at_one_two_and_three_of_three_lists(lists: tuple[str, ...], score: float) -> None:
+    table = candidates({n: {8: 1.0, 9: 0.0} | ({1: 0.5} if n in lists else {}) for n in ("a", "b", "c")})
+
+    assert scores(rsf(form="multi").fuse(query(), table), table, Scale.UNIT)[1] == score
+
+
+@pytest.mark.requirement("F2")
+def test_each_further_variant_adds_a_tenth() -> None:
+    # one list per variant, in each of them memory 1 scores half: mean .5, and .1 for each variant beyond the first
+    half = {8: 1.0, 1: 0.5, 9: 0.0}
+    tables_of = (candidates({"a" if v == 0 else f"a~{v}": half for v in range(count)}) for count in (1, 2, 3))
+
+    bonus = [scores(rsf(form="cross_variant").fuse(query(), table), table, Scale.UNIT)[1] for table in tables_of]
+
+    assert bonus == [0.5, 0.6, 0.7]
+
+
+@pytest.mark.requirement("F2")
 def test_the_cross_variant_form_averages_over_variants_and_rewards_convergence() -> None:
     table = candidates({"vector": {1: 0.9, 2: 0.1}, "vector~1": {1: 0.4, 3: 0.8}, "fts5~1": {3: 5.0}})
 

@@ -42,6 +42,27 @@ def test_nothing_moves_without_reason(found: dict[str, list[int]]) -> None:
     assert scores_of(after) == scores_of(pool)
 
 
+@pytest.mark.requirement("R5")
+@pytest.mark.parametrize(("best", "ids"), [(0.2, [1, 2, 4]), (0.1999, [1, 2, 3])])
+def test_a_channel_is_promoted_from_a_best_score_of_a_fifth_on(best: float, ids: list[int]) -> None:
+    store = plain(4)
+    pool = pool_of(store, {1: 0.9, 2: 0.8, 3: 0.7, 4: best}, found={"vector": [1, 2, 3], "graph": [4]})
+
+    assert rerank(ChannelFloor(ChannelFloorParams(top=3)), ask(), pool, store).ids.tolist()[:3] == ids
+
+
+@pytest.mark.requirement("R5")
+def test_every_unseen_channel_is_promoted_the_better_one_first() -> None:
+    store = plain(6)
+    found = {"vector": [1, 2, 3, 4], "bm25": [6], "graph": [5]}
+    pool = pool_of(store, {1: 0.9, 2: 0.8, 3: 0.7, 4: 0.6, 5: 0.4, 6: 0.3}, found=found)
+
+    # of the first three places two are given up: 3 and 2; each row takes the score of its place
+    after = rerank(ChannelFloor(ChannelFloorParams(top=3)), ask(), pool, store)
+    assert after.ids.tolist() == [1, 5, 6, 2, 3, 4]
+    assert list(scores_of(after).values()) == pytest.approx([0.9, 0.8, 0.7, 0.6, 0.4, 0.3])
+
+
 @st.composite
 def pools(draw: st.DrawFn):
     count = draw(st.integers(1, 12))

@@ -32,6 +32,17 @@ def test_a_repetition_stands_below_a_less_relevant_novelty() -> None:
 
 
 @pytest.mark.requirement("R2")
+def test_twenty_rows_are_diversified_and_the_next_one_is_not() -> None:
+    # 21 rows without a word in common: a diversified row scores .7 · relevance, what lies below .7 · relevance - .3
+    store = store_of(*(f"word{i}" for i in range(21)))
+    pool = pool_of(store, {i: 1.0 - i / 100 for i in store.memories})
+
+    after = scores_of(rerank(Mmr(MmrParams()), ask(), pool, store))
+
+    assert after == pytest.approx({i: 0.7 * (1.0 - i / 100) - 0.3 * (i == 21) for i in store.memories})
+
+
+@pytest.mark.requirement("R2")
 def test_the_intent_chooses_lambda_when_it_is_sure() -> None:
     store = store_of("a", "b")
     pool = pool_of(store, {1: 1.0, 2: 0.5})
@@ -111,6 +122,16 @@ def test_an_unseen_region_is_preferred_above_half_of_the_next_best_score() -> No
     # 1, 2 and 3 are one region: 4 (.5 > .4) takes the second place; 5 (.3 < .4, and < .35 later) has to wait
     assert after.ids.tolist() == [1, 4, 2, 3, 5]
     assert list(scores_of(after).values()) == pytest.approx([0.9, 0.8, 0.7, 0.5, 0.3])
+
+
+@pytest.mark.requirement("R7")
+@pytest.mark.parametrize(("fresh", "ids"), [(0.41, [1, 3, 2]), (0.4, [1, 2, 3])])
+def test_half_of_the_next_best_score_itself_is_not_enough(fresh: float, ids: list[int]) -> None:
+    # 2 lies in the region of 1; 3 needs more than .5 · .8
+    store = FakeStore(*(Memory(i) for i in range(1, 4)), edges=[Edge(1, 2)])
+    pool = pool_of(store, {1: 0.9, 2: 0.8, 3: fresh})
+
+    assert rerank(ContextDiversity(ContextDiversityParams()), ask(), pool, store).ids.tolist() == ids
 
 
 @pytest.mark.requirement("R7")

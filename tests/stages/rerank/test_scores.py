@@ -141,6 +141,27 @@ def test_the_list_ends_at_the_first_cliff_behind_the_third_row() -> None:
 
 
 @pytest.mark.requirement("R6")
+@pytest.mark.parametrize(
+    ("gaps", "left"),
+    [
+        # binary fractions, so that the gaps are exact; the median of four is the mean of the middle two
+        ([1, 1, 2, 1], 5),  # median 1: a gap of twice the median is no cliff
+        ([1, 1, 3, 1], 3),  # median 1: 3 > 2 at the third gap, the first that counts
+        ([1, 9, 1, 1], 5),  # the second gap is ahead of the third row
+        ([1, 1, 1, 3], 4),  # at the fourth
+        ([0, 0, 5, 1], 3),  # median .5
+        ([0, 0, 0, 5], 5),  # median 0: no cut
+    ],
+)
+def test_a_cliff_is_more_than_twice_the_median_gap(gaps: list[int], left: int) -> None:
+    store = plain(5)
+    scores = 1.0 - np.cumsum([0, *gaps]) / 64
+
+    pool = pool_of(store, dict(enumerate(scores.tolist(), start=1)))
+    assert len(rerank(ConfidenceCut(ConfidenceCutParams()), ask(), pool, store)) == left
+
+
+@pytest.mark.requirement("R6")
 @pytest.mark.parametrize("scores", [
     [1.0, 0.1, 0.05],  # three rows always stay
     [0.5, 0.5, 0.5, 0.5, 0.1],  # the median gap is zero

@@ -119,6 +119,17 @@ def test_relevance_replaces_the_score_and_lengths_cost() -> None:
     assert scores_of(after) == pytest.approx({3: 0.95, 1: 0.45, 2: 0.4, 4: 0.24})
 
 
+@pytest.mark.requirement("R1")
+@pytest.mark.parametrize(("length", "relevance"), [(49, 0.72), (50, 0.8), (2000, 0.8), (2001, 0.76)])
+def test_what_is_too_short_or_too_long_counts_less(length: int, relevance: float) -> None:
+    text = "x" * length
+
+    # .8 · .9 below 50 characters, .8 · .95 above 2000
+    store = store_of(text, relevance={text: 0.8})
+    after = rerank(CrossEncoder(CrossEncoderParams()), ask("q"), pool_of(store, {1: 0.5}), store)
+    assert scores_of(after) == pytest.approx({1: relevance})
+
+
 @pytest.mark.requirement("R1", "P9")
 def test_without_a_model_or_time_the_scores_stay() -> None:
     encoder = CrossEncoder(CrossEncoderParams())
