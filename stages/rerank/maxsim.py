@@ -17,7 +17,9 @@ _DIGITS = 6
 class MaxsimParams(Params):
     """How many rows get the second look, and how much it counts."""
 
-    pool: int = Field(20, ge=2, le=200, description="How many rows are rescored.")
+    pool: int = Field(
+        20, ge=2, le=200, description="How many rows are rescored.", json_schema_extra={"tunable": [10, 100]}
+    )
     gain: float = Field(
         3.0, ge=0, le=20, description="Standard deviations of the score that a MaxSim better by 1 is worth.",
         json_schema_extra={"tunable": [0.0, 6.0]},
