@@ -22,6 +22,10 @@ RELATION_WEIGHTS = {
 }
 
 
+MAXIMUM_WITHOUT_EDGES = 15.0
+"""Stands for the greatest degree of a store in which no ranked memory has an edge."""
+
+
 class DegreeParams(ChannelParams):
     """Parameters of the degree channel; the defaults are the catalogue's."""
 
@@ -51,6 +55,6 @@ class Degree:
         connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.degree_cap)
         found = self._words.search(query, self._params.found, store).ids
         own = np.append(degrees, 0.0)[positions(found, connected)]  # the 0.0 at -1: no edge
-        scores = self._params.boost_cap * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or 1.0)
+        scores = self._params.boost_cap * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or MAXIMUM_WITHOUT_EDGES)
         ids, scores = found[own > 0.0], scores[own > 0.0]
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit)

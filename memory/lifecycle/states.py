@@ -31,7 +31,7 @@ ALWAYS_HOT = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Retrievability from which on a memory is in a state, and the days without use that archive it."""
+    """Retrievability above which a memory is in a state, and the days without use that archive it."""
 
     hot: float = 0.80
     warm: float = 0.25
@@ -45,11 +45,11 @@ def states(
 ) -> NDArray[np.int64]:
     """The state of each memory as a place in `STATES`, `UNKNOWN` where retrievability is NaN.
 
-    A memory is archived when it is below every threshold, or was not used for more than `thresholds.idle_days`.
+    A memory is archived when it is above no threshold, or was not used for more than `thresholds.idle_days`.
     Constitutional and critical memories are always hot.
     """
     borders = (thresholds.hot, thresholds.warm, thresholds.cold, thresholds.dormant)
-    places = sum((retrievability < border).astype(np.int64) for border in borders)
+    places = sum((retrievability <= border).astype(np.int64) for border in borders)
     places = np.where(idle_days > thresholds.idle_days, STATES.index(State.ARCHIVED), places)
     places = np.where(np.isnan(retrievability), UNKNOWN, places)
     return np.where(any_of(tiers, ALWAYS_HOT), STATES.index(State.HOT), places)

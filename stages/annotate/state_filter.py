@@ -28,17 +28,17 @@ class StateFilterParams(Params):
     limits: dict[StateName, Annotated[int, Field(ge=0)]] = Field(
         {}, description="Rows shown of each state at most; a state without an entry has no limit."
     )
-    hot: float = Field(0.80, gt=0, le=1, description="Retrievability from which on a memory is HOT.")
-    warm: float = Field(0.25, gt=0, le=1, description="Retrievability from which on a memory is WARM.")
-    cold: float = Field(0.05, gt=0, le=1, description="Retrievability from which on a memory is COLD.")
-    dormant: float = Field(0.02, gt=0, le=1, description="Retrievability from which on a memory is DORMANT.")
+    hot: float = Field(0.80, gt=0, le=1, description="Retrievability above which a memory is HOT.")
+    warm: float = Field(0.25, gt=0, le=1, description="Retrievability above which a memory is WARM.")
+    cold: float = Field(0.05, gt=0, le=1, description="Retrievability above which a memory is COLD.")
+    dormant: float = Field(0.02, gt=0, le=1, description="Retrievability above which a memory is DORMANT.")
     idle_days: float = Field(90.0, gt=0, description="Days without use after which a memory is ARCHIVED.")
 
 
 class StateFilter:
     """Notes the state of every row and hides states that are too cold or above their limit.
 
-    The state comes from FSRS retrievability (HOT >= 0.80, WARM >= 0.25, COLD >= 0.05, DORMANT >= 0.02, else
+    The state comes from FSRS retrievability (HOT > 0.80, WARM > 0.25, COLD > 0.05, DORMANT > 0.02, else
     ARCHIVED, as is what was not used for 90 days); constitutional and critical memories are HOT. Nothing is
     hidden unless asked for, and a memory whose state is unknown passes. The limits of the catalogue are HOT 5,
     WARM 10, COLD 3, DORMANT 2, ARCHIVED 1; they count from the top. Features A1 and M3.

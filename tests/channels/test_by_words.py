@@ -8,7 +8,7 @@ import pytest
 from components.asking import query, scores
 from components.fake_store import Edge, FakeStore, Memory
 
-from channels.degree import Degree, DegreeParams
+from channels.degree import MAXIMUM_WITHOUT_EDGES, Degree, DegreeParams
 from channels.fts5 import Fts5, Fts5Params
 from channels.graph import Graph, GraphParams
 from pipeline.model import Filter
@@ -134,5 +134,22 @@ def test_degrees_above_the_cap_count_as_the_cap() -> None:
     assert scores(found) == {1: 0.15, 4: 0.15}
 
 
+@pytest.mark.requirement("C5")
 def test_without_edges_no_memory_has_a_degree() -> None:
+    # 0.15 · log(1 + 0) / log(1 + 15) = 0, and what scores nothing is not found
+    assert MAXIMUM_WITHOUT_EDGES == 15.0
     assert len(Degree(DegreeParams()).search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))) == 0
+
+
+@pytest.mark.requirement("C5")
+def test_constitutional_memories_have_no_degree_and_do_not_lower_that_of_others() -> None:
+    store = FakeStore(
+        Memory(1, "", ("alpha",), tier="constitutional"),
+        *(Memory(i, "", ("alpha",)) for i in (2, 3, 4)),
+        edges=(Edge(1, 2), Edge(1, 3), Edge(1, 4), Edge(2, 3)),
+    )
+
+    found = Degree(DegreeParams()).search(query("alpha"), 10, store)
+
+    # supports weighs .5: 2 and 3 have two edges, 1.0 each, the greatest; 4 has one, .5. The degree of 1 (1.5) is no part.
+    assert scores(found) == {2: 0.15, 3: 0.15, 4: round(0.15 * log(1.5) / log(2), 6)}

@@ -78,6 +78,29 @@ def test_a_filter_narrows_the_search_before_the_limit() -> None:
     assert vector().search(query("a", wanted=Filter(folder="here")), 1, store).ids.tolist() == [2]
 
 
+@pytest.mark.requirement("C1")
+def test_folder_tier_and_kind_narrow_the_search() -> None:
+    store = FakeStore(
+        Memory(1, "", ("a",), folder="docs"),
+        Memory(2, "", ("a",), folder="docs/deep", tier="critical"),
+        Memory(3, "", ("a",), folder="docs-old", context_type="decision"),
+    )
+
+    filters = (Filter(), Filter(folder="docs"), Filter(tier="critical"), Filter(context_type="decision"))
+    found = [vector().search(query("a", wanted=wanted), 10, store).ids.tolist() for wanted in filters]
+    assert found == [[1, 2, 3], [1, 2], [2], [3]]
+
+
+@pytest.mark.requirement("C1")
+def test_five_concepts_must_all_reach_the_minimal_similarity() -> None:
+    store = FakeStore(Memory(1, "", ("a b c d e",)), Memory(2, "", ("a b c d",)), Memory(3, "", ("a a b c d e",)))
+
+    found = vector(min_similarity=0.3).search(query("", concepts=("a", "b", "c", "d", "e")), 10, store)
+
+    # 1: 1/√5 for each; 2 lacks e; 3 is (2, 1, 1, 1, 1)/√8: the mean of 2/√8 and four times 1/√8 = .3536 is 6/(5√8)
+    assert scores(found) == pytest.approx({1: 0.447214, 3: 0.424264}, abs=1e-6)
+
+
 def test_unknown_words_find_nothing() -> None:
     assert len(vector().search(query("zebra"), 10, STORE)) == 0
     assert len(vector().search(query("", concepts=("a", "zebra")), 10, STORE)) == 0

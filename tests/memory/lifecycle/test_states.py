@@ -15,8 +15,8 @@ def named(recalled: list[float], idle: float = 0.0, tier: str = "normal") -> lis
 
 
 @pytest.mark.requirement("M3")
-def test_thresholds_belong_to_the_hotter_state() -> None:
-    assert named([1.0, 0.80, 0.79, 0.25, 0.24, 0.05, 0.04, 0.02, 0.019]) == [
+def test_a_state_begins_above_its_threshold() -> None:
+    assert named([1.0, 0.81, 0.80, 0.26, 0.25, 0.06, 0.05, 0.021, 0.02]) == [
         "HOT", "HOT", "WARM", "WARM", "COLD", "COLD", "DORMANT", "DORMANT", "ARCHIVED",
     ]  # fmt: skip
 

@@ -17,6 +17,7 @@ from pipeline.ports import Filter, Passage
 from stages.annotate.anchor_filter import AnchorFilter
 from stages.annotate.attribution import Attribution
 from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
+from stages.annotate.duplicates import Duplicates, DuplicatesParams
 from stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
 from stages.annotate.session_dedup import SessionDedup, SessionDedupParams
 from stages.annotate.state_filter import StateFilter, StateFilterParams
@@ -249,6 +250,17 @@ def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
 
 
 @pytest.mark.requirement("A6")
+@pytest.mark.parametrize(("lengths", "kept_rows"), [([4000, 4000], 2), ([4000, 4001], 1), ([8000, 1], 1), ([8001], 1)])
+def test_two_thousand_tokens_of_four_characters_are_the_budget(lengths: list[int], kept_rows: int) -> None:
+    store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
+
+    # ⌈4000/4⌉ = 1000 tokens each fill the budget of 2000; ⌈4001/4⌉ = 1001 exceeds it; the first row always stays
+    ranking = ranking_of(store, falling(store))
+    notes = TokenBudget(TokenBudgetParams(snippet=9000)).annotate(ask(), ranking, store)
+    assert len(kept(notes, ranking.ids)) == kept_rows
+
+
+@pytest.mark.requirement("A6")
 def test_the_first_row_always_stays_and_rows_past_the_limit_are_not_counted() -> None:
     store = FakeStore(*(Memory(i, chunks=("x" * 4000,), numbers={"characters": 4000.0}) for i in (1, 2)))
     ranking = ranking_of(store, falling(store))
@@ -308,8 +320,53 @@ def test_only_the_named_sections_are_handed_out() -> None:
     assert AnchorFilter(NoParams()).annotate(ask(), ranking, store) == Notes()
 
 
+@pytest.mark.requirement("A7")
+def test_one_section_of_a_long_memory_saves_nine_tenths() -> None:
+    # a section of 150 tokens of a memory of 2000, at 4 characters each: 1 - 600/8000 = 92.5 % are not sent
+    section = "state " + "x" * 594
+    store = FakeStore(Memory(1, chunks=(section, "rest " + "y" * 7395), numbers={"characters": 8000.0}))
+    store.passages = Sectioned(store)
+
+    notes = AnchorFilter(NoParams()).annotate(ask(anchors=("state",)), ranking_of(store, {1: 0.9}), store)
+
+    assert notes.overall == {"anchors": {"characters_sent": 600, "characters_whole": 8000, "hidden": 0}}
+
+
 def chain(*edges: tuple[int, int]) -> FakeStore:
     return FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(a, b, "supersedes") for a, b in edges])
+
+
+def twins() -> FakeStore:
+    """2, 3 and 5 hold the same text, 1 and 4 none; 2 has two passages."""
+    same, none = {"content_hash": "same"}, {"content_hash": "none"}
+    empty = {"characters": 0.0}
+    return FakeStore(
+        Memory(1, "One", numbers=empty, labels=none), Memory(2, chunks=("a", "b"), labels=same),
+        Memory(3, chunks=("a", "b"), labels=same), Memory(4, "Four", numbers=empty, labels=none),
+        Memory(5, chunks=("a", "b"), labels=same), Memory(6, labels={"content_hash": "other"}), Memory(7),
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("A2")
+def test_of_equal_contents_the_best_row_stays_and_names_the_others() -> None:
+    ranking = ranking_of(twins(), {1: 0.9, 3: 0.8, 4: 0.7, 6: 0.6, 2: 0.5, 5: 0.5, 7: 0.1})
+
+    notes = Duplicates(DuplicatesParams()).annotate(ask(), ranking, twins())
+
+    assert kept(notes, ranking.ids) == [1, 3, 4, 6, 7]
+    assert (notes.by_id, notes.overall) == ({3: {"also_at": [2, 5]}}, {"duplicates": 2})
+    marked = Duplicates(DuplicatesParams(action="mark")).annotate(ask(), ranking, twins())
+    assert marked == Notes(by_id=notes.by_id, overall={"duplicates": 2})
+
+
+@pytest.mark.requirement("A2")
+def test_passages_of_one_memory_are_no_copies_of_each_other() -> None:
+    ranking = ranking_of(twins(), {301: 0.9, 202: 0.8, 302: 0.7, 201: 0.6})
+
+    notes = Duplicates(DuplicatesParams()).annotate(ask(), ranking, twins())
+
+    assert kept(notes, ranking.ids) == [301, 302]
+    assert notes.by_id == {301: {"also_at": [2]}}
 
 
 @pytest.mark.requirement("M7")

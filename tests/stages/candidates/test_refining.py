@@ -140,11 +140,28 @@ def test_silence_is_answered_with_half_the_similarity_then_with_words_alone() ->
     assert step.recover(query("x"), last, EMPTY) is last
 
 
-@pytest.mark.requirement("C14")
-def test_half_of_a_high_similarity_is_above_the_floor() -> None:
-    step = Fallback(FallbackParams(similarity=0.5))
+@pytest.mark.requirement("C12")
+def test_of_five_passages_eight_words_of_three_letters_are_taken() -> None:
+    # six passages, the sixth farther than five: "last" is not seen; "ab" is short, "fusion" is asked for
+    near = [f"fusion ab {word}" for word in ("one", "two", "three", "four", "five six seven eight nine")]
+    store = FakeStore(
+        *(Memory(i, "", (text,)) for i, text in enumerate(near, start=1)), Memory(6, "", ("fusion " + "last " * 9,))
+    )
+    step = EmbeddingExpansion(EmbeddingExpansionParams())
 
-    assert step.recover(query("x"), plan("x"), EMPTY).min_similarity == 0.25
+    refined = step.understand(query("fusion"), plan("fusion", complexity="moderate"), store)
+
+    # nine words, each once: the first eight by the alphabet
+    assert refined.variants[1:] == ("fusion eight five four nine one seven six three",)
+
+
+@pytest.mark.requirement("C14")
+@pytest.mark.parametrize(("similarity", "relaxed"), [(0.3, 0.17), (0.34, 0.17), (0.36, 0.18), (0.5, 0.25), (0.1, 0.17)])
+def test_the_relaxed_similarity_is_half_but_not_below_the_floor(similarity: float, relaxed: float) -> None:
+    step = Fallback(FallbackParams(similarity=similarity))
+
+    # .3 / 2 = .15 < .17; .34 / 2 = .17; .36 / 2 = .18; .5 / 2 = .25; .1 / 2 = .05 < .17
+    assert step.recover(query("x"), plan("x"), EMPTY).min_similarity == pytest.approx(relaxed)
 
 
 @pytest.mark.requirement("C14", "P7")
@@ -184,6 +201,23 @@ def test_corrections_and_preferences_raise_importance(text: str, boost: float) -
 
     assert refined.importance_boost == pytest.approx(boost)
     assert bool(refined.reasons) is bool(boost)
+
+
+@pytest.mark.requirement("C16")
+@pytest.mark.parametrize("said", ["Actually", "WAIT", "I was wrong", "correction", "not quite", "Let me rephrase",
+                                  "that's not right"])  # fmt: skip
+def test_each_word_of_correction_counts_a_fifth(said: str) -> None:
+    text = f"the file, {said}: another"
+
+    assert SignalVocabulary(SignalVocabularyParams()).understand(query(text), plan(text), EMPTY).importance_boost == 0.2
+
+
+@pytest.mark.requirement("C16")
+@pytest.mark.parametrize("said", ["prefer", "like", "want", "always use", "never use", "I want", "please use"])
+def test_each_word_of_preference_counts_a_tenth(said: str) -> None:
+    text = f"{said} tabs"
+
+    assert SignalVocabulary(SignalVocabularyParams()).understand(query(text), plan(text), EMPTY).importance_boost == 0.1
 
 
 @pytest.mark.requirement("C17")
