@@ -151,5 +151,5 @@ def test_constitutional_memories_have_no_degree_and_do_not_lower_that_of_others(
 
     found = Degree(DegreeParams()).search(query("alpha"), 10, store)
 
-    # supports weighs .5: 2 and 3 have two edges, 1.0 each, the greatest; 4 has one, .5. The 1.5 of memory 1 do not count.
+    # supports weighs .5: 2 and 3 have two edges, 1.0 each, the greatest; 4 has one, .5. That of 1 does not count.
     assert scores(found) == {2: 0.15, 3: 0.15, 4: round(0.15 * log(1.5) / log(2), 6)}
