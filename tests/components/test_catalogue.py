@@ -1,0 +1,123 @@
+"""The catalogue preset holds the figures of the feature catalogue, to the digit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from components.flags import EXCLUSIVE, OPEN, opened
+
+from channels.degree import RELATION_WEIGHTS
+from engine.assembly import registry
+from pipeline.builder import examine
+
+CONSTANTS = {
+    "complexity": {"simple": 3, "complex": 8},
+    "pressure": {"focused": 0.6, "quick": 0.8},
+    "signal_vocabulary": {"correction": 0.2, "preference": 0.1},
+    "router": {
+        "simple": {"channels": ("vector", "fts5"), "limit": 5},
+        "moderate": {"channels": ("vector", "fts5", "bm25"), "limit": 10},
+        "complex": {"channels": ("vector", "fts5", "bm25", "graph", "degree"), "limit": 20},
+    },
+    "expansion": {"variants": 3, "modes": ("deep",)},
+    "embedding_expansion": {"neighbours": 5, "terms": 8},
+    "coverage": {"minimum": 3},
+    "vector": {"min_similarity": 0.3},
+    "fts5": {"weights": {"title": 10.0, "triggers": 5.0, "path": 2.0, "body": 1.0}},
+    "bm25": {"k1": 1.2, "b": 0.75, "fields": {"title": 10.0, "triggers": 5.0, "path": 2.0, "body": 1.0}},
+    "graph": {"hops": 1},
+    "degree": {"degree_cap": 50.0, "boost_cap": 0.15},
+    "constitutional": {"limit": 20},
+    "fallback": {"similarity": 0.3, "floor": 0.17, "limit_factor": 2.0, "lexical": ("fts5", "bm25")},
+    "rrf": {"k": 60.0, "convergence_bonus": 0.1, "weights": "by_intent", "normalise": "min_max"},
+    "rsf": {"form": "cross_variant", "variant_bonus": 0.1},
+    "importance": {
+        "constitutional": 3.0, "critical": 2.0, "important": 1.5, "normal": 1.0, "temporary": 0.5, "deprecated": 0.0,
+    },
+    "validation": {"base": 0.9, "quality": 0.2, "level": 0.02, "most_level": 0.06, "least": 0.8, "most": 1.2},
+    "novelty": {"weight": 0.15, "fade_hours": 12.0, "until_hours": 48.0, "ceiling": 0.95},
+    "composite": {"model": "five_factor", "weight": 1.0, "documents": True, "classification_decay": False},
+    "classified": {"model": "five_factor", "weight": 1.0, "documents": True, "classification_decay": True},
+    "temporal": {"weight": 0.25, "classification": "none"},
+    "interference": {"penalty": 0.08},
+    "field_match": {"title": 10.0, "triggers": 30.0, "anchors": 20.0, "body": 1.0},
+    "recency": {"weight": 0.1, "fade_days": 365.0},
+    "contiguity": {"window": 3600.0, "weight": 0.15},
+    "folder_score": {
+        "form": "composite", "recency": 0.4, "importance": 0.3, "activity": 0.2, "validation": 0.1, "fade": 0.1,
+        "full_at": 5,
+    },
+    "hierarchy": {"parent": 0.8, "grandparent": 0.6, "sibling": 0.5},
+    "causal": {
+        "per_hop": 0.05, "seed_share": 0.25, "most_seeds": 5, "hops": None, "cap_group": "causal_session", "cap": 0.2,
+    },
+    "session": {"weight": 0.15, "cap_group": "causal_session", "cap": 0.2},
+    "coactivation": {
+        "weight": 0.25, "seeds": 5, "related": 5, "min_similarity": 0.7, "hops": 2, "decay": 0.5, "most": 20,
+    },
+    "collapse": {"aggregate": "mpab", "factor": 0.3},
+    "cross_encoder": {"pool": 20, "short": 50, "short_factor": 0.9, "long": 2000, "long_factor": 0.95},
+    "channel_floor": {"top": 10, "quality": 0.2},
+    "context_diversity": {"share": 0.5},
+    "mmr": {
+        "lambda_": "by_intent", "otherwise": 0.7, "confidence": 0.3, "pool": 20, "at_least": 2,
+        "by_intent": {
+            "add_feature": 0.7, "fix_bug": 0.85, "refactor": 0.6, "security_audit": 0.75, "understand": 0.5,
+            "find_spec": 0.5, "find_decision": 0.5,
+        },
+    },
+    "confidence_cut": {"times_median": 2.0, "at_least": 3},
+    "state_filter": {"limits": {}, "hot": 0.8, "warm": 0.25, "cold": 0.05, "dormant": 0.02, "idle_days": 90.0},
+    "state_limits": {
+        "limits": {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1},
+        "hot": 0.8, "warm": 0.25, "cold": 0.05, "dormant": 0.02, "idle_days": 90.0,
+    },
+    "evidence_gap": {"form": "z", "least_z": 1.5, "least_score": 0.015},
+    "session_dedup": {"action": "hide", "tokens_each": 200},
+    "token_budget": {"budget": 2000},
+    "dynamic_token_budget": {"budget": "by_complexity", "simple": 1500, "moderate": 2500, "complex": 4000},
+}  # fmt: skip
+"""The catalogue's figures by step. What stands in the code of a component has known answers among its own tests."""
+
+WITHOUT = {
+    "intent", "folder_prefilter", "trigger", "encoding_intent", "min_max", "pin", "superseded", "anchor_filter",
+    "constitutional_guarantee", "attribution",
+}  # fmt: skip
+"""Steps of which the catalogue names no figure."""
+
+OURS = {
+    "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named",
+    "duplicates",
+}  # fmt: skip
+"""Steps that the catalogue does not know."""
+
+
+def parameters() -> dict[str, dict[str, Any]]:
+    """The parameters of every step of the preset, whichever flag it takes to reach it."""
+    found: dict[str, dict[str, Any]] = {}
+    for environ in ({}, OPEN, *map(opened, EXCLUSIVE)):
+        for entry in examine("catalogue", registry(), environ).bound:
+            found[entry.step.id] = entry.params.model_dump() if entry.params else {}
+    return found
+
+
+PARAMETERS = parameters()
+
+
+@pytest.mark.parametrize("step", CONSTANTS)
+def test_a_step_of_the_preset_has_the_figures_of_the_catalogue(step: str) -> None:
+    assert {name: PARAMETERS[step][name] for name in CONSTANTS[step]} == CONSTANTS[step]
+
+
+def test_of_each_step_of_the_preset_it_is_known_where_its_figures_come_from() -> None:
+    sources = (set(CONSTANTS), WITHOUT, OURS)
+
+    assert [step for step in PARAMETERS if sum(step in source for source in sources) != 1] == []
+
+
+@pytest.mark.requirement("C5")
+def test_the_relations_weigh_what_the_catalogue_says() -> None:
+    assert RELATION_WEIGHTS == {
+        "caused": 1.0, "derived_from": 0.9, "enabled": 0.8, "contradicts": 0.7, "supersedes": 0.6, "supports": 0.5,
+    }  # fmt: skip
