@@ -18,6 +18,8 @@ from pipeline.runner import Outcome
 from pipeline.trace import STAGES
 
 EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
+OTHERS = ("also_at", "superseded_by")
+"""Notes that speak of other memories, by their ids."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINE_END = re.compile(r"[ \t]+\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -100,8 +102,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
         notes: dict[str, Any] = {}
         for step in outcome.notes.values():
             notes |= step.by_id.get(int(pool.ids[row]), {})
-        if successors := notes.get("superseded_by"):
-            notes["superseded_by"] = _named(successors, store)
+        notes |= {name: _named(notes[name], store) for name in OTHERS if notes.get(name)}
         rows.append(
             ResultRow(
                 id=int(memories[row]),

@@ -42,6 +42,7 @@ from signals.validation import Validation
 from stages.annotate.anchor_filter import AnchorFilter
 from stages.annotate.attribution import Attribution
 from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
+from stages.annotate.duplicates import Duplicates
 from stages.annotate.evidence_gap import EvidenceGap
 from stages.annotate.session_dedup import SessionDedup
 from stages.annotate.state_filter import StateFilter
@@ -128,6 +129,7 @@ COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.ANNOTATOR, AnchorFilter),
     (Role.ANNOTATOR, Attribution),
     (Role.ANNOTATOR, ConstitutionalGuarantee),
+    (Role.ANNOTATOR, Duplicates),
     (Role.ANNOTATOR, EvidenceGap),
     (Role.ANNOTATOR, SessionDedup),
     (Role.ANNOTATOR, StateFilter),

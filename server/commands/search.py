@@ -115,12 +115,14 @@ def show(result: SearchResult) -> None:
 
 
 def show_row(rank: int, row: ResultRow) -> None:
-    """One result: what it is, what has replaced it, the passage, and why it surfaced."""
+    """One result: what it is, where else it stands, what has replaced it, the passage, and why it surfaced."""
     score, title = click.style(f"{row.score:.4f}", fg="cyan"), click.style(printable(row.title), bold=True)
     click.echo(f"{rank:>2}. {score}  {title}")
     place = f"{row.key}:{row.first_line}" if row.first_line else row.key
     about = [printable(place), f"id {row.id}", row.tier, row.state]
     click.secho(f"    {' · '.join(part for part in about if part)}", dim=True)
+    if copies := row.notes.get("also_at"):
+        click.secho(wrapped(f"also at {', '.join(printable(copy['key']) for copy in copies)}", "    "), dim=True)
     for successor in row.notes.get("superseded_by", ()):
         line = f"superseded by {successor['title']} ({successor['key']}, id {successor['id']})"
         click.secho(wrapped(line, "    "), fg="yellow")

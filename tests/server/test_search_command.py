@@ -200,6 +200,23 @@ def test_a_reader_sees_what_has_replaced_a_memory(shapes: Path) -> None:
     assert by_key["old.md"]["notes"]["superseded_by"] == [successor]
 
 
+@pytest.mark.requirement("A2")
+def test_what_is_stored_twice_is_shown_once_with_both_places(workspace: Path) -> None:
+    copy = workspace / "docs" / "old" / "copy of backup.md"
+    copy.parent.mkdir()
+    copy.write_bytes((workspace / "docs" / "storage" / "backup.md").read_bytes())
+    before = call(workspace, ["search", "backups", "--json"]).json["results"]
+    assert call(workspace, ["index", "docs"]).status == 0
+
+    rows = call(workspace, ["search", "backups", "--json"]).json["results"]
+    assert [row["key"] for row in rows] == [row["key"] for row in before]
+    (also,) = rows[0]["notes"]["also_at"]
+    assert (rows[0]["key"], also["key"]) == ("docs/storage/backup.md", "docs/old/copy of backup.md")
+    assert "    also at docs/old/copy of backup.md\n" in call(workspace, ["search", "backups"]).out
+    reason = call(workspace, ["search", "backups", "--why-not", also["key"], "--json"]).json
+    assert "the step 'duplicates' took it out" in reason["why_not"]
+
+
 def test_a_query_of_bytes_that_are_not_utf_8_is_searched_without_them(shapes: Path) -> None:
     ran = call(shapes, [b"search", b"wombat \xff\xfe", b"--why-not", b"\xff.md", b"--json"])  # type: ignore[list-item]  # as a shell passes it
     assert (ran.status, ran.json["error"]["code"]) == (2, "E080")

@@ -146,6 +146,7 @@ NOTES: dict[str, Note] = {
     "docs/old/expired.md": Note("Importer note", "The importer crash of last month.", tier="temporary", age=30),
     # other scripts, identifiers
     "docs/cjk/design.md": Note("検索の設計", "全文検索は二文字の並びで日本語を索引する。設計の決定はここに書く。"),
+    "docs/copies/design.md": Note("検索の設計", "全文検索は二文字の並びで日本語を索引する。設計の決定はここに書く。"),
     "docs/cjk/storage.md": Note("保存の設計", "すべての記憶は一つのファイルに保存される。"),
     "docs/code/mpab.md": Note("Aggregation", "The function `computeMPAB` aggregates passages, see REQ-042."),
     # long texts
