@@ -185,8 +185,8 @@ class Bm25:
     may not see adds nothing.
 
     `feedback` searches once more, with words of the first hits at their weights beside those of the query. Queries that
-    were judged simple are left alone, and so are those whose first hits hold too few of the query's words: such hits
-    say little about what was meant. Features C3, C12.
+    were judged simple are left alone, and so are those that no hit answers clearly better than the others. Features C3,
+    C12.
     """
 
     about = About(features=("C3", "C12"), gives=Scale.BM25)
@@ -213,7 +213,7 @@ class Bm25:
         layout = self._laid_out(store)
         hits = self._found(dict.fromkeys(terms, 1.0), limit, scope, layout)
         feedback = self._params.feedback
-        if feedback.model == "none" or query.plan.complexity == "simple" or not len(hits):
+        if feedback.model == "none" or query.plan.complexity == "simple":
             return hits
         weights = with_feedback(feedback, terms, hits, store)
         return hits if weights is None else self._found(weights, limit, scope, layout)

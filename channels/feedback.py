@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -26,18 +26,19 @@ class Feedback(Params):
     documents: int = Field(default=10, ge=1, le=50, description="How many first hits words are taken from.")
     terms: int = Field(default=20, ge=1, le=100, description="How many of their words are searched at most.")
     weight: float = Field(
-        default=0.4, ge=0, le=1,
+        default=0.2, ge=0, le=1,
         description="rm3: the share of their words in the new query. bo1: the weight of the best of them.",
     )  # fmt: skip
-    least_coverage: float = Field(
-        default=0.5, ge=0, le=1,
-        description="Share of the query's words, by rarity, that the first hits must hold on average.",
+    least_lead: float = Field(
+        default=0.2, ge=0, le=1,
+        description="By which share of its score the first hit must be ahead of the second; else no feedback.",
     )  # fmt: skip
 
 
 def with_feedback(params: Feedback, words: Sequence[str], hits: Hits, store: Store) -> Weights | None:
-    """The words of the query and of its first hits with their weights; None when these hits do not answer it.
+    """The words of the query and of its first hits with their weights; None when these hits are not to be trusted.
 
+    Where several hits are equally good, some of them are wrong, and their words lead astray: the first one must lead.
     A hit speaks with its title and its matched passage; a memory that names none, with its first passage. Words of
     one memory alone are left out, for they could lift no other. The weights add up to the number of the query's words,
     so that scores keep their size. Feature C12.
@@ -47,10 +48,10 @@ def with_feedback(params: Feedback, words: Sequence[str], hits: Hits, store: Sto
     bo1: 1 for words of the query, and weight · B(w) / max B besides, with B(w) = tf · log2((1 + m)/m) + log2(1 + m), tf
     over the hits and m the mean frequency of w in a memory (Amati 2003).
     """
+    if not len(hits) or (len(hits) > 1 and hits.scores[0] * (1.0 - params.least_lead) < hits.scores[1]):
+        return None
     index = store.lexicon.index("body")
     bags = _bags(hits, params.documents, store)
-    if _coverage(words, bags, index) < params.least_coverage:
-        return None
     scores = hits.scores[: len(bags)]
     worth = _rm1(bags, scores) if params.model == "rm3" else _bo1(bags, index)
     best = sorted(((-value, word) for word, value in worth.items()))
@@ -76,14 +77,6 @@ def _bags(hits: Hits, documents: int, store: Store) -> list[Counter[str]]:
         Counter(store.lexicon.analyse(f"{title}\n{passage.text}"))
         for title, passage in zip(titles, passages, strict=True)
     ]
-
-
-def _coverage(words: Sequence[str], bags: Sequence[Mapping[str, int]], index: TermIndex) -> float:
-    """Mean over the hits of Σ idf of the query's words that each holds, by Σ idf of all."""
-    frequency = np.array([len(index.postings(word).rows) for word in words], np.float64)
-    idf = np.log((index.count - frequency + 0.5) / (frequency + 0.5) + 1.0)
-    held = np.array([[word in bag for word in words] for bag in bags], np.float64)
-    return float((held @ idf).mean() / idf.sum())
 
 
 def _rm1(bags: Sequence[Counter[str]], scores: Column) -> Weights:
