@@ -37,7 +37,14 @@ CODES: dict[str, Code] = {
         "embedding",
         "high",
         "The store holds vectors of another model.",
-        ("run `speckit-memory index --force PATH` to embed again",),
+        ("run `speckit-memory index PATH` to embed again",),
+    ),
+    "E003": Code(
+        "embedding model changed",
+        "embedding",
+        "medium",
+        "Vectors of two models never mix. Words find everything until all memories are embedded again.",
+        ("run `speckit-memory index PATH` to embed with the configured model",),
     ),
     "E010": Code(
         "file not found",

@@ -12,6 +12,12 @@ PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
 CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
 """A model folder or an ONNX file (feature R1). Without it there is no cross-encoder."""
+EMBEDDER_VARIABLE = "SPECKIT_EMBEDDER"
+"""A sentence encoder: a model folder or an ONNX file (feature I6). Without it the bundled static vectors are used."""
+QUERY_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_QUERY_PROMPT"
+DOCUMENT_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_DOCUMENT_PROMPT"
+"""What the encoder is to see before every query and passage, such as "query: " and "passage: "; unset means what the
+model's folder says."""
 DEFAULT_DB = Path(".speckit") / "memory.db"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -13,11 +14,9 @@ from channels.graph import Graph
 from channels.identifier import Identifier
 from channels.trigger import Trigger
 from channels.vector import Vector
+from config.settings import CROSS_ENCODER_VARIABLE
 from engine.models import QueryModels
-from memory.indexing import Analyser, Indexer
-from memory.indexing.crossencoders import chosen
-from memory.indexing.embedders.protocol import Embedder
-from memory.indexing.embedders.static import StaticEmbedder
+from memory.indexing import Analyser, Indexer, crossencoders, embedders
 from memory.store.connection import Database
 from memory.store.read_model import ReadModel
 from pipeline.composition import Pipeline
@@ -156,16 +155,16 @@ def looks_back(pipeline: Pipeline) -> bool:
 class OpenStore:
     """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
 
-    def __init__(self, database: Database, root: Path, cross_encoder: str = "") -> None:
-        """`root` is the folder that keys of memories are relative to, `cross_encoder` a model folder or file."""
+    def __init__(self, database: Database, root: Path, environ: Mapping[str, str]) -> None:
+        """`root` is the folder that keys of memories are relative to; `environ` may name models."""
         self.database = database
         self._root = root
-        self._cross_encoder = cross_encoder
+        self._environ = environ
 
     @cached_property
-    def embedder(self) -> Embedder:
-        """The bundled offline model; its weights are read at first use (feature I6)."""
-        return StaticEmbedder()
+    def embedder(self) -> embedders.Embedder:
+        """The model that the environment names, else the bundled one; read at first use (feature I6)."""
+        return embedders.chosen(self._environ)
 
     @cached_property
     def analyser(self) -> Analyser:
@@ -175,7 +174,8 @@ class OpenStore:
     @cached_property
     def read_model(self) -> ReadModel:
         """The in-memory view that queries run on."""
-        models = QueryModels(self.database, self.embedder, self.analyser, chosen(self._cross_encoder))
+        cross_encoder = crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))
+        models = QueryModels(self.database, self.embedder, self.analyser, cross_encoder)
         return ReadModel(self.database, models)
 
     @cached_property

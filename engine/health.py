@@ -94,7 +94,7 @@ def _model(memory: Memory) -> Check:
         return Check("model", False, f"{embedder.model_id} gives vectors of another length than 1", "Reinstall.")
     if stored not in (None, embedder.model_id):
         detail = f"the store holds vectors of '{stored}', the configured model is '{embedder.model_id}'"
-        return Check("model", False, detail, "Run `speckit-memory index --force PATH` to embed again.")
+        return Check("model", False, detail, "Run `speckit-memory index PATH` to embed again.")
     return Check("model", True, f"{embedder.model_id}, {embedder.dimensions} dimensions, offline")
 
 

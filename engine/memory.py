@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from config.errors import SpeckitError, nearest
-from config.settings import CROSS_ENCODER_VARIABLE, Settings, settings
+from config.settings import Settings, settings
 from engine import assembly, events
 from engine.answer import answer, explanation
 from engine.health import HealthReport, health
@@ -68,8 +68,7 @@ class Memory:
         config = settings(path, pipeline, root, environ)
         # the pipeline comes first: a wrong file is reported before a store is created
         runner = Runner(build(config.pipeline, assembly.registry(), config.environ, overrides), strict=strict)
-        cross_encoder = config.environ.get(CROSS_ENCODER_VARIABLE, "")
-        store = assembly.OpenStore(Database.open(config.db, create=create), config.root, cross_encoder)
+        store = assembly.OpenStore(Database.open(config.db, create=create), config.root, config.environ)
         return cls(store, config, runner)
 
     def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:

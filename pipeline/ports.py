@@ -125,6 +125,10 @@ class VectorSpace(Protocol):
     def dimensions(self) -> int:
         """Length of a vector; 0 when the store holds none."""
 
+    @property
+    def static(self) -> bool:
+        """Whether vectors are means of static token vectors; a sentence encoder makes others."""
+
     def embed(self, text: str) -> Vectors | Unavailable:
         """The unit vector of a query, shape (dimensions,); a zero vector when nothing of the text is known."""
 
@@ -245,7 +249,7 @@ class TokenSpace(Protocol):
     """Static vectors of single tokens, for late interaction (feature R1)."""
 
     def of_text(self, text: str) -> Ids | Unavailable:
-        """Distinct token numbers of a query, ascending; Unavailable when the embedder has no token vectors."""
+        """Distinct token numbers of a query, ascending; Unavailable without a token model."""
 
     def of_passages(self, ids: Ids) -> list[Ids]:
         """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from config.errors import SpeckitError
-from memory.indexing.embedders.protocol import Embedder
-from memory.indexing.embedding import Embedded, embed, embedding_text
-from memory.indexing.sources import IndexReport
-from memory.store import embedding_cache, reader, vectors, writer
+from config.errors import Problem, SpeckitError
+from memory.indexing.embedders.protocol import Embedder, TokenModel
+from memory.indexing.embedding import Embedded, embed, embedding_text, title_repeats
+from memory.indexing.sources import IndexReport, OnProgress, Progress
+from memory.store import embedding_cache, reader, token_sets, vectors, writer
 from memory.store.connection import Database
 from memory.store.meta import get_meta
 from memory.store.records import Document
@@ -20,8 +20,9 @@ from memory.store.records import Document
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 2_000_000
 """A transaction holds at most this much, so that a kill loses little and other writers wait shortly."""
-PENDING_PASSAGES = 512
-"""Passages whose vectors are completed in one transaction."""
+PENDING_PASSAGES = 128
+"""Passages whose vectors are completed in one transaction: a sentence encoder reads so many in some seconds."""
+TRIAL = "does the model work?"
 CACHE_SECONDS = 90 * 86_400.0
 """Vectors that no run asked for in this time leave the cache."""
 
@@ -38,18 +39,36 @@ class BatchWriter:
         self._documents: list[Document] = []
         self._characters = 0
 
-    def begin(self) -> None:
-        """Makes the embedder's model the store's own. Vectors of another model are dropped, their passages pending."""
+    def begin(self, *, takeover: bool = True) -> None:
+        """Makes the embedder's model the store's own, and says so when it was another.
+
+        Vectors of another model are dropped, once the new one has shown that it works; `finish` embeds their passages
+        again. Without `takeover` they stay, and what is written now waits for its vectors.
+        """
         if self._embedder is None:
             return
         try:
             self._model_id = self._embedder.model_id
+            stored = get_meta(self._database.reader(), vectors.MODEL)
+            if stored is None or (stored == self._model_id and self._same_tokens(self._embedder)):
+                return
+            change = f"vectors made by '{stored}', the configured model is '{self._model_id}'"
+            if not takeover:
+                raise SpeckitError("E003", f"the store holds {change}: this memory waits for its vectors")
+            self._embedder.embed_query(TRIAL)
         except SpeckitError as error:
             self._give_up(error)
             return
-        if get_meta(self._database.reader(), vectors.MODEL) not in (None, self._model_id):
-            with self._database.write() as txn:
-                vectors.forget_all(txn)
+        with self._database.write() as txn:
+            vectors.forget_all(txn)
+        self._report.problems.append(
+            Problem(
+                "E003",
+                f"the store held {change}: all memories are embedded again",
+                "Vectors of two models never mix.",
+                ("to go back, configure the other model and index again",),
+            )
+        )
 
     def add(self, document: Document) -> bool:
         """Takes a document; True when that filled a batch, which has been written."""
@@ -67,7 +86,7 @@ class BatchWriter:
             return
         embedded = self._embed(
             [
-                embedding_text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
+                self._text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
                 for document in documents
                 for chunk in document.chunks
             ]
@@ -92,21 +111,31 @@ class BatchWriter:
                     if put.outcome != "unchanged":
                         report.count(document)
 
-    def finish(self) -> None:
+    def finish(self, progress: OnProgress | None = None) -> None:
         """Writes the last batch, completes pending embeddings and tidies the cache."""
         self.flush()
-        self._complete_pending()
+        self._complete_pending(progress)
         with self._database.write() as txn:
             embedding_cache.evict(txn, self._now - CACHE_SECONDS)
         self._report.pending = reader.statistics(self._database.reader()).pending_embeddings
 
-    def _complete_pending(self) -> None:
+    def _same_tokens(self, embedder: Embedder) -> bool:
+        """Whether the store's tokens, if it has any, are those of the embedder."""
+        stored = get_meta(self._database.reader(), token_sets.MODEL)
+        return stored is None or not isinstance(embedder, TokenModel) or stored == embedder.token_model_id
+
+    def _text(self, title: str, heading: str, text: str) -> str:
+        repeats = title_repeats(self._embedder) if self._embedder else 1
+        return embedding_text(title, heading, text, repeats)
+
+    def _complete_pending(self, progress: OnProgress | None) -> None:
         connection = self._database.reader()
+        done, total = 0, len(reader.pending_chunks(connection, -1)) if self._embedder and progress else 0
         while self._embedder and (waiting := reader.pending_chunks(connection, PENDING_PASSAGES)):
             memories = {memory: reader.get_memory(connection, memory) for _, memory in waiting}
             passages = reader.passages(connection, [chunk for chunk, _ in waiting])
             titles = {memory.id: "" if memory.title == memory.key else memory.title for memory in memories.values()}
-            embedded = self._embed([embedding_text(titles[p.memory], p.heading, p.text) for p in passages])
+            embedded = self._embed([self._text(titles[p.memory], p.heading, p.text) for p in passages])
             if embedded is None:
                 return
             with self._database.write() as txn:
@@ -114,6 +143,9 @@ class BatchWriter:
                 chunks = [passage.id for passage in passages]
                 tokens = dict(zip(chunks, embedded.tokens, strict=True)) if embedded.tokens else None
                 writer.set_vectors(txn, dict(zip(chunks, embedded.rows, strict=True)), self._model_id, tokens)
+            done += len(passages)
+            if progress:
+                progress(Progress(done, max(done, total), memories[waiting[-1][1]].key))
 
     def _embed(self, texts: Sequence[str]) -> Embedded | None:
         """The vectors of these texts; None without a model, and from the model's first failure on."""

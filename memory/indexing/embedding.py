@@ -10,34 +10,43 @@ import numpy as np
 
 from config.exchange import Column, Ids, Tokens, Vectors
 from memory.indexing.anchors import without_tags
-from memory.indexing.embedders.protocol import Embedder, TokenModel
-from memory.store import embedding_cache
+from memory.indexing.embedders.protocol import Embedder, PoolingModel, TokenModel
+from memory.store import embedding_cache, token_sets
 from memory.store.connection import Connection, Transaction
 
 TITLE_REPEATS = 3
-"""How often the title stands before each passage: it weighs more than a passage's own words (measured)."""
+"""How often the title stands before each passage in a mean of tokens: it weighs more than a passage's own words
+(measured). A model that reads sentences sees it once."""
 
 
-def embedding_text(title: str, heading: str, text: str) -> str:
+def embedding_text(title: str, heading: str, text: str, repeats: int = TITLE_REPEATS) -> str:
     """What is embedded for a passage: the title of its document, the headings above it, then its words."""
-    return "\n".join([*[title] * (TITLE_REPEATS if title else 0), *([heading] if heading else []), without_tags(text)])
+    return "\n".join([*[title] * (repeats if title else 0), *([heading] if heading else []), without_tags(text)])
+
+
+def title_repeats(embedder: Embedder) -> int:
+    """How often this model is to see a title."""
+    return TITLE_REPEATS if isinstance(embedder, PoolingModel) else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """Vectors in the order of their texts, shape (n, dimensions), and what has to be noted in the cache.
 
-    `tokens` are the distinct token numbers of each text, ascending; None when the model's vectors are not made of
-    tokens. `computed` and `used` hold hashes of texts: new vectors to store, entries that were of use.
+    `tokens` are the distinct token numbers of each text, ascending, as cut by `token_model_id`; None when the embedder
+    knows no tokens. `computed` and `used` hold hashes of texts: new vectors to store, entries that were of use.
     """
 
     rows: Vectors
     tokens: list[Tokens] | None
+    token_model_id: str
     computed: dict[str, Vectors]
     used: tuple[str, ...]
 
     def note(self, txn: Transaction, model_id: str, now: float) -> None:
-        """Writes to the cache what this run has learned about it."""
+        """Writes to the cache what this run has learned about it. Raises E002 for tokens that the store cannot take."""
+        if self.tokens:
+            token_sets.claim(txn, self.token_model_id)
         embedding_cache.store(txn, model_id, self.computed, now)
         embedding_cache.touch(txn, model_id, self.used, now)
 
@@ -47,19 +56,23 @@ def embed(connection: Connection, embedder: Embedder, texts: Sequence[str]) -> E
     hashes = [sha256(text.encode()).hexdigest() for text in texts]
     cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
     missing = {key: at for at, key in enumerate(hashes) if key not in cached}
-    tokens: list[Tokens] | None = None
-    if isinstance(embedder, TokenModel):
-        sequences = embedder.tokenise(texts)
-        tokens = [np.unique(sequence) for sequence in sequences]
+    sequences = embedder.tokenise(texts) if isinstance(embedder, TokenModel) else None
+    if sequences is not None and isinstance(embedder, PoolingModel):
         found = embedder.pool_documents([sequences[at] for at in missing.values()])
-    else:
+    elif missing:
         found = embedder.embed_documents([texts[at] for at in missing.values()])
+    else:
+        found = np.empty((0, 0), np.float32)  # a model that has nothing to do is not loaded
     computed = dict(zip(missing, found, strict=True))
     vectors = cached | computed
-    rows = np.zeros((len(texts), embedder.dimensions), np.float32)
-    for row, key in zip(rows, hashes, strict=True):
-        row[:] = vectors[key]
-    return Embedded(rows, tokens, computed, tuple(cached))
+    rows = np.array([vectors[key] for key in hashes], np.float32) if texts else np.empty((0, 0), np.float32)
+    return Embedded(
+        rows,
+        None if sequences is None else [np.unique(sequence) for sequence in sequences],
+        embedder.token_model_id if isinstance(embedder, TokenModel) else "",
+        computed,
+        tuple(cached),
+    )
 
 
 def embed_query(embedder: Embedder, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
@@ -69,7 +82,7 @@ def embed_query(embedder: Embedder, text: str, rarity: Callable[[Ids], Column]) 
     root of its inverse document frequency `rarity`, which is what it is worth in this store. The vectors of passages
     stay free of it and never go stale.
     """
-    if not isinstance(embedder, TokenModel):
+    if not (isinstance(embedder, TokenModel) and isinstance(embedder, PoolingModel)):
         return embedder.embed_query(text)
     (tokens,) = embedder.tokenise([text])
     return embedder.pool_query(tokens, np.sqrt(rarity(tokens.astype(np.int64))))

@@ -14,7 +14,7 @@ import apsw
 
 from config.errors import SpeckitError
 from memory.store.queries import table_exists
-from memory.store.schema import CHUNK_TOKENS, FIRST_SCHEMA, LINK_TARGETS, SESSIONS, UNCOUNTED_FOLDERS
+from memory.store.schema import CHUNK_TOKENS, FIRST_SCHEMA, LINK_TARGETS, SESSIONS, TOKEN_MODEL, UNCOUNTED_FOLDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ MIGRATIONS = (
     Migration("0003_uncounted_folders", UNCOUNTED_FOLDERS),
     Migration("0004_chunk_tokens", CHUNK_TOKENS),
     Migration("0005_link_targets", LINK_TARGETS),
+    Migration("0006_token_model", TOKEN_MODEL),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

@@ -22,6 +22,10 @@ class Models(Protocol):
     """All that turns texts into numbers while a query runs. Implementations are safe to share between threads."""
 
     @property
+    def static(self) -> bool:
+        """Whether vectors are means of static token vectors."""
+
+    @property
     def relevance(self) -> Relevance:
         """The cross-encoder."""
 
@@ -32,7 +36,7 @@ class Models(Protocol):
         """The unit vector of a query, shape (dimensions,); `rarity` tells what the tokens of a text are worth."""
 
     def tokens(self, text: str) -> Ids | Unavailable:
-        """The token numbers of a query in order; Unavailable when the store's vectors are not made of tokens."""
+        """The token numbers of a query in order; Unavailable without the store's token model."""
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions)."""

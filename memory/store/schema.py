@@ -205,3 +205,9 @@ CREATE TABLE changed_links (memory_id INTEGER PRIMARY KEY REFERENCES memories (i
 INSERT INTO changed_links SELECT id FROM memories;
 """
 """What each link means, and what changed since links were last turned into edges: see `link_targets`."""
+
+TOKEN_MODEL = """
+INSERT INTO meta SELECT 'token_model', made.value FROM meta AS made
+WHERE made.key = 'embedding_model' AND EXISTS (SELECT 1 FROM meta WHERE key = 'token_bytes')
+"""
+"""Whose tokens a store holds; until then always those of the model that made its vectors."""

@@ -1,7 +1,7 @@
-"""Token numbers on disk: the distinct tokens of each passage as its embedding model cut it (features C1, R1).
+"""Token numbers on disk: the distinct tokens of each passage as the store's token model cut it (features C1, R1).
 
-They come and go with the vector of the passage. One array of little-endian numbers per passage, ascending, all of the
-width that the model's vocabulary needs.
+They come and go with the vector of the passage, whichever model made that. One array of little-endian numbers per
+passage, ascending, all of the width that the model's vocabulary needs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,19 @@ from memory.store.connection import Transaction
 from memory.store.meta import get_meta, set_meta
 from memory.store.queries import integers, rows
 
+MODEL = "token_model"
+"""The store's fact that says which model cut the tokens."""
 WIDTH = "token_bytes"
 """The store's fact that says how many bytes a number has."""
+
+
+def claim(txn: Transaction, model_id: str) -> None:
+    """Notes whose tokens the store holds. Raises E002 when they are those of another model."""
+    known = get_meta(txn.connection, MODEL)
+    if known is None:
+        set_meta(txn, MODEL, model_id)
+    elif known != model_id:
+        raise SpeckitError("E002", f"the store holds tokens of {known}, these were cut by {model_id}")
 
 
 def insert(txn: Transaction, chunk_ids: Sequence[int], tokens: Sequence[Tokens]) -> None:
@@ -41,7 +52,7 @@ def insert(txn: Transaction, chunk_ids: Sequence[int], tokens: Sequence[Tokens])
 def forget_all(txn: Transaction) -> None:
     """Removes the tokens of all chunks, so that another model can take over."""
     txn.connection.execute("DELETE FROM chunk_tokens")
-    txn.connection.execute("DELETE FROM meta WHERE key = ?", (WIDTH,))
+    txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (MODEL, WIDTH))
 
 
 def load(connection: apsw.Connection, memories: Ids | None = None) -> tuple[Ids, Ids, Tokens]:

@@ -28,7 +28,7 @@ class TokenSpace:
         self._loading = threading.Lock()
 
     def of_text(self, text: str) -> Ids | Unavailable:
-        """Distinct token numbers of a query, ascending; Unavailable when the store's vectors are not made of tokens."""
+        """Distinct token numbers of a query, ascending; Unavailable without the store's token model."""
         tokens = self._models.tokens(text)
         return tokens if isinstance(tokens, Unavailable) else np.unique(tokens)
 

@@ -35,8 +35,13 @@ class VectorSpace:
         """Length of a vector; 0 when the store holds none."""
         return self._loaded().dimensions
 
+    @property
+    def static(self) -> bool:
+        """Whether vectors are means of static token vectors; a sentence encoder makes others."""
+        return self._models.static
+
     def embed(self, text: str) -> Vectors | Unavailable:
-        """The unit vector of a query, in which a token counts for more the fewer passages hold it."""
+        """The unit vector of a query; in a mean of tokens, one counts for more the fewer passages hold it."""
         return self._models.embed(text, self._tokens.weights)
 
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:

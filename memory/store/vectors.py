@@ -89,7 +89,7 @@ def delete_of_memory(txn: Transaction, memory_id: int) -> None:
 
 
 def forget_all(txn: Transaction) -> None:
-    """Drops all vectors, their tokens and the model, so that another can take over; all chunks become pending."""
+    """Drops all vectors, their tokens and the models, so that others can take over; all chunks become pending."""
     if get_meta(txn.connection, MODEL) is None:
         return
     txn.connection.execute("DROP TABLE chunk_vectors")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,8 @@ import pytest
 from config.exchange import Unavailable
 from config.settings import CROSS_ENCODER_VARIABLE
 from engine import Memory
+from memory.store import token_sets
+from memory.store.meta import set_meta
 from memory.store.vectors import forget_all
 from memory.store.writer import set_vectors
 
@@ -54,20 +56,30 @@ def test_words_of_every_passage_hardly_turn_a_query(memory: Memory) -> None:
     assert one @ same > plain("gateway") @ plain("the the gateway")
 
 
-@pytest.mark.parametrize("ask", [lambda m: m.store().vectors.embed("text"), lambda m: m.store().tokens.of_text("text")])
-def test_vectors_of_another_model_are_an_absence_with_what_to_do(
-    memory: Memory, ask: Callable[[Memory], object]
-) -> None:
+def test_vectors_of_another_model_are_an_absence_with_what_to_do(memory: Memory) -> None:
     chunk = int(memory.store().attributes.ids[0])
     with memory.database.write() as txn:
         forget_all(txn)
         set_vectors(txn, {chunk: np.eye(3, dtype=np.float32)[0]}, "another")
-    answer = ask(memory)
+    answer = memory.store().vectors.embed("text")
     assert isinstance(answer, Unavailable)
     assert answer.reason == (
         f"the store holds vectors of 'another', the configured model is '{memory.embedder.model_id}'; "
-        "index with --force to embed again"
+        "run `speckit-memory index PATH` to embed again"
     )
+
+
+def test_tokens_of_another_model_are_an_absence_with_what_to_do(memory: Memory) -> None:
+    with memory.database.write() as txn:
+        set_meta(txn, token_sets.MODEL, "another")
+    answer = memory.store().tokens.of_text("text")
+    assert isinstance(answer, Unavailable)
+    assert answer.reason == (
+        f"the store holds tokens of 'another', the configured model is '{memory.embedder.model_id}'; "
+        "run `speckit-memory index PATH` to embed again"
+    )
+    memory.index([])
+    assert isinstance(memory.store().tokens.of_text("text"), np.ndarray)
 
 
 @pytest.mark.requirement("R1")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from config.exchange import Column, Ids, Tokens, Vectors
+from memory.indexing.embedders.model_folder import Prompts
 
 
 class Embedder(Protocol):
@@ -32,14 +33,29 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class TokenModel(Protocol):
-    """What an embedder offers besides when its vectors are means of static token vectors (features C1, R1).
+    """Static vectors of single tokens (feature R1).
 
-    Token numbers then tell everything about a text: stores keep those of passages, for late interaction and for the
-    document frequencies that weigh the tokens of queries.
+    Stores keep the token numbers of passages beside their vectors, whichever model made these: late interaction and the
+    rarity of words need them.
     """
+
+    @property
+    def token_model_id(self) -> str:
+        """Names the tokeniser and the token vectors; token numbers of different ids never mix."""
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """The token numbers of each text in text order, repeats included."""
+
+    def token_vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions of the token vectors)."""
+
+
+@runtime_checkable
+class PoolingModel(Protocol):
+    """What an embedder offers besides when its vectors are means of its token vectors (feature C1).
+
+    Token numbers then tell everything about a text, and the tokens of a query can be weighed anew for every store.
+    """
 
     def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
         """What `embed_documents` gives for texts of these tokens."""
@@ -48,5 +64,22 @@ class TokenModel(Protocol):
         """The unit vector of a query, each token's own weight times its factor, which is positive; shape
         (dimensions,)."""
 
-    def token_vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows, shape (n, dimensions)."""
+
+class SentenceEncoder(Protocol):
+    """A neural network that reads one text at a time, so that a vector depends on nothing but its text.
+
+    It may raise anything: `EncoderEmbedder` takes care of that, and of threads.
+    """
+
+    @property
+    def name(self) -> str:
+        """Where it comes from, for readers."""
+
+    def fingerprint(self) -> str:
+        """A digest of the weights, the tokeniser and the settings beside them."""
+
+    def prompts(self) -> Prompts:
+        """What stands before texts unless the user says otherwise."""
+
+    def encode(self, text: str) -> Vectors:
+        """The vector of a text, shape (dimensions,), of any length."""

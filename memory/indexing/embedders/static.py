@@ -72,6 +72,11 @@ class StaticEmbedder:
                 self._id = f"static-{DIMENSIONS}-{_SCHEME}-{_fingerprint(self._data())}"
             return self._id
 
+    @property
+    def token_model_id(self) -> str:
+        """The same: the vectors of texts are made of nothing but those of tokens."""
+        return self.model_id
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Unit rows, shape (len(texts), dimensions); zeros for an empty text. Single bytes are tokens, so that no other
         text is unknown."""

@@ -267,9 +267,44 @@ def test_another_model_takes_over_all_memories_without_their_files(
 
     report = Indexer(database, other, Analyser(), root).index([], now=200.0)
 
-    assert (report.embedded, other.asked, report.pending) == (first.chunks, first.chunks, 0)
+    one_trial = 1
+    assert (report.embedded, other.asked, report.pending) == (first.chunks, one_trial + first.chunks, 0)
+    (problem,) = report.problems
+    assert problem.code == "E003"
+    assert "the configured model is 'other': all memories are embedded again" in problem.message
     assert reader.statistics(database.reader()).embedding_model == "other"
     assert database.check() == []
+
+
+def test_a_model_that_does_not_work_takes_nothing_over(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    write("long.md", LONG)
+    indexer.index([root], now=100.0)
+    before = reader.statistics(database.reader())
+
+    report = Indexer(database, OtherModel(failing=True), Analyser(), root).index([root], now=200.0)
+
+    assert [problem.code for problem in report.problems] == ["E001"]
+    assert reader.statistics(database.reader()) == before
+
+
+def test_one_saved_file_does_not_make_another_model_take_over(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    write("long.md", LONG)
+    indexer.index([root], now=100.0)
+    before = reader.statistics(database.reader())
+    write("new.md", "# New\n\nA new note.\n")
+
+    saved = Indexer(database, OtherModel(), Analyser(), root).save_file(root / "new.md", now=200.0)
+
+    assert saved.pending
+    (problem,) = saved.problems
+    assert problem.code == "E003"
+    assert "this memory waits for its vectors" in problem.message
+    after = reader.statistics(database.reader())
+    assert (after.memories, after.pending_embeddings, after.embedding_model) == (2, 1, before.embedding_model)
 
 
 def test_another_analyser_forces_the_run_and_names_what_it_did_not_reach(

@@ -173,6 +173,8 @@ class FakeVectors:
     def dimensions(self) -> int:
         return len(self._axis)
 
+    static = True
+
     def embed(self, text: str) -> Vectors | Unavailable:
         return Unavailable(self._unavailable) if self._unavailable else self._vector(text)
 

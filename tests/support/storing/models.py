@@ -18,6 +18,7 @@ class WordModels:
 
     def __init__(self, relevance: Relevance | None = None) -> None:
         self.relevance = relevance or NoRelevance()
+        self.static = True
 
     def analyse(self, text: str) -> tuple[str, ...]:
         return tuple(text.casefold().split())

@@ -250,7 +250,7 @@ def project(root: Path, environ: Mapping[str, str]) -> Project:
     """The project at `root` behind the catalogue preset. Failures of steps are raised."""
     config = settings(root / "memory.db", "catalogue", root, environ)
     runner = Runner(build(config.pipeline, registry(), config.environ), strict=True)
-    opened = Project(Store(Database.open(config.db, create=True), config.root), config, runner)
+    opened = Project(Store(Database.open(config.db, create=True), config.root, config.environ), config, runner)
     opened.answers = []
     return opened
 

@@ -1,0 +1,44 @@
+"""Which embedding model the environment names (feature I6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
+from memory.indexing.embedders.encoder import EncoderEmbedder
+from memory.indexing.embedders.missing import MissingEncoder
+from memory.indexing.embedders.onnx import OnnxEncoder
+from memory.indexing.embedders.protocol import SentenceEncoder
+from memory.indexing.embedders.sentence_transformers import SentenceTransformersEncoder
+from memory.indexing.embedders.static import StaticEmbedder
+
+_ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+_FOLDER_FILES = ("modules.json", "config.json")
+
+
+def chosen(environ: Mapping[str, str]) -> StaticEmbedder | EncoderEmbedder:
+    """The encoder in an ONNX file or in a folder, of one that has both forms the ONNX file; else the bundled model.
+
+    Nothing is read but names; what is wrong with the files shows when the first text is embedded.
+    """
+    bundled, setting = StaticEmbedder(), environ.get(EMBEDDER_VARIABLE, "")
+    if not setting:
+        return bundled
+    prompts = environ.get(QUERY_PROMPT_VARIABLE), environ.get(DOCUMENT_PROMPT_VARIABLE)
+    return EncoderEmbedder(_encoder(setting), bundled, *prompts)
+
+
+def _encoder(setting: str) -> SentenceEncoder:
+    path = Path(setting).expanduser()
+    files = [path] if path.suffix == ".onnx" else [path / name for name in _ONNX_FILES]
+    for file in files:
+        if file.is_file():
+            return OnnxEncoder(file)
+    if any((path / name).is_file() for name in _FOLDER_FILES):
+        return SentenceTransformersEncoder(path)
+    return MissingEncoder(
+        f"{EMBEDDER_VARIABLE} is '{setting}', which is neither an ONNX file nor a folder with model.onnx or "
+        f"{' or '.join(_FOLDER_FILES)}",
+        (f"name a model that is there in {EMBEDDER_VARIABLE}", f"unset {EMBEDDER_VARIABLE} for the bundled model"),
+    )

@@ -1,0 +1,115 @@
+"""A sentence encoder as the product's embedder, beside the bundled token vectors (feature I6)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import TypeVar
+
+import numpy as np
+
+from config.errors import SpeckitError
+from config.exchange import Ids, Tokens, Vectors
+from memory.indexing.embedders.model_folder import Prompts
+from memory.indexing.embedders.protocol import SentenceEncoder, TokenModel
+
+REMEMBERED_QUERIES = 1_000
+"""The vectors of so many queries asked last are kept."""
+
+T = TypeVar("T")
+
+
+class EncoderEmbedder:
+    """Vectors of texts from the encoder; tokens and their vectors from the token model, as without an encoder.
+
+    The model is loaded at first use. Its uses by several threads take turns, one text at a time.
+    """
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        tokens: TokenModel,
+        query_prompt: str | None = None,
+        document_prompt: str | None = None,
+    ) -> None:
+        """The prompts stand before every query and passage; None means what the model's folder says."""
+        self._encoder = encoder
+        self._tokens = tokens
+        self._given = query_prompt, document_prompt
+        self._turn = threading.Lock()
+        self._settled: tuple[str, Prompts] | None = None
+        self._dimensions = 0
+        self._query = lru_cache(REMEMBERED_QUERIES)(self._encoded_query)
+
+    @property
+    def model_id(self) -> str:
+        """The encoder's name and a digest of its files, its settings and the prompt of passages."""
+        return self._settle()[0]
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; asking for it loads the model."""
+        if not self._dimensions:
+            self._dimensions = len(self._unit("dimensions"))
+        return self._dimensions
+
+    @property
+    def token_model_id(self) -> str:
+        """That of the token model."""
+        return self._tokens.token_model_id
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows, shape (len(texts), dimensions); zeros for a blank text."""
+        rows = np.zeros((len(texts), self.dimensions), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            if text.strip():
+                row[:] = self._unit(self._settle()[1].document + text)
+        return rows
+
+    def embed_query(self, text: str) -> Vectors:
+        """The unit vector of a query, shape (dimensions,), read-only; zeros for a blank one."""
+        return self._query(text)
+
+    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+        """The token numbers of each text by the token model."""
+        return self._tokens.tokenise(texts)
+
+    def token_vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows of the token model."""
+        return self._tokens.token_vectors(tokens)
+
+    def _encoded_query(self, text: str) -> Vectors:
+        vector = self._unit(self._settle()[1].query + text) if text.strip() else np.zeros(self.dimensions, np.float32)
+        vector.flags.writeable = False
+        return vector
+
+    def _unit(self, text: str) -> Vectors:
+        vector = self._guarded(lambda: np.asarray(self._encoder.encode(text), np.float64))
+        length = np.sqrt(np.square(vector).sum())
+        if vector.ndim != 1 or not np.isfinite(length) or not length:
+            raise self._failed(f"it gave a vector of the shape {vector.shape} and the length {length}")
+        unit: Vectors = (vector / length).astype(np.float32)
+        return unit
+
+    def _settle(self) -> tuple[str, Prompts]:
+        """The model's id and prompts, read once."""
+        if self._settled is None:
+            known = self._guarded(self._encoder.prompts)
+            query, document = (read if given is None else given for given, read in zip(self._given, known, strict=True))
+            whole = sha256(f"{self._guarded(self._encoder.fingerprint)} {document}".encode()).hexdigest()
+            self._settled = f"{self._encoder.name}-{whole[:12]}", Prompts(query, document)
+        return self._settled
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        with self._turn:
+            try:
+                return work()
+            except SpeckitError:
+                raise
+            except Exception as error:  # a model is other people's code
+                raise self._failed(f"{type(error).__name__}: {error}") from error
+
+    def _failed(self, reason: str) -> SpeckitError:
+        return SpeckitError("E001", f"the sentence encoder {self._encoder.name} cannot be used: {reason}")

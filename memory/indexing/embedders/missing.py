@@ -1,0 +1,33 @@
+"""A sentence encoder that was named and is not there."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from config.errors import SpeckitError
+from memory.indexing.embedders.model_folder import Prompts
+
+
+class MissingEncoder:
+    """Says with every use what is wrong. Words still find everything, so nothing fails before."""
+
+    name = "missing"
+
+    def __init__(self, reason: str, actions: tuple[str, ...]) -> None:
+        self._reason = reason
+        self._actions = actions
+
+    def fingerprint(self) -> str:
+        """Raises E001."""
+        self._fail()
+
+    def prompts(self) -> Prompts:
+        """Raises E001."""
+        self._fail()
+
+    def encode(self, text: str) -> NoReturn:  # noqa: ARG002
+        """Raises E001."""
+        self._fail()
+
+    def _fail(self) -> NoReturn:
+        raise SpeckitError("E001", self._reason, actions=self._actions)
