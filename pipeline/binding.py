@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from config.errors import Problem, closest, nearest
 from config.pipeline_file import Step
@@ -71,11 +71,9 @@ def _parameter_problem(step: Step, registered: Registered, detail: object) -> Pr
     name = ".".join(str(part) for part in path) or "parameters"
     owner = f"'{name}' of the step '{step.id}'"
     if detail["type"] == "extra_forbidden":
-        fields = registered.params.model_fields
-        accepted = [field.alias or key for key, field in fields.items()]
         entry = step.params.get(str(path[0]))
         where = entry.where if entry and len(path) == 1 else locate(step.params, path)
-        hint = nearest(str(path[-1]), accepted) if len(path) == 1 else "remove it"
+        hint = nearest(str(path[-1]), _accepted(registered.params, path[:-1]))
         return Problem("E118", f"{registered.name} has no parameter '{name}'; {hint}", where=where)
     if detail["type"] == "missing":
         return Problem("E118", f"{owner} is missing", where=step.where)
@@ -85,3 +83,13 @@ def _parameter_problem(step: Step, registered: Registered, detail: object) -> Pr
     found = detail.get("input")
     shown = f"; found {found!r}" if isinstance(found, str | int | float | bool | None) else ""
     return Problem("E118", f"{owner}: {reason[:1].lower()}{reason[1:]}{shown}", where=locate(step.params, path))
+
+
+def _accepted(params: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """The names that the mapping at this path takes."""
+    for part in path:
+        inner = next((f.annotation for key, f in params.model_fields.items() if part in (key, f.alias)), None)
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        params = inner
+    return [field.alias or key for key, field in params.model_fields.items()]
