@@ -44,15 +44,22 @@ def components() -> Iterator[str]:
 def component(entry: Registered) -> Iterator[str]:
     yield f"\n### `{entry.name}`\n\n*{entry.role}; {', '.join(entry.about.features)}*\n"
     yield cleandoc(entry.component.__doc__ or "")
-    fields = entry.params.model_fields
-    if fields:
-        schema = entry.params.model_json_schema(by_alias=True)
+    schema = entry.params.model_json_schema(by_alias=True)
+    if schema["properties"]:
         yield "\n| parameter | default | accepted | meaning |\n|---|---|---|---|"
-        for name, field in fields.items():
-            key = field.alias or name
-            spec = schema["properties"][key]
-            default = "required" if field.is_required() else f"`{shown(spec.get('default'))}`"
-            yield f"| `{key}` | {default} | {accepted(spec)} | {field.description or ''} |"
+        yield from parameters(schema, schema)
+
+
+def parameters(
+    of: dict[str, Any], schema: dict[str, Any], prefix: str = "", given: dict[str, Any] | None = None
+) -> Iterator[str]:
+    """A row per parameter; those of a group follow as `group.parameter`, with the defaults that the group is given."""
+    for key, spec in of["properties"].items():
+        known = {**spec, **({"default": given[key]} if given and key in given else {})}
+        default = f"`{shown(known['default'])}`" if "default" in known else "required"
+        yield f"| `{prefix}{key}` | {default} | {accepted(spec)} | {spec.get('description', '')} |"
+        if "$ref" in spec:
+            yield from parameters(schema["$defs"][accepted(spec)], schema, f"{prefix}{key}.", known.get("default"))
 
 
 def shown(value: Any) -> str:
