@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from config.errors import Problem, SpeckitError
@@ -12,6 +13,8 @@ from config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
 from config.sources import presets
 from config.yaml_reader import plain
 from engine import assembly
+from engine.flow import flow
+from engine.rewriting import rewritten
 from pipeline.binding import Bound
 from pipeline.builder import Checked, examine
 from pipeline.contracts import SLOT_ROLES
@@ -40,7 +43,7 @@ def show(
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     lines = [f"# hash: {checked.hash}", f"pipeline: {checked.effective.name}"]
-    lines.append(f"budgets_ms: {_flow(checked.effective.budgets_ms)}")
+    lines.append(f"budgets_ms: {flow(checked.effective.budgets_ms)}")
     by_slot = {slot: [entry for entry in checked.bound if entry.step.slot == slot] for slot in SLOTS}
     lines.append("candidates:")
     for slot in SLOTS:
@@ -62,19 +65,25 @@ def written(
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str:
-    """A pipeline file of its own that says all of a pipeline with `overrides` applied, under another name.
+    """A pipeline file of its own with `overrides` applied, under another name.
 
-    `heading` stands at its top and `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when
-    the pipeline has problems.
+    It is the file as it was written, comments and all, with the changed values in their places. Where that cannot be,
+    as for steps that a file inherits, it is written anew and says all of the pipeline. `heading` stands at its top and
+    `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when the pipeline has problems.
     """
     checked = examine(source, assembly.registry(), environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
+    bound = examine(source, assembly.registry(), environ).bound
+    present = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
+    in_place = rewritten(source, overrides, present, name=name, heading=heading, remarks=remarks)
+    if in_place is not None and _is(in_place, checked.hash, environ):
+        return in_place
     effective = checked.effective
-    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {_flow(name)}"]
+    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow(name)}"]
     if effective.description:
-        lines.append(f"description: {_flow(effective.description)}")
-    lines += [f"budgets_ms: {_flow(effective.budgets_ms)}", "candidates:"]
+        lines.append(f"description: {flow(effective.description)}")
+    lines += [f"budgets_ms: {flow(effective.budgets_ms)}", "candidates:"]
     for slot in SLOTS:
         pad = "  " if slot in CANDIDATE_SLOTS else ""
         steps = [entry for entry in checked.bound if entry.step.slot == slot]
@@ -83,6 +92,15 @@ def written(
             lines += [f"{pad}  # {remark}" for remark in remarks.get(entry.step.id, ())]
             lines += _step(entry, checked, pad, effective=False, origin=False)
     return "\n".join(lines) + "\n"
+
+
+def _is(text: str, pipeline_hash: str, environ: Mapping[str, str]) -> bool:
+    """Whether a text is the pipeline of this hash."""
+    with TemporaryDirectory(prefix="speckit-pipeline-") as folder:
+        file = Path(folder) / "written.yaml"
+        file.write_text(text, encoding="utf-8")
+        checked = examine(str(file), assembly.registry(), environ)
+    return not checked.problems and checked.hash == pipeline_hash
 
 
 def diff(a: str, b: str, environ: Mapping[str, str]) -> str:
@@ -133,11 +151,11 @@ def _step(entry: Bound, checked: Checked, pad: str, effective: bool, origin: boo
     if effective and entry.params is not None:
         params = entry.params.model_dump(mode="json", by_alias=True)
     if not origin:
-        return [f"{pad}  - {_flow(head | params)}"]
+        return [f"{pad}  - {flow(head | params)}"]
     lines = [f"{pad}  - use: {step.use}  # {step.where}"]
-    lines += [f"{pad}    {key}: {_flow(value)}" for key, value in head.items() if key != "use"]
+    lines += [f"{pad}    {key}: {flow(value)}" for key, value in head.items() if key != "use"]
     for key, value in params.items():
-        lines.append(f"{pad}    {key}: {_flow(value)}  # {_origin(step, key, checked)}")
+        lines.append(f"{pad}    {key}: {flow(value)}  # {_origin(step, key, checked)}")
     return lines
 
 
@@ -146,17 +164,3 @@ def _origin(step: Step, key: str, checked: Checked) -> str:
         return "this call"
     item = step.params.get(key)
     return str(item.where) if item else f"default of {step.use}"
-
-
-def _flow(value: Any) -> str:
-    """A value in YAML's flow style, which JSON is a part of; plain words stay unquoted where that is safe."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
-    if isinstance(value, str) and value.replace("_", "").isalnum() and value[0].isalpha() and value not in _RESERVED:
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})

@@ -41,6 +41,22 @@ def test_a_planted_optimum_is_found_and_written_to_a_file_that_keeps_it(pipeline
     assert (again["pipelines"][0]["name"], again["pipelines"][0]["metrics"]["nDCG@10"]) == ("tuned", 1.0)
 
 
+def test_what_was_tuned_is_not_tuned_again_and_comments_stay(pipeline: Path, tmp_path: Path) -> None:
+    pipeline.write_text(PIPELINE.replace("  recover: []", "    # no other channel\n  recover: []"))
+    dataset = titles(tmp_path / "mixed", by_title=10, by_text=10)
+    assert call(tmp_path, tune(tmp_path, pipeline, "--dataset", dataset, "--parameter", TITLE)).status == 0
+    first = tmp_path / "tuned.yaml"
+    arguments = ["pipeline", "tune", first, "--out", tmp_path / "again.yaml", "--dataset", dataset]
+    again = call(tmp_path, [*arguments, "--parameter", TITLE, "--json"]).json
+    assert again["accepted"] is False
+    assert [p["name"] for p in again["parameters"] if p["tuned"] != p["start"]] == []
+    assert call(tmp_path, ["pipeline", "diff", first, tmp_path / "again.yaml", "--json"]).json["same"]
+    for text in (first.read_text(), (tmp_path / "again.yaml").read_text()):
+        assert "    # no other channel\n  recover: []" in text
+        moved = [line for line in text.splitlines() if " -> " in line]
+        assert [line.split(":")[0].strip() for line in moved] == ["# single.title"]
+
+
 def test_the_same_seed_finds_the_same(pipeline: Path, tmp_path: Path) -> None:
     dataset = titles(tmp_path / "mixed", by_title=6, by_text=6)
     arguments = tune(tmp_path, pipeline, "--dataset", dataset, "--trials", "8", "--folds", "2", "--json")
