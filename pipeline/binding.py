@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from config.errors import Problem, closest, nearest
+from config.errors import Problem, Where, closest, nearest
 from config.pipeline_file import Step
 from config.yaml_reader import locate, plain
 from pipeline.contracts import SLOT_ROLES, Params, Role
@@ -30,6 +30,15 @@ class Bound:
     def id(self) -> str:
         """The id by which other steps speak of this one, also when its name is misspelt."""
         return self.meant if self.meant and self.step.id == self.step.use else self.step.id
+
+
+Places = Mapping[str, Where]
+"""Where each slot stands in the file."""
+
+
+def of_role(role: Role, bound: Iterable[Bound]) -> list[Bound]:
+    """The steps whose component is known and has this role."""
+    return [entry for entry in bound if entry.registered is not None and entry.registered.role is role]
 
 
 def bind(steps: Iterable[Step], registry: Registry) -> tuple[list[Bound], list[Problem]]:

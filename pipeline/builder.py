@@ -16,7 +16,8 @@ from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipelin
 from pipeline.contracts import Role
 from pipeline.effective import Effective, load
 from pipeline.registry import Registry
-from pipeline.rules import check, scale_of
+from pipeline.rules import check
+from pipeline.scale_rules import scale_of
 
 
 @dataclass(frozen=True, slots=True)

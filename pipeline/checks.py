@@ -165,10 +165,13 @@ def check_notes(answer: object, pool: Pool, step: str) -> Notes | Unavailable:
 
 
 def _one_of(answer: object, step: str, *accepted: type[T]) -> T | Unavailable:
-    if isinstance(answer, (*accepted, Unavailable)):
+    if isinstance(answer, Unavailable):
         return answer
-    names = [kind.__name__ for kind in accepted]
-    raise ContractError(step, f"returned {_name(answer)}; accepted: {', '.join(names)} or Unavailable")
+    for kind in accepted:
+        if isinstance(answer, kind):
+            return answer
+    names = ", ".join(kind.__name__ for kind in accepted)
+    raise ContractError(step, f"returned {_name(answer)}; accepted: {names} or Unavailable")
 
 
 def _numbers(found: object, shape: tuple[int, ...], what: str, step: str) -> Column:

@@ -6,16 +6,13 @@ that could not be bound are passed over: their own problem has been reported, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from config.errors import Problem, Where
+from config.errors import Problem
 from config.yaml_reader import locate
-from pipeline.binding import Bound
+from pipeline.binding import Bound, Places, of_role
 from pipeline.contracts import Role, Surroundings
-from pipeline.scales import Scale
-
-Places = Mapping[str, Where]
-"""Where each slot stands in the file."""
+from pipeline.scale_rules import bounds_of_signals, scale_of, scales_agree
 
 Rule = Callable[[Sequence[Bound], Places], Iterator[Problem]]
 
@@ -25,21 +22,8 @@ def check(bound: Sequence[Bound], places: Places) -> list[Problem]:
     return [problem for rule in RULES for problem in rule(bound, places)]
 
 
-def scale_of(entry: Bound) -> Scale | None:
-    """The scale of what a bound step returns; None when it keeps the one it found."""
-    if entry.registered is None or entry.params is None:
-        return None
-    by_params = getattr(entry.registered.component, "scale", None)
-    scale = by_params(entry.params) if by_params else entry.registered.about.gives
-    return scale if isinstance(scale, Scale) else None
-
-
 def _in(slot: str, bound: Sequence[Bound]) -> list[Bound]:
     return [entry for entry in bound if entry.step.slot == slot]
-
-
-def _of(role: Role, bound: Sequence[Bound]) -> list[Bound]:
-    return [entry for entry in bound if entry.registered is not None and entry.registered.role is role]
 
 
 def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
@@ -58,7 +42,7 @@ def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 def one_fuser(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
     """Exactly one fuser stands in fusion, ahead of all signals."""
     fusion = _in("fusion", bound)
-    fusers = _of(Role.FUSER, fusion)
+    fusers = of_role(Role.FUSER, fusion)
     for extra in fusers[1:]:
         message = f"'{extra.step.id}' is a second fuser; '{fusers[0].step.id}' is the first. "
         message += "Keep one, or give this one 'replaces' and a 'flag'"
@@ -78,34 +62,6 @@ def some_channel(bound: Sequence[Bound], places: Places) -> Iterator[Problem]:
     """At least one channel is needed."""
     if not _in("channels", bound):
         yield Problem("E119", "'candidates: channels' needs at least one channel", where=places["channels"])
-
-
-def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """A step gets scores on a scale it accepts; a boost is added only to scores it is comparable with."""
-    scale: Scale | None = None
-    if len(_of(Role.FUSER, bound)) > 1:
-        return  # refused by `one_fuser`; which of them is meant, and so the scale, is anybody's guess
-    for entry in bound:
-        if entry.step.slot not in ("fusion", "rerank"):
-            continue
-        if entry.registered is None or entry.params is None:
-            scale = None  # unknown from here on: say nothing that might be wrong
-            continue
-        if scale is not None:
-            accepted = entry.registered.about.needs
-            adds = entry.registered.role is Role.SIGNAL and getattr(entry.registered.component, "combine", "") == "add"
-            if accepted and scale not in accepted:
-                wanted = ", ".join(accepted)
-                message = f"'{entry.step.id}' needs scores on the scale {wanted}; here they are on the scale {scale}. "
-                message += "Put a step before it that gives such scores, or leave it out"
-                yield Problem("E119", message, where=entry.step.where)
-            elif adds and not scale.additive:
-                message = f"'{entry.step.id}' adds a boost of the unit scale to scores on the scale {scale}. "
-                message += "Set 'normalise' on the fuser"
-                yield Problem("E119", message, where=entry.step.where)
-        scale = scale_of(entry) or scale
-        if scale is not None and (entry.registered.role is Role.SIGNAL or entry.registered.about.widens):
-            scale = scale.widened
 
 
 def order_of_steps(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
@@ -177,6 +133,7 @@ RULES: tuple[Rule, ...] = (
     scales_agree,
     order_of_steps,
     intent_counts_once,
+    bounds_of_signals,
     chunks_are_grouped,
     own_checks,
 )
