@@ -204,10 +204,13 @@ class Memory:
                 return f"this answer could not be noted in the session, it may be repeated: {error}"
         return ""
 
-    def plan(self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto") -> PlanReport:
+    def plan(
+        self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto", token_usage: float | None = None
+    ) -> PlanReport:
         """What a search would do, without doing it."""
         store = self.store()
-        query = Question(text=text, limit=limit, folder=folder, mode=mode).query(store, time.time(), None)
+        question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
+        query = question.query(store, time.time(), None)
         return plan_report(self._runner, query, store)
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.boundary import Journal
 from pipeline.gathering import channel_limit, understand
-from pipeline.model import Query
+from pipeline.model import Mode, Query
 from pipeline.ports import Store
 from pipeline.runner import Runner
 
@@ -31,6 +31,7 @@ class PlanReport:
     intent: str
     intent_confidence: float
     complexity: str
+    mode: Mode
     budget_ms: float
     variants: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -47,6 +48,7 @@ class PlanReport:
                 "intent": self.intent,
                 "intent_confidence": round(self.intent_confidence, 4),
                 "complexity": self.complexity,
+                "mode": self.mode,
                 "variants": list(self.variants),
                 "reasons": list(self.reasons),
                 "channels": [{"id": c.id, "use": c.use, "asked": c.asked, "limit": c.limit} for c in self.channels],
@@ -76,6 +78,7 @@ def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
         intent=plan.intent,
         intent_confidence=plan.intent_confidence,
         complexity=plan.complexity,
+        mode=query.running_mode,
         budget_ms=pipeline.budgets_ms[plan.complexity],
         variants=plan.variants,
         reasons=plan.reasons,

@@ -1,4 +1,4 @@
-"""Which mode `memory_context` uses when the caller leaves the choice to us (features T1, C17)."""
+"""Which mode `memory_context` uses when the caller leaves the choice to us (feature T1)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Literal
 
 Mode = Literal["quick", "deep", "focused", "resume"]
 
-FOCUSED_PRESSURE = 0.60
-QUICK_PRESSURE = 0.80
 SHORT_INPUT = 50
 DEEP_INTENTS = frozenset({"add_feature", "refactor", "security_audit"})
 _QUESTION = re.compile(r"(?:what|how|where|when|why)\b", re.IGNORECASE)
@@ -33,21 +31,8 @@ SETTINGS: dict[Mode, ModeSettings] = {
 }
 
 
-def under_pressure(token_usage: float | None) -> bool:
-    """Whether the caller's context is so full that it decides about the mode."""
-    return token_usage is not None and token_usage >= FOCUSED_PRESSURE
-
-
-def choose(text: str, token_usage: float | None, intent: Callable[[], str]) -> tuple[Mode, str]:
-    """A mode and the reason for it.
-
-    `token_usage` is the share of the caller's context that is full, 0 to 1; a full context wins over everything else.
-    `intent` is asked last, because it costs most.
-    """
-    if token_usage is not None and token_usage > QUICK_PRESSURE:
-        return "quick", f"the context is {token_usage:.0%} full"
-    if token_usage is not None and token_usage >= FOCUSED_PRESSURE:
-        return "focused", f"the context is {token_usage:.0%} full"
+def choose(text: str, intent: Callable[[], str]) -> tuple[Mode, str]:
+    """A mode and the reason for it, for a caller with room in its context; `intent` is asked last, as it costs most."""
     if _RESUME.search(text):
         return "resume", "the input asks to go on with earlier work"
     if len(text) < SHORT_INPUT:

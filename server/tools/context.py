@@ -1,12 +1,12 @@
 """`memory_context`: one call that picks how to look (feature T1)."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from server.context_mode import SETTINGS, choose, under_pressure
+from server.context_mode import SETTINGS, choose
 from server.envelope import Reply
 from server.tools.parameters import Anchors, Folder, SessionId
 from server.workspace import Workspace
@@ -28,7 +28,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sessionId: SessionId = "",  # noqa: N803
         anchors: Anchors = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         includeContent: Annotated[  # noqa: N803
-            bool, Field(strict=True, description="Whole passages instead of excerpts")
+            bool, Field(strict=True, description="Whole passages instead of excerpts, unless your context is full")
         ] = False,
         tokenUsage: Annotated[  # noqa: N803
             float | None, Field(ge=0, le=1, description="Share of your context in use; a full one gets shorter answers")
@@ -39,21 +39,26 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_hints
 
         memory = workspace.memory()
-        if mode == "auto":
-            chosen, why = choose(input, tokenUsage, lambda: memory.plan(input, folder=specFolder).intent)
-        else:
+        plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
+        # how full is too full is the pipeline's to say (feature C17): its step 'pressure' acts in mode auto alone
+        planned = plan().mode if mode == "auto" and tokenUsage is not None else mode
+        pressed = planned != mode
+        if mode != "auto":
             chosen, why = mode, "asked for"
+        elif planned != "auto":
+            chosen, why = planned, f"the context is {tokenUsage:.0%} full"
+        else:
+            chosen, why = choose(input, lambda: plan().intent)
         costs = SETTINGS[chosen]
         result = memory.search(
             input,
             limit=limit or costs.limit,
             folder=specFolder,
-            # a full context is the pipeline's to answer (feature C17): its step 'pressure' acts in mode auto alone
-            mode="auto" if mode == "auto" and under_pressure(tokenUsage) else chosen,
+            mode="auto" if pressed else chosen,
             session=sessionId,
             anchors=anchors,
             token_usage=tokenUsage,
-            snippet=WHOLE if includeContent else EXCERPT,
+            snippet=WHOLE if includeContent and not pressed else EXCERPT,
         )
         return Reply(
             f"{counted(len(result.results), 'memory')} found, {chosen} mode",

@@ -11,12 +11,6 @@ def never() -> str:
     raise AssertionError("the intent was asked for without need")
 
 
-@pytest.mark.requirement("C17")
-@pytest.mark.parametrize(("usage", "mode"), [(0.6, "focused"), (0.8, "focused"), (0.81, "quick"), (1.0, "quick")])
-def test_a_full_context_decides_the_mode(usage: float, mode: str) -> None:
-    assert choose(LONG, usage, never)[0] == mode
-
-
 @pytest.mark.requirement("T1")
 @pytest.mark.parametrize(
     ("text", "mode"),
@@ -28,7 +22,7 @@ def test_a_full_context_decides_the_mode(usage: float, mode: str) -> None:
     ],
 )
 def test_the_words_decide_before_the_intent_is_asked(text: str, mode: str) -> None:
-    assert choose(text, 0.59, never)[0] == mode
+    assert choose(text, never)[0] == mode
 
 
 @pytest.mark.requirement("T1")
@@ -36,4 +30,4 @@ def test_the_words_decide_before_the_intent_is_asked(text: str, mode: str) -> No
     ("intent", "mode"), [("add_feature", "deep"), ("security_audit", "deep"), ("fix_bug", "focused")]
 )
 def test_the_intent_decides_what_is_left(intent: str, mode: str) -> None:
-    assert choose(LONG, None, lambda: intent) == (mode, f"the intent is {intent}")
+    assert choose(LONG, lambda: intent) == (mode, f"the intent is {intent}")

@@ -127,6 +127,25 @@ def test_context_chooses_a_mode_and_keeps_its_budget(indexed: Path) -> None:
     assert short["data"]["results"][0]["key"] == "docs/fusion.md"
 
 
+@pytest.mark.requirement("C17")
+def test_the_pipeline_alone_says_how_full_a_context_is_too_full(indexed: Path, tmp_path: Path) -> None:
+    asked = {"input": "please look at everything about the quokka cache and its readers", "includeContent": True}
+    shares = [{**asked, "tokenUsage": share} for share in (0.59, 0.6, 0.8, 0.81, 1.0)]
+    roomy, *full = calls(indexed, *(("memory_context", arguments) for arguments in shares))
+    assert [answer["data"]["mode"] for answer in full] == ["focused", "focused", "quick", "quick"]
+    assert full[0]["data"]["mode_reason"] == "the context is 60% full"
+    lengths = [len(answer["data"]["results"][0]["memory_text"]) for answer in (roomy, *full)]
+    assert lengths[0] > 1000 > max(lengths[1:])
+
+    file = tmp_path / "p.yaml"
+    file.write_text("candidates: {understand: [intent, {use: pressure, focused: 0.2, quick: 0.3}]}\n")
+    early, none = (
+        calls(indexed, ("memory_context", shares[0] | {"tokenUsage": share}), SPECKIT_PIPELINE=str(file))
+        for share in (0.25, 0.31)
+    )
+    assert (early[0]["data"]["mode"], none[0]["data"]["mode"]) == ("focused", "quick")
+
+
 @pytest.mark.requirement("T4", "T5", "T6", "T7", "T22")
 def test_memories_are_saved_scanned_listed_and_counted(workspace: Path) -> None:
     (workspace / "docs" / "new.md").write_text("# Brand new\n\nFreshly written about walruses.\n")
