@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from channels.graph import Graph
 from channels.identifier import Identifier
 from channels.trigger import Trigger
 from channels.vector import Vector
+from config.errors import SpeckitError
 from config.settings import CROSS_ENCODER_VARIABLE
 from engine.models import QueryModels
 from memory.indexing import Analyser, Indexer, crossencoders, embedders
@@ -42,6 +44,7 @@ from stages.annotate.anchor_filter import AnchorFilter
 from stages.annotate.attribution import Attribution
 from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
 from stages.annotate.duplicates import Duplicates
+from stages.annotate.encoder_notice import EncoderNotice
 from stages.annotate.evidence_gap import EvidenceGap
 from stages.annotate.session_dedup import SessionDedup
 from stages.annotate.state_filter import StateFilter
@@ -129,6 +132,7 @@ COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.ANNOTATOR, Attribution),
     (Role.ANNOTATOR, ConstitutionalGuarantee),
     (Role.ANNOTATOR, Duplicates),
+    (Role.ANNOTATOR, EncoderNotice),
     (Role.ANNOTATOR, EvidenceGap),
     (Role.ANNOTATOR, SessionDedup),
     (Role.ANNOTATOR, StateFilter),
@@ -173,7 +177,10 @@ class OpenStore:
 
     @cached_property
     def read_model(self) -> ReadModel:
-        """The in-memory view that queries run on."""
+        """The in-memory view that queries run on. A sentence encoder is loaded for it, outside any query's time."""
+        if not isinstance(self.embedder, embedders.PoolingModel):
+            with suppress(SpeckitError):  # the first query says what is wrong
+                self.embedder.embed_query("load the model")
         cross_encoder = crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))
         models = QueryModels(self.database, self.embedder, self.analyser, cross_encoder)
         return ReadModel(self.database, models)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import replace
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
@@ -128,7 +129,8 @@ def sample(holes: int = 0) -> FakeStore:
     )  # fmt: skip
 
 
-SAMPLE, HOLED = sample(), sample(holes=3)
+SAMPLE, HOLED, ENCODED = sample(), sample(holes=3), sample()
+ENCODED.vectors.static = False  # a sentence encoder made them
 EMPTY = FakeStore()
 LACKING = FakeStore(Memory(1, "fusion", ("",)), Memory(2, "lists", ("",)), no_embedder="there is no model")
 """Neither texts, nor vectors, nor a model."""
@@ -406,13 +408,12 @@ def _reranked(entry: Registered, before: Pool, answer: Any) -> Pool:
 def test_an_annotator_speaks_only_of_ranked_rows_and_not_always_the_same(entry: Registered, params: Params) -> None:
     component = entry.component(params)
     said = []
-    for before in (pool(name, entry) for name in SCORES):
-        for asked in QUERIES:
-            notes = component.annotate(asked, seal(before), SAMPLE)
-            assert isinstance(notes, Notes)
-            assert check_notes(notes, before, entry.name) is notes
-            assert _told(notes) == _told(component.annotate(asked, seal(before), SAMPLE))
-            said.append(_told(notes))
+    for before, asked, store in product((pool(name, entry) for name in SCORES), QUERIES, (SAMPLE, ENCODED)):
+        notes = component.annotate(asked, seal(before), store)
+        assert isinstance(notes, Notes)
+        assert check_notes(notes, before, entry.name) is notes
+        assert _told(notes) == _told(component.annotate(asked, seal(before), store))
+        said.append(_told(notes))
 
     assert any(told != said[0] for told in said)
 

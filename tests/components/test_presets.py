@@ -10,6 +10,7 @@ from components.flags import OPEN
 from config.flags import load_flags
 from config.sources import presets
 from engine.assembly import registry
+from pipeline.binding import Bound
 from pipeline.builder import build, examine
 from pipeline.runner import Runner
 
@@ -112,3 +113,19 @@ def test_what_the_catalogue_holds_back_is_off_until_its_flag_is_opened() -> None
     assert held_back.isdisjoint(step.id for step in shipped)
     assert held_back <= {step.id for step in opened}
     assert len(build("catalogue", registry(), OPEN).rerank) == 12
+
+
+@pytest.mark.requirement("I6")
+def test_the_quality_preset_is_the_default_with_other_weights_and_a_notice() -> None:
+    default, quality = (examine(name, registry(), {}).bound for name in ("default", "quality"))
+
+    def parameters(entry: Bound) -> dict[str, object]:
+        return {} if entry.params is None else entry.params.model_dump()
+
+    assert [entry.step.use for entry in quality] == [*(entry.step.use for entry in default), "encoder_notice"]
+    changed = [
+        (entry.step.use, *(key for key, value in parameters(entry).items() if parameters(same)[key] != value))
+        for entry, same in zip(quality, default, strict=False)
+        if parameters(entry) != parameters(same)
+    ]
+    assert changed == [("z_score", "weights")]

@@ -39,6 +39,5 @@ def _encoder(setting: str) -> SentenceEncoder:
         return SentenceTransformersEncoder(path)
     return MissingEncoder(
         f"{EMBEDDER_VARIABLE} is '{setting}', which is neither an ONNX file nor a folder with model.onnx or "
-        f"{' or '.join(_FOLDER_FILES)}",
-        (f"name a model that is there in {EMBEDDER_VARIABLE}", f"unset {EMBEDDER_VARIABLE} for the bundled model"),
+        f"{' or '.join(_FOLDER_FILES)}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from config.errors import SpeckitError
+from config.settings import EMBEDDER_VARIABLE
 from memory.indexing.embedders.model_folder import Prompts
 
 
@@ -13,9 +14,8 @@ class MissingEncoder:
 
     name = "missing"
 
-    def __init__(self, reason: str, actions: tuple[str, ...]) -> None:
+    def __init__(self, reason: str) -> None:
         self._reason = reason
-        self._actions = actions
 
     def fingerprint(self) -> str:
         """Raises E001."""
@@ -30,4 +30,12 @@ class MissingEncoder:
         self._fail()
 
     def _fail(self) -> NoReturn:
-        raise SpeckitError("E001", self._reason, actions=self._actions)
+        raise SpeckitError(
+            "E001",
+            self._reason,
+            hint="Words find everything meanwhile.",
+            actions=(
+                f"name a model that is there in {EMBEDDER_VARIABLE}",
+                f"unset {EMBEDDER_VARIABLE} for the bundled model",
+            ),
+        )

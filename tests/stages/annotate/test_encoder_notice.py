@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+from components.fake_store import FakeStore, Memory
+from components.pools import ask, ranking_of
+
+from pipeline.contracts import NoParams
+from pipeline.model import Notes
+from stages.annotate.encoder_notice import MESSAGE, EncoderNotice
+
+
+@pytest.mark.requirement("I6")
+@pytest.mark.parametrize(("static", "warnings"), [(True, (MESSAGE,)), (False, ())])
+def test_only_bundled_vectors_are_worth_a_notice(static: bool, warnings: tuple[str, ...]) -> None:
+    store = FakeStore(Memory(1, "Storage", ("one file holds the lists",)))
+    store.vectors.static = static
+
+    notes = EncoderNotice(NoParams()).annotate(ask("lists"), ranking_of(store, {1: 1.0}), store)
+
+    assert notes == Notes(warnings=warnings)
