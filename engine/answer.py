@@ -48,6 +48,7 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
             "intent": plan.intent,
             "intent_confidence": round(plan.intent_confidence, 4),
             "complexity": plan.complexity,
+            "budget_ms": trace.budget_ms,
             "channels": list(channels),
             "variants": list(plan.variants),
             "reasons": list(plan.reasons),

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from config.errors import SpeckitError
-from pipeline.composition import BoundStep
+from pipeline.composition import BoundStep, Pipeline
 from pipeline.errors import ContractError, StageInvariantError
-from pipeline.model import Grouped, Hits, Notes, Selected
+from pipeline.model import Complexity, Grouped, Hits, Notes, Selected
 from pipeline.ports import Ids, Unavailable
 from pipeline.trace import Degradation, Loss, Stage, State, StepRecord, Trace
 
@@ -82,19 +82,20 @@ class Journal:
         impact: Literal["low", "medium"] = "medium" if stage == "candidates" else "low"
         self.degraded.append(Degradation(step.id, reason, instead, impact))
 
-    def trace(self, pipeline: str, config_hash: str) -> Trace:
-        """The trace of the run so far."""
+    def trace(self, pipeline: Pipeline, complexity: Complexity) -> Trace:
+        """The trace of the run so far, of a query of this complexity."""
         stage_ns: dict[Stage, int] = {}
         for record in self.records:
             stage_ns[record.stage] = stage_ns.get(record.stage, 0) + record.ns
         return Trace(
-            pipeline=pipeline,
-            config_hash=config_hash,
+            pipeline=pipeline.name,
+            config_hash=pipeline.hash,
             steps=tuple(self.records),
             losses=tuple(self.losses),
             degraded=tuple(dict.fromkeys(self.degraded)),  # a part that failed for each variant is one loss
             total_ns=self.clock() - self.started_ns,
             stage_ns=stage_ns,
+            budget_ms=pipeline.budgets_ms[complexity],
         )
 
 

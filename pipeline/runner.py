@@ -57,7 +57,7 @@ class Runner:
         pool, notes = self._annotate(query, pool, store, journal)
         served = pool.take(np.arange(min(query.limit, len(pool))))
         journal.lost("limit", pool.ids[query.limit :])
-        return Outcome(query, served, notes, journal.trace(self.pipeline.name, self.pipeline.hash))
+        return Outcome(query, served, notes, journal.trace(self.pipeline, query.plan.complexity))
 
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
         step = self.pipeline.fusion.fuser

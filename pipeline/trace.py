@@ -63,3 +63,10 @@ class Trace:
     degraded: tuple[Degradation, ...] = ()
     total_ns: int = 0
     stage_ns: dict[Stage, int] = field(default_factory=dict)
+    budget_ms: float = 0.0
+    """The budget of the query's complexity (feature P10). Overrunning it degrades nothing, but is said."""
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether the search took longer than its budget."""
+        return self.total_ns > self.budget_ms * 1e6

@@ -106,8 +106,9 @@ def show(result: SearchResult) -> None:
             fg="yellow",
         )
     plan, count = result.plan, counted(len(result.results), "result")
+    late = f" (budget {plan['budget_ms']:g} ms)" if result.outcome.trace.over_budget else ""
     click.secho(
-        f"{count} in {result.timings_ms['total']:.1f} ms · {plan['complexity']} query, "
+        f"{count} in {result.timings_ms['total']:.1f} ms{late} · {plan['complexity']} query, "
         f"intent {plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
         f"{result.pipeline['hash']}",
         dim=True,

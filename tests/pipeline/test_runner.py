@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -226,3 +227,19 @@ def test_a_plan_that_forgets_the_query_is_refused(store: Store) -> None:
 
     assert channel.asked == ["why"]
     assert [part.part for part in outcome.trace.degraded] == ["forget"]
+
+
+@pytest.mark.parametrize(("ns", "over"), [(29_000_000, False), (31_000_000, True)])
+def test_a_search_that_takes_longer_than_its_budget_says_so_and_loses_nothing(
+    ns: int, over: bool, store: Store
+) -> None:
+    simple = FunctionUnderstander(lambda query, plan: replace(plan, complexity="simple"))
+    channel = FixedChannel({1: 0.5})
+    ticks = itertools.chain([0], itertools.repeat(ns))
+    built = pipeline({"a": channel}, understand=[step("judge", simple)])
+
+    outcome = Runner(built, clock=lambda: next(ticks)).run(question(), store)
+
+    assert (outcome.trace.budget_ms, outcome.trace.over_budget) == (30.0, over)
+    assert rows(outcome) == [(1, 0.5)]
+    assert outcome.trace.degraded == ()
