@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from config.errors import SpeckitError
-from engine import assembly, pipelines
+from engine import pipelines
 from engine.memory import Memory
-from evaluation.asked import Asked, Judged
+from evaluation.asked import Judged
 from evaluation.comparison import Values
 from evaluation.dataset import Dataset, DatasetQuery, read
 from evaluation.folds import Rows
@@ -20,7 +20,7 @@ from evaluation.measure import Report, measure
 from evaluation.metrics import METRICS, evaluate
 from evaluation.throwaway import throwaway_store
 from evaluation.tunable import Setting
-from pipeline.builder import build
+from evaluation.workers import Ask, Work
 
 START: Setting = {}
 """The pipeline as it was given."""
@@ -92,12 +92,22 @@ def open_sets(
         yield opened
 
 
+def work(sets: Sequence[OpenSet], pipeline: str, environ: Mapping[str, str], now: float) -> Work:
+    """What it takes to ask the queries of open datasets elsewhere."""
+    stores = tuple((one.memory.settings.db, one.memory.settings.root, tuple(one.judged)) for one in sets)
+    return Work(stores, pipeline, dict(environ), now)
+
+
 class Trials:
-    """Measures settings, each query of each dataset at most once. `written` turns a setting into overrides."""
+    """Measures settings, each query of each dataset at most once.
+
+    `ask` asks the queries of `sets`; `written` turns a setting into overrides.
+    """
 
     def __init__(
         self,
         sets: Sequence[OpenSet],
+        ask: Ask,
         pipeline: str,
         environ: Mapping[str, str],
         written: Callable[[Setting], Mapping[str, str]],
@@ -106,12 +116,12 @@ class Trials:
         seed: int,
     ) -> None:
         self._sets = sets
+        self._ask = ask
         self._pipeline = pipeline
         self._environ = environ
         self._written = written
         self._now = now
         self._seed = seed
-        self._asked = [Asked(opened.memory, opened.judged, now) for opened in sets]
         self._known: dict[tuple[int, frozenset[tuple[str, float]]], Values] = {}
         rng = np.random.default_rng(seed)
         self._first = [_first(len(opened.queries), rng) for opened in sets]
@@ -148,8 +158,7 @@ class Trials:
         known = self._known[key]
         missing = wanted[np.isnan(known[METRICS[0]][wanted])]
         if len(missing):
-            built = build(self._pipeline, assembly.registry(), self._environ, self._written(setting))
-            for metric, column in self._asked[place].values(built, missing).items():
+            for metric, column in self._ask(place, self._written(setting), missing).items():
                 known[metric][missing] = column
         return known
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from evaluation.comparison import Values, compare, levelled
 from evaluation.measure import Progress, Report
 from evaluation.metrics import METRICS
 from evaluation.parameter_search import Found, Seen, search
-from evaluation.trials import START, Trials, open_sets, read_sets, sampled
+from evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
 from evaluation.tunable import Parameter, overrides, tunable
 from evaluation.tuning_report import SetFigures, Tuned, TuneReport
+from evaluation.workers import asking
 from pipeline.builder import examine
 
 TRIALS = 60
@@ -39,6 +41,7 @@ def tune(
     trials: int = TRIALS,
     seed: int = SEED,
     queries: int | None = None,
+    jobs: int = 1,
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
@@ -47,8 +50,8 @@ def tune(
 
     The objective is nDCG@10, averaged over the queries of each dataset and then over the datasets. `trials` limits the
     settings that one search tries; there is one search on all queries, one without each of the `folds`, and with
-    several datasets one without each of them. `queries` limits every dataset to a random sample. Equal arguments give
-    equal reports. Raises SpeckitError.
+    several datasets one without each of them. `queries` limits every dataset to a random sample. `jobs` processes share
+    the queries, which changes no result. Equal arguments give equal reports. Raises SpeckitError.
     """
     environ = os.environ if environ is None else environ
     checked = examine(pipeline, assembly.registry(), environ)
@@ -61,10 +64,11 @@ def tune(
     sizes = {dataset.name: len(chosen) for dataset, chosen in asked}
     splits.check_folds(folds, sizes)
     report = progress or (lambda _: None)
-    with open_sets(asked, pipeline, overrides=None, environ=environ, progress=report) as sets:
+    with ExitStack() as stack:
+        sets = stack.enter_context(open_sets(asked, pipeline, overrides=None, environ=environ, progress=report))
         moment = time.time() if now is None else now
-        written = partial(overrides, checked.bound)
-        table = Trials(sets, pipeline, environ, written, now=moment, seed=seed)
+        ask = stack.enter_context(asking(work(sets, pipeline, environ, moment), jobs))
+        table = Trials(sets, ask, pipeline, environ, partial(overrides, checked.bound), now=moment, seed=seed)
         rng = np.random.default_rng(seed)
         fold_of = [splits.folds(size, folds, rng) for size in sizes.values()]
         views = list(_views(fold_of, folds))

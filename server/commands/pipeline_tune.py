@@ -41,6 +41,7 @@ from server.progress import ProgressReporter
 )
 @click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that share the work.")
 @shared("json")
 def command(
     common: Common,
@@ -52,6 +53,7 @@ def command(
     folds: int,
     seed: int,
     queries: int | None,
+    jobs: int,
 ) -> None:
     """Search the tunable parameters of a pipeline for the best nDCG@10, and write the result as a new file.
 
@@ -71,6 +73,7 @@ def command(
             folds=folds,
             seed=seed,
             queries=queries,
+            jobs=jobs,
             progress=lambda now: bar.update(now.done, now.total, now.phase),
         )
     write_pipeline(out, source, report.used, report.heading(), report.remarks())

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
+from multiprocessing import active_children
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +20,10 @@ from engine.memory import Memory
 from engine.questions import Question
 from evaluation.folds import folds
 from evaluation.remembered import StepAnswers
-from evaluation.trials import START, Trials, open_sets, read_sets, sampled
+from evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
 from evaluation.tunable import Parameter, overrides, tunable
 from evaluation.tuning import tune
+from evaluation.workers import asking
 from memory.indexing import Source
 from pipeline.binding import Bound
 from pipeline.builder import examine
@@ -115,10 +118,11 @@ def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_p
     file.write_text(PIPELINE)
     (dataset,) = read_sets([titles(tmp_path / "mixed", by_title=3, by_text=3)])
     steps = bound(str(file))
-    with open_sets(
-        [(dataset, sampled(dataset, 4, 1))], str(file), overrides=None, environ={}, progress=lambda _: None
-    ) as sets:
-        table = Trials(sets, str(file), {}, lambda setting: overrides(steps, setting), now=NOW, seed=1)
+    asked = [(dataset, sampled(dataset, 4, 1))]
+    with ExitStack() as stack:
+        sets = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
+        ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 1))
+        table = Trials(sets, ask, str(file), {}, lambda setting: overrides(steps, setting), now=NOW, seed=1)
         assert table.possible({"bm25.single.title": 1.0})
         assert not table.possible({"bm25.fields.body": 0.0})
         first = table.values(0, {"bm25.single.title": 1.2})
@@ -140,16 +144,17 @@ annotate: [{use: state_filter, limits: {HOT: 1}}, {use: attribution}]
 SETTINGS: list[dict[str, float]] = [{}, {"z_score.weights.fts5": 0.0}, {"bm25.single.title": 1.5}, {"bm25.limit": 21}]
 
 
-def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(jobs: int, tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(HIDING)
     sets = read_sets([titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40)])
     steps = bound(str(file))
-    with open_sets(
-        [(dataset, sampled(dataset, None, 1)) for dataset in sets],
-        str(file), overrides=None, environ={}, progress=lambda _: None,
-    ) as opened:  # fmt: skip
-        table = Trials(opened, str(file), {}, lambda setting: overrides(steps, setting), now=time.time(), seed=1)
+    asked, moment = [(dataset, sampled(dataset, None, 1)) for dataset in sets], time.time()
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
+        ask = stack.enter_context(asking(work(opened, str(file), {}, moment), jobs))
+        table = Trials(opened, ask, str(file), {}, lambda setting: overrides(steps, setting), now=moment, seed=1)
         seen = []
         for setting in SETTINGS:
             begun = np.isnan(table.begun(0, setting)["MRR@5"])
@@ -205,6 +210,25 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
         str(file), {}, report.used, name="kept", heading=report.heading(), remarks=report.remarks()
     )
     assert f"# Verdict: {report.verdict}." in text.splitlines()
+
+
+def test_what_goes_wrong_in_another_process_is_said_here(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE)
+    asked = [(dataset, dataset.judged()) for dataset in read_sets([titles(tmp_path / "mixed", by_title=4)])]
+    with ExitStack() as stack:
+        sets = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
+        ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 2))
+        with pytest.raises(SpeckitError, match="no step 'bm52'"):
+            ask(0, {"bm52.k1": "1.0"}, np.arange(4))
+        for process in active_children():
+            process.kill()
+            process.join()
+        with pytest.raises(SpeckitError, match="a process that shared the work has ended"):
+            ask(0, {}, np.arange(4))
+        absent = stack.enter_context(asking(work(sets, "absent.yaml", {}, NOW), 2))
+        with pytest.raises(SpeckitError, match="neither a file nor a preset"):
+            absent(0, {}, np.arange(4))
 
 
 @pytest.mark.parametrize("trials", [0, -1])
