@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.arithmetic import positions
 from pipeline.ports import Column, Ids, TermIndex
 
 
@@ -16,8 +15,7 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
 
     `ids` may repeat and come in any order; an id that is no entry of the index holds nothing.
     """
-    rows = np.flatnonzero(np.isin(index.ids, ids, kind="sort"))  # the other kind takes time by the size of the ids
-    row_of = np.append(rows, -1)[positions(ids, index.ids[rows])]
+    row_of = index.rows_of(ids)
     held = np.zeros((len(ids), len(terms)), np.bool_)
     frequency = np.zeros(len(terms))
     for column, term in enumerate(terms):

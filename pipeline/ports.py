@@ -165,6 +165,9 @@ class TermIndex(Protocol):
     def mean_length(self) -> float:
         """Mean number of tokens per entry; 0 for an empty index."""
 
+    def rows_of(self, ids: Ids) -> NDArray[np.int32]:
+        """The row of each id, -1 for an id without an entry."""
+
     def postings(self, term: str) -> Postings:
         """Empty when the term is unknown."""
 

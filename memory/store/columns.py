@@ -30,7 +30,7 @@ UNKNOWN = -1
 """The memory of an id that the store does not hold."""
 
 Labels = NDArray[np.object_]
-Places = NDArray[np.int64]
+Places = NDArray[np.int32]
 
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -42,12 +42,19 @@ class Columns:
     """Facts about memories. Implements `pipeline.ports.Attributes`. Immutable.
 
     Every table is ordered by memory id and ends in one column more, which holds the answer for an unknown id: its place
-    is -1.
+    is -1. `_places` holds the place of every id ever drawn up to the largest one stored; its first and last element
+    are those of ids below and above.
     """
 
-    __slots__ = ("_chunks", "_coded", "_ids", "_labels", "_numbers", "_owners", "_parents", "_reading", "_sorted")
-    _coded: dict[str, tuple[tuple[str, ...], Places]]
-    _reading: tuple[Places, Places] | None
+    __slots__ = (
+        "_chunks", "_coded", "_ids", "_labels", "_last_scope", "_numbers", "_of_tier", "_parents", "_places",
+        "_reading",
+    )  # fmt: skip
+    _coded: dict[str, tuple[tuple[str, ...], NDArray[np.int64]]]
+    _last_scope: tuple[Filter, float, MemoryScope] | None
+    _of_tier: dict[str, Ids]
+    _places: Places
+    _reading: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 
     def __init__(self, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> None:
         """Take rows of `loading.ATTRIBUTES` by ascending id, and chunk ids with the memory of each."""
@@ -92,6 +99,7 @@ class Columns:
             twin._labels = self._labels.copy()
             twin._labels[:, at] = labels
             twin._forget()
+        twin._last_scope = None
         return twin
 
     @property
@@ -113,10 +121,10 @@ class Columns:
         """How many memories the store holds."""
         return len(self._ids) - 1
 
-    def places(self, ids: Ids) -> NDArray[np.int64]:
+    def places(self, ids: Ids) -> Places:
         """Place of each id in `self.ids`, a chunk standing for its memory; -1 where the id is unknown."""
-        at = np.searchsorted(self._sorted[:-1], ids)
-        return np.where(self._sorted[at] == ids, self._owners[at], np.int64(-1))
+        places: Places = self._places.take(ids, mode="clip")
+        return places
 
     def parents(self, ids: Ids) -> Ids:
         """The memory of each id; a memory is its own parent; `UNKNOWN` for an unknown id."""
@@ -150,8 +158,12 @@ class Columns:
     def scope(self, wanted: Filter, now: float) -> MemoryScope:
         """The memories that the filter admits at the time `now` (epoch seconds).
 
-        Never a deprecated one, nor one that expired before `now` (features C6, F7).
+        Never a deprecated one, nor one that expired before `now` (features C6, F7). The steps of one search ask the
+        same, so that the last answer is kept.
         """
+        last = self._last_scope
+        if last is not None and last[:2] == (wanted, now):
+            return last[2]
         admitted: Mask = self._numbers[_ENDS, :-1] >= now
         if wanted.folder:
             admitted &= self._where("folder", _within((wanted.folder,)))
@@ -161,17 +173,23 @@ class Columns:
             admitted &= self._where("tier", lambda value: value == wanted.tier)
         if wanted.context_type:
             admitted &= self._where("context_type", lambda value: value == wanted.context_type)
-        return MemoryScope(self, admitted)
+        scope = MemoryScope(self, admitted)
+        self._last_scope = wanted, now, scope
+        return scope
 
     def of_tier(self, tier: str) -> Ids:
         """All memories of a tier, ascending."""
-        return self.ids[self._where("tier", lambda value: value == tier)]
+        found = self._of_tier.get(tier)
+        if found is None:
+            found = self._of_tier[tier] = self.ids[self._where("tier", lambda value: value == tier)]
+            found.flags.writeable = False
+        return found
 
     def in_folder(self, folder: str) -> Ids:
         """All memories whose folder is exactly this one, ascending."""
         return self.ids[self._where("folder", lambda value: value == folder)]
 
-    def _beside(self, at: NDArray[np.int64], other: NDArray[np.int64]) -> Ids:
+    def _beside(self, at: Places, other: NDArray[np.int64]) -> Ids:
         """The memory at the place `other` where it and the one at the place `at` are neighbours, else `UNKNOWN`."""
         folder = self._labels[_place("folder", LABELS)]
         short = self._numbers[_place("characters", NUMBERS)] < SHORT
@@ -194,22 +212,22 @@ class Columns:
         self._ids = ids
         self._labels = labels
         self._numbers = numbers
+        self._last_scope = None
         self._forget()
 
     def _forget(self) -> None:
         """Gives up what was derived from labels."""
         self._coded = {}
+        self._of_tier = {}
         self._reading = None
 
     def _take_chunks(self, chunks: Ids, parents: Ids) -> None:
         order = np.argsort(chunks, kind="stable")
         self._chunks, self._parents = chunks[order], parents[order]
-        # A memory that is its own chunk stands here twice, with the same owner.
-        known = np.concatenate([self.ids, self._chunks])
-        owners = np.concatenate([np.arange(self.count), np.searchsorted(self.ids, self._parents)])
-        order = np.argsort(known, kind="stable")
-        self._sorted = np.append(known[order], UNKNOWN)
-        self._owners = np.append(owners[order], -1)
+        largest = max(self.ids.max(initial=0), chunks.max(initial=0))
+        self._places = np.full(largest + 2, -1, np.int32)
+        self._places[self._chunks] = np.searchsorted(self.ids, self._parents)
+        self._places[self.ids] = np.arange(self.count)
 
 
 def _within(folders: Sequence[str]) -> Callable[[str], bool]:
@@ -236,7 +254,7 @@ def _natural(key: str) -> str:
     return _DIGITS.sub(lambda number: f"{len(number[0].lstrip('0')):04d}{number[0].lstrip('0')}", key)
 
 
-def _reading(labels: Labels) -> tuple[Places, Places]:
+def _reading(labels: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The places of all memories in reading order, between two places of no memory; and where each place stands there.
 
     Folders follow one another, within a folder keys do, numbers in them by value: turn 9 before turn 10. The order in

@@ -95,7 +95,7 @@ class TermIndex:
     `add` and `remove` belong to a copy that nobody else has seen yet.
     """
 
-    __slots__ = ("_base", "_ids", "_lengths", "_lists", "_live", "_terms", "_tokens")
+    __slots__ = ("_base", "_ids", "_lengths", "_lists", "_live", "_rows", "_terms", "_tokens")
 
     def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = ()) -> None:
         """Build from (id, tokens) pairs with distinct ids, in one pass over the tokens."""
@@ -116,6 +116,7 @@ class TermIndex:
         self._lists: dict[str, Postings | _Change] = {}
         self._terms: dict[int, tuple[str, ...]] = {}
         self._ids: Ids = np.array(ids, np.int64)
+        self._rows: Rows | None = None
         self._lengths: Frequencies = sizes.astype(np.float32)
         self._live = height
         self._tokens = int(sizes.sum())
@@ -127,6 +128,7 @@ class TermIndex:
         twin._lists = self._lists.copy()
         twin._terms = self._terms.copy()
         twin._ids = self._ids
+        twin._rows = self._rows
         twin._lengths = self._lengths
         twin._live = self._live
         twin._tokens = self._tokens
@@ -152,6 +154,17 @@ class TermIndex:
         """Mean number of tokens per entry; 0 for an empty index."""
         return self._tokens / self._live if self._live else 0.0
 
+    def rows_of(self, ids: Ids) -> Rows:
+        """The row of each id, `HOLE` for an id without an entry."""
+        table = self._rows
+        if table is None:
+            table = np.full(int(self._ids.max(initial=0)) + 2, HOLE, np.int32)
+            table[self._ids] = np.arange(len(self._ids))
+            table[-1] = HOLE  # holes among the ids have written here, and larger ids than any stored read it
+            self._rows = table
+        rows: Rows = table.take(ids, mode="clip")
+        return rows
+
     def postings(self, term: str) -> Postings:
         """Rows (ascending) and frequencies of a term, read-only and not copied; empty when the term is unknown."""
         found = self._lists.get(term)
@@ -172,6 +185,7 @@ class TermIndex:
             lists[term] = _Change(lists.get(term), row, frequency)
         self._terms[row] = tuple(frequencies)
         self._ids = np.append(self._ids, id_)
+        self._rows = None
         self._lengths = np.append(self._lengths, np.float32(len(tokens)))
         self._live += 1
         self._tokens += len(tokens)
@@ -190,6 +204,7 @@ class TermIndex:
         self._live -= 1
         self._ids, self._lengths = self._ids.copy(), self._lengths.copy()
         self._ids[row] = HOLE
+        self._rows = None
         self._lengths[row] = 0
         self._compact_if_due()
 
@@ -229,4 +244,4 @@ class TermIndex:
         )
         self._lists = {}
         self._terms = {}
-        self._ids, self._lengths = self._ids[kept], self._lengths[kept]
+        self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None

@@ -30,7 +30,7 @@ class Restriction(Protocol):
 class Placing(Protocol):
     """Finds the place of ids among the memories of one state of the store."""
 
-    def places(self, ids: Ids) -> NDArray[np.int64]:
+    def places(self, ids: Ids) -> NDArray[np.integer]:
         """Number of the memory of each id, -1 where the id is unknown."""
 
 
@@ -58,4 +58,5 @@ class MemoryScope:
 
     def admits(self, ids: Ids) -> Mask:
         """Which of these ids (memories or chunks) are admitted; unknown ids are not."""
-        return self._admitted[self._memories.places(ids)]
+        admitted: Mask = self._admitted[self._memories.places(ids)]
+        return admitted

@@ -222,3 +222,15 @@ def test_changed_columns_equal_new_ones_and_leave_the_old_ones_alone(
     assert newer.of_tier(used["tier"])[: len(touched)].tolist()[:1] == touched[:1]
     assert described(new) == described(fresh)
     assert described(old) == picture
+
+
+def test_a_scope_and_a_tier_asked_for_before_a_change_are_not_those_after_it() -> None:
+    old = columns(row(1), row(2, tier="critical"))
+    assert (admitted(old), old.of_tier("critical").tolist()) == ([1, 2], [2])
+    expired = old.updated([row(2, tier="critical", expires_at=NOW - 1)])
+    assert (admitted(expired), expired.of_tier("critical").tolist()) == ([1], [2])
+    demoted = old.updated([row(2)])
+    assert (admitted(demoted), demoted.of_tier("critical").tolist()) == ([1, 2], [])
+    replaced = old.replaced(ids(1), [row(3, tier="critical")], ids(), ids())
+    assert (admitted(replaced), replaced.of_tier("critical").tolist()) == ([2, 3], [2, 3])
+    assert (admitted(old), old.of_tier("critical").tolist()) == ([1, 2], [2])

@@ -53,6 +53,21 @@ def test_a_built_index_knows_rows_and_frequencies_of_each_term() -> None:
     assert plain(index.postings("z")) == ([], [])
 
 
+def test_the_row_of_an_entry_follows_every_change() -> None:
+    asked = np.array([3, 9, 7, -1, 0, 5, 99])
+    index = TermIndex([(7, ["x"]), (3, ["y"]), (5, [])])
+    assert index.rows_of(asked).tolist() == [1, -1, 0, -1, -1, 2, -1]
+    changed = index.copy()
+    changed.add(9, ["x"])
+    assert changed.rows_of(asked).tolist() == [1, 3, 0, -1, -1, 2, -1]
+    changed.remove(7)
+    assert changed.rows_of(asked).tolist() == [1, 3, -1, -1, -1, 2, -1]
+    changed.remove(5)
+    assert changed.rows_of(asked).tolist() == [0, 1, -1, -1, -1, -1, -1]
+    assert index.rows_of(asked).tolist() == [1, -1, 0, -1, -1, 2, -1]
+    assert TermIndex().rows_of(asked).tolist() == [-1] * 7
+
+
 def test_an_empty_index_answers_everything_with_nothing() -> None:
     index = TermIndex()
     assert (index.ids.tolist(), index.lengths.tolist(), index.count, index.mean_length) == ([], [], 0, 0.0)

@@ -238,6 +238,9 @@ class FakeIndex:
     def mean_length(self) -> float:
         return float(self.lengths.sum()) / self._live if self._live else 0.0
 
+    def rows_of(self, ids: Ids) -> np.ndarray:
+        return np.array([self._ids.index(id_) if id_ in self._ids else -1 for id_ in ids.tolist()], np.int32)
+
     def postings(self, term: str) -> Postings:
         rows = [row for row, tokens in enumerate(self._tokens) if term in tokens]
         frequency = [self._tokens[row].count(term) for row in rows]
