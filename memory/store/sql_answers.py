@@ -116,7 +116,7 @@ class CausalGraph:
         self._columns = columns
         self._degrees: dict[tuple[tuple[str, float], ...], tuple[Ids, Column]] = {}
         self._regions: tuple[Ids, Ids] | None = None
-        self._pairs: dict[str, tuple[Ids, Ids]] = {}
+        self._targets: dict[str, dict[int, list[int]]] = {}
         self._count: int | None = None
 
     def seen_from(self, columns: Columns) -> CausalGraph:
@@ -124,7 +124,7 @@ class CausalGraph:
         twin = CausalGraph(self._database, columns)
         twin._degrees = self._degrees
         twin._regions = self._regions
-        twin._pairs = self._pairs
+        twin._targets = self._targets
         twin._count = self._count
         return twin
 
@@ -162,19 +162,19 @@ class CausalGraph:
 
         A chunk stands for its memory.
         """
-        if relation not in self._pairs:
+        if relation not in self._targets:
             select = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
+            targets: dict[int, list[int]] = {}
             with self._database.snapshot_read() as connection:
-                pairs = np.array(rows(connection, select, (relation,)), np.int64).reshape(-1, 2)
-            self._pairs[relation] = pairs[:, 0], pairs[:, 1]
-        sources, targets = self._pairs[relation]
-        memories = np.unique(self._columns.parents(ids))
-        # The edges of one source stand together, and few of them belong to these memories.
-        first = np.searchsorted(sources, memories, "left")
-        count = np.searchsorted(sources, memories, "right") - first
-        at = np.arange(count.sum()) + np.repeat(first - (np.cumsum(count) - count), count)
-        at = at[np.isin(targets[at], memories)]
-        return sources[at], targets[at]
+                for source, target in rows(connection, select, (relation,)):
+                    targets.setdefault(source, []).append(target)
+            self._targets[relation] = targets
+        targets = self._targets[relation]
+        memories = set(self._columns.parents(ids).tolist())
+        sources = sorted(memories & targets.keys())
+        pairs = [(source, target) for source in sources for target in targets[source] if target in memories]
+        table = np.array(pairs, np.int64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
 
     def regions(self, ids: Ids) -> Ids:
         """The connected component that each id lies in, named by its smallest memory id; -1 for none."""

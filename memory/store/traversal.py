@@ -1,7 +1,7 @@
-"""Walks over the causal graph, each by one recursive query (features M8, F11, C5).
+"""Walks over the causal graph (features M8, F11, C5).
 
-The recursion yields distinct (seed, memory, distance) rows, so that cycles end at the limit of hops and the work grows
-with the number of memories, not with the number of walks.
+A lineage is one recursive query, which yields distinct (seed, memory, distance) rows, so that cycles end at the limit
+of hops and the work grows with the number of memories, not with the number of walks.
 """
 
 from __future__ import annotations
@@ -48,6 +48,14 @@ ORDER BY near_hop, seed, far, edge
 """
 
 
+# Rows are edges at these memories: (near memory, far memory, relation, strength).
+_EDGES_AT = """
+SELECT source_id, target_id, relation, strength FROM causal_edges WHERE source_id IN (SELECT value FROM carray(?1))
+UNION ALL
+SELECT target_id, source_id, relation, strength FROM causal_edges WHERE target_id IN (SELECT value FROM carray(?1))
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """An edge of a lineage and the distance from the start at which it is met first, 1 for the start's own edges."""
@@ -64,15 +72,22 @@ def neighbours(
     `hops` of the answer is the shortest distance, `product` the largest product of strength × relation weight over the
     walks of that length. A relation without a weight has weight 1. Raises E032 unless 1 <= hops <= 10.
     """
-    best: dict[tuple[int, int], tuple[int, float]] = {}
+    _check_hops(hops)
     own = {int(seed) for seed in seeds}
-    best.update({(seed, seed): (0, 1.0) for seed in own})
-    for seed, near, far, near_hop, _, relation, strength in _walk(connection, list(own), hops, "both", list(Relation)):
-        # Rows come by distance, so that the product of the near end is final when its edges are read.
-        product = best[seed, near][1] * strength * relation_weights.get(relation, 1.0)
-        known = best.get((seed, far))
-        if known is None or (known[0] == near_hop + 1 and product > known[1]):
-            best[seed, far] = (near_hop + 1, product)
+    best: dict[tuple[int, int], tuple[int, float]] = {(seed, seed): (0, 1.0) for seed in own}
+    reached_by = {seed: [seed] for seed in own}
+    for hop in range(1, hops + 1):
+        # All edges of one distance come before those of the next: the product of the near end is final.
+        edges = rows(connection, _EDGES_AT, (integers(list(reached_by)),))
+        near_by, reached_by = reached_by, {}
+        for near, far, relation, strength in edges:
+            for seed in near_by[near]:
+                product = best[seed, near][1] * strength * relation_weights.get(relation, 1.0)
+                known = best.get((seed, far))
+                if known is None:
+                    reached_by.setdefault(far, []).append(seed)
+                if known is None or (known[0] == hop and product > known[1]):
+                    best[seed, far] = hop, product
     reached = sorted((pair, found) for pair, found in best.items() if pair[1] not in own)
     return Neighbours(
         seeds=np.array([pair[0] for pair, _ in reached], np.int64),
@@ -119,10 +134,14 @@ def _walk(
     connection: apsw.Connection, seeds: list[int], hops: int, direction: Direction, relations: Collection[Relation]
 ) -> list[tuple[int, int, int, int, int, str, float]]:
     """(seed, near memory, far memory, distance of the near one, edge, relation, strength), by distance."""
-    if not 1 <= hops <= MOST_HOPS:
-        raise SpeckitError("E032", f"hops is {hops}, accepted: 1 to {MOST_HOPS}")
+    _check_hops(hops)
     return rows(
         connection,
         _WALK,
         (integers(seeds), hops, direction != "incoming", direction != "outgoing", texts(relations)),
     )
+
+
+def _check_hops(hops: int) -> None:
+    if not 1 <= hops <= MOST_HOPS:
+        raise SpeckitError("E032", f"hops is {hops}, accepted: 1 to {MOST_HOPS}")
