@@ -53,7 +53,10 @@ class VectorMatrix:
     selects, with a margin above its largest error; the selected rows are computed again in double precision.
     """
 
-    __slots__ = ("_by_chunk", "_by_memory", "_chunks", "_memories", "_parents", "_room", "_slots")
+    __slots__ = (
+        "_by_chunk", "_by_memory", "_chunks", "_count", "_memories", "_ordered_chunks", "_ordered_parents", "_parents",
+        "_room", "_slots",
+    )  # fmt: skip
 
     def __init__(self, chunks: Ids, parents: Ids, vectors: Vectors) -> None:
         """Take one vector of length one per chunk, and the memory of each chunk. Chunk ids are distinct."""
@@ -80,7 +83,7 @@ class VectorMatrix:
     @property
     def count(self) -> int:
         """Number of vectors."""
-        return int(np.count_nonzero(self._chunks != HOLE))
+        return self._count
 
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
         """Ids, cosine similarities in [-1, 1] and best chunks: similarity descending, then id ascending. Exact.
@@ -121,15 +124,19 @@ class VectorMatrix:
 
         Shape (n, dimensions).
         """
-        found = np.zeros((len(ids), self._room.rows.shape[1]), np.float32)
-        first = np.searchsorted(self._chunks, ids, "left", sorter=self._by_chunk)
-        is_chunk = np.searchsorted(self._chunks, ids, "right", sorter=self._by_chunk) - first == 1
-        found[is_chunk] = self._room.rows[self._by_chunk[first[is_chunk]]]
-        first = np.searchsorted(self._parents, ids, "left", sorter=self._by_memory)
-        sizes = np.searchsorted(self._parents, ids, "right", sorter=self._by_memory) - first
-        several = np.flatnonzero(~is_chunk & (sizes > 0) & (ids != HOLE))
-        if len(several):
-            found[several] = self._mean_directions(first[several], sizes[several])
+        if not self._count:
+            return np.zeros((len(ids), self._room.rows.shape[1]), np.float32)
+        at = np.minimum(np.searchsorted(self._ordered_chunks, ids), len(self._chunks) - 1)
+        is_chunk = (self._ordered_chunks[at] == ids) & (ids != HOLE)
+        found: Vectors = self._room.rows.take(self._by_chunk[at], axis=0)
+        others = np.flatnonzero(~is_chunk)
+        if len(others):
+            found[others] = 0.0
+            first = np.searchsorted(self._ordered_parents, ids[others], "left")
+            sizes = np.searchsorted(self._ordered_parents, ids[others], "right") - first
+            several = np.flatnonzero((sizes > 0) & (ids[others] != HOLE))
+            if len(several):
+                found[others[several]] = self._mean_directions(first[several], sizes[several])
         return found
 
     def _take(self, room: _Room, chunks: Ids, parents: Ids) -> None:
@@ -139,6 +146,9 @@ class VectorMatrix:
         self._memories, self._slots = np.unique(parents, return_inverse=True)
         self._by_chunk = np.argsort(chunks, kind="stable")
         self._by_memory = np.lexsort((chunks, parents))
+        self._ordered_chunks = chunks[self._by_chunk]
+        self._ordered_parents = parents[self._by_memory]
+        self._count = int(np.count_nonzero(chunks != HOLE))
 
     def _extended(self, vectors: Vectors) -> _Room:
         """Room that holds the rows of this matrix and then these; shared while the places behind are still free."""
