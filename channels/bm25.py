@@ -12,7 +12,7 @@ from pydantic import Field
 from channels.feedback import Feedback, with_feedback
 from pipeline.arithmetic import leading, positions
 from pipeline.contracts import About, ChannelParams, Params, Surroundings
-from pipeline.model import Hits, Query
+from pipeline.model import Hits, Query, total_order
 from pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
 from pipeline.scales import Scale
 
@@ -224,18 +224,22 @@ class Bm25:
         for factor, bags in layout.wholes:
             whole[:-1] += factor * bags.scores(terms)
         if not self._params.passage:
-            return _best(layout.memories, self._in_context(whole, layout, scope), limit, scope)
+            scores = self._in_context(whole, layout, scope)
+            rows = _best(layout.memories, scores, limit, scope)
+            return Hits(layout.memories[rows], scores[rows], Scale.BM25)
         parts = self._params.passage * layout.of_passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
         parts, parents = parts[matched], layout.parents[matched]
         if self._params.level == "chunk":
-            hits = _best(layout.passages[matched], parts + whole[parents], limit, scope)
-            return Hits(hits.ids, hits.scores, Scale.BM25, "chunk", hits.ids)
+            found, scores = layout.passages[matched], parts + whole[parents]
+            rows = _best(found, scores, limit, scope)
+            return Hits(found[rows], scores[rows], Scale.BM25, "chunk", found[rows])
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
-        hits = _best(layout.memories, self._in_context(whole + best, layout, scope), limit, scope)
-        passages = _best_passages(positions(hits.ids, layout.memories), layout.passages[matched], parts, parents)
-        return Hits(hits.ids, hits.scores, Scale.BM25, "memory", passages)
+        scores = self._in_context(whole + best, layout, scope)
+        rows = _best(layout.memories, scores, limit, scope)
+        passages = _best_passages(rows, layout.passages[matched], parts, parents)
+        return Hits(layout.memories[rows], scores[rows], Scale.BM25, "memory", passages)
 
     def _in_context(self, scores: Column, layout: _Layout, scope: Scope) -> Column:
         """The scores of the memories with what their admitted neighbours add; the last row given is no memory's."""
@@ -320,8 +324,8 @@ def _beside(memories: Ids, store: Store) -> tuple[Rows, Rows] | None:
     return positions(previous, memories), positions(following, memories)
 
 
-def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Hits:
-    """The admitted rows with the highest positive scores."""
+def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Rows:
+    """The admitted rows with the highest positive scores, in total order."""
     rows = np.flatnonzero(scores > 0.0)
     if not scope.complete:
         # Most rows are admitted as a rule, so that twice as many as wanted hold enough of them.
@@ -329,7 +333,7 @@ def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Hits:
         first = first[scope.admits(ids[first])]
         rows = first if len(first) >= limit else rows[scope.admits(ids[rows])]
     rows = rows[leading(scores[rows], limit)]
-    return Hits.ordered(ids[rows], scores[rows], Scale.BM25, limit=limit)
+    return rows[total_order(scores[rows], ids[rows])[:limit]]
 
 
 def _best_passages(memories: Rows, passages: Ids, scores: Column, parents: Rows) -> Ids:

@@ -41,13 +41,12 @@ class Graph:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted neighbours."""
-        nothing = Hits(np.empty(0, np.int64), np.empty(0), Scale.BM25)
         if not store.graph.edge_count:
-            return nothing
+            return Hits(np.empty(0, np.int64), np.empty(0), Scale.BM25)
         scope = store.attributes.scope(query.wanted, query.now)
         seeds = self._words.search(query, self._params.seeds, store)
         if not len(seeds):
-            return nothing
+            return seeds
         walks = store.graph.neighbours(seeds.ids, self._params.hops, {})
         ids, row = np.unique(walks.ids, return_inverse=True)
         scores = np.zeros(len(ids))

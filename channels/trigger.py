@@ -31,6 +31,8 @@ class Trigger:
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` admitted memories whose phrases match best."""
         matched, weights = store.triggers.matches(query.text, query.now)
+        if not len(matched):
+            return Hits(matched, weights, Scale.UNIT)
         ids, row = np.unique(matched, return_inverse=True)
         strength = np.bincount(row, weights=weights, minlength=len(ids)).astype(np.float64)
         importance = np.nan_to_num(store.attributes.number("importance_weight", ids))
