@@ -181,7 +181,11 @@ def snippet(passage: Passage, query: str, characters: int) -> str:
     text = passage.text
     if "<!--" in text:
         text = _COMMENT.sub("", text)
-    text = _BLANK_LINES.sub("\n\n", _LINE_END.sub("\n", text)).strip("\n").rstrip()
+    if " \n" in text or "\t\n" in text:
+        text = _LINE_END.sub("\n", text)
+    if "\n\n\n" in text:
+        text = _BLANK_LINES.sub("\n\n", text)
+    text = text.strip("\n").rstrip()
     if len(text) <= characters:
         return text
     words = re.findall(r"\w{3,}", query.lower())[:32]

@@ -21,7 +21,6 @@ from pipeline.model import (
     Rescored,
     Selected,
     StepScore,
-    total_order,
 )
 from pipeline.ports import Attributes, Column, Ids
 from pipeline.scales import Scale
@@ -44,12 +43,13 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
     """
     ids = np.unique(np.concatenate([s.hits.ids for s in searches])) if searches else np.empty(0, np.int64)
     parents = attributes.parents(ids)
-    has_chunks = np.isin(ids, parents[parents != ids])
-    ids, parents = ids[~has_chunks], parents[~has_chunks]
+    memories_only = np.array_equal(parents, ids)
+    if not memories_only:
+        has_chunks = np.isin(ids, parents[parents != ids])
+        ids, parents = ids[~has_chunks], parents[~has_chunks]
     shape = (len(ids), len(searches))
     raw, rank = np.full(shape, np.nan), np.full(shape, NO_RANK, np.int32)
     passages = np.full(len(ids), -1, np.int64)
-    memories_only = np.array_equal(parents, ids)
     for column, search in enumerate(searches):
         hits = search.hits
         if not len(hits):
@@ -173,5 +173,7 @@ def _grouped(pool: Pool, groups: Ids) -> Pool:
 
 
 def _sorted(pool: Pool) -> Pool:
-    order = total_order(pool.score, pool.ids)
-    return pool if np.array_equal(order, np.arange(len(order))) else pool.take(order)
+    score = pool.score
+    if np.all(score[:-1] > score[1:]):
+        return pool
+    return pool.take(pool.order())

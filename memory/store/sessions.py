@@ -75,6 +75,8 @@ class Sessions:
 
     def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
         """Which of these were sent in this session within `LIFE` before `now`, recognised by their content."""
+        if not session:
+            return np.zeros(len(ids), np.bool_)
         sent = {content for (content,) in self._alive("content_hash", "session_sent", "sent_at", session, now)}
         contents = self._columns.label("content_hash", ids).tolist()
         return np.fromiter((content in sent for content in contents), np.bool_, len(ids))

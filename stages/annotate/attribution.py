@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
 import numpy as np
 
 from pipeline.contracts import About, NoParams
@@ -35,7 +37,7 @@ class Attribution:
             for place, channel in enumerate(channels)
         }
         by_id = {
-            memory: {"found_by": [channel for channel, yes in zip(channels, row, strict=True) if yes]}
+            memory: {"found_by": list(compress(channels, row))}
             for memory, row in zip(ranking.ids.tolist(), found.tolist(), strict=True)
         }
         return Notes(by_id=by_id, overall={"attribution": counts})

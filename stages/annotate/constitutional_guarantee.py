@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from pipeline.contracts import About, NoParams
 from pipeline.model import Notes, Query
 from pipeline.ports import Store, Unavailable
@@ -29,7 +27,8 @@ class ConstitutionalGuarantee:
         """Expected and missing memories, and a warning when some are missing."""
         known = store.attributes.of_tier("constitutional")
         expected = known[store.attributes.scope(replace(query.wanted, folders=()), query.now).admits(known)]
-        missing = np.setdiff1d(expected, ranking.parents[: query.limit]).tolist()
+        shown = set(ranking.parents[: query.limit].tolist())
+        missing = [memory for memory in expected.tolist() if memory not in shown]
         report = {"constitutional": {"expected": len(expected), "missing": missing}}
         if not missing:
             return Notes(overall=report)

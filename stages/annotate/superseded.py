@@ -37,8 +37,7 @@ class Superseded:
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
         """The successors by id, and which rows stay."""
-        memories = np.unique(ranking.parents)
-        sources, targets = store.graph.edges(memories, Relation.SUPERSEDES.value)
+        sources, targets = store.graph.edges(ranking.parents, Relation.SUPERSEDES.value)
         if not len(sources):
             return Notes()
         superseded = set(targets.tolist())
@@ -49,6 +48,7 @@ class Superseded:
         }
         if not self._hide:
             return Notes(by_id=successors)
+        memories = np.unique(ranking.parents)
         reaches = _reachable(memories, sources, targets)
         replaced = memories[(reaches & ~reaches.T).any(axis=0)]
         keep = ~np.isin(ranking.parents, replaced)

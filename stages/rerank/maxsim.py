@@ -74,9 +74,11 @@ class Maxsim:
             tokens = np.concatenate(held)
             seen = np.zeros(int(tokens.max()) + 1, np.bool_)
             seen[tokens] = True
-            vocabulary, place = np.flatnonzero(seen), (np.cumsum(seen) - 1)[tokens]
+            vocabulary = np.flatnonzero(seen)
+            place_of = np.empty(len(seen), np.intp)
+            place_of[vocabulary] = np.arange(len(vocabulary))
             similarity = store.tokens.vectors(vocabulary) @ store.tokens.vectors(asked).T
             start = np.cumsum([0, *(len(of) for of in held if len(of))])[:-1]
-            best = np.maximum.reduceat(similarity[place], start, axis=0).astype(np.float64)
+            best = np.maximum.reduceat(similarity.take(place_of[tokens], axis=0), start, axis=0).astype(np.float64)
             met[filled] = (best * weights).sum(axis=1) / weights.sum()
         return np.round(met, _DIGITS)

@@ -49,7 +49,7 @@ class Regularise:
         vectors = store.vectors.vectors(np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids))
         closeness = np.round((vectors @ vectors.T).astype(np.float64), _DIGITS)
         np.fill_diagonal(closeness, 0.0)
-        closeness = np.maximum(closeness, 0.0)
+        np.maximum(closeness, 0.0, out=closeness)
         if len(pool) > self._params.neighbours:
             least = np.partition(closeness, -self._params.neighbours, axis=1)[:, -self._params.neighbours]
             closeness[closeness < least[:, None]] = 0.0
