@@ -18,6 +18,7 @@ from channels.vector import Vector
 from config.errors import SpeckitError
 from config.settings import CROSS_ENCODER_VARIABLE
 from engine.models import QueryModels
+from engine.usage import Usage
 from memory.indexing import Analyser, Indexer, crossencoders, embedders
 from memory.store.connection import Database
 from memory.store.read_model import ReadModel
@@ -162,6 +163,7 @@ class OpenStore:
     def __init__(self, database: Database, root: Path, environ: Mapping[str, str]) -> None:
         """`root` is the folder that keys of memories are relative to; `environ` may name models."""
         self.database = database
+        self.usage = Usage(database)
         self._root = root
         self._environ = environ
 

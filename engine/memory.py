@@ -87,6 +87,7 @@ class Memory:
 
     def close(self) -> None:
         """Closes the store."""
+        self._open.usage.write()
         self._open.database.close()
 
     @property
@@ -192,14 +193,17 @@ class Memory:
         return answer(self._runner.run(query, store), store, declared, snippet)
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
-        """Tells the session that the first `count` results (all unless given) have reached the caller.
+        """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the
+        session knows them.
 
-        Whoever shows an answer calls this, so that what was cut off does not count as known. Returns a warning when it
-        could not be noted, else "". Does nothing without a session or when no step looks back at it.
+        Whoever shows an answer calls this, so that what was cut off does not count. Returns a warning when the session
+        could not be told, else "". Uses are counted a little later, off the path of the answer.
         """
+        outcome = result.outcome
+        self._open.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now)
         if assembly.looks_back(self.pipeline):
             try:
-                events.served(self._open.database, result.outcome, len(result.results) if count is None else count)
+                events.served(self._open.database, outcome, len(result.results) if count is None else count)
             except SpeckitError as error:
                 return f"this answer could not be noted in the session, it may be repeated: {error}"
         return ""

@@ -44,7 +44,7 @@ class Workspace:
             if self.closing.is_set():
                 return
             try:
-                # not a search: what is served strengthens memories, and nobody asked
+                # not a search: nobody asked, and what is served counts as used
                 memory = self.memory()
                 memory.plan(WARM_UP)
                 memory.embedder.embed_query(WARM_UP)

@@ -153,6 +153,25 @@ def set_attribute(txn: Transaction, name: str, values: Mapping[int, float | int 
         changes.record(txn, sorted(values), "attributes")
 
 
+class Use(NamedTuple):
+    """How many times a memory was of use, and when last (epoch seconds)."""
+
+    times: int
+    last: float
+
+
+def count_uses(txn: Transaction, uses: Mapping[int, Use]) -> None:
+    """Adds uses of memories, by memory id, to those counted before; ids that are not stored (any more) are left out."""
+    with txn.part():
+        for memory_id, use in uses.items():
+            txn.connection.execute(
+                "UPDATE memories SET access_count = access_count + ?1, "
+                "last_accessed = max(coalesce(last_accessed, ?2), ?2) WHERE id = ?3",
+                (*use, memory_id),
+            )
+        changes.record(txn, sorted(uses), "attributes")
+
+
 def fingerprint(document: Document) -> bytes:
     """A digest of everything a document says, its times excepted: equal for documents that would be stored alike."""
     content = [

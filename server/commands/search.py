@@ -47,20 +47,20 @@ def command(
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent = reason_of_absence(memory, result, why_not) if why_not else ""
         result.notes["warnings"].extend(filter(None, [memory.served(result)]))
-    if common.as_json:
-        document = result.as_json()
-        if explain:
-            document["explanations"] = [explanation.as_json() for explanation in explained]
-        if why_not:
-            document["why_not"] = absent
-        print_json(document)
-        return
-    show(result)
-    if explained:
-        click.echo(f"\nHow the score of {explained[0].key} came about:")
-        click.echo(steps_table(explained[0]))
-    if absent:
-        click.echo(f"\nWhy not {why_not}? {absent}")
+        if common.as_json:
+            document = result.as_json()
+            if explain:
+                document["explanations"] = [explanation.as_json() for explanation in explained]
+            if why_not:
+                document["why_not"] = absent
+            print_json(document)
+            return
+        show(result)
+        if explained:
+            click.echo(f"\nHow the score of {explained[0].key} came about:")
+            click.echo(steps_table(explained[0]))
+        if absent:
+            click.echo(f"\nWhy not {why_not}? {absent}")
 
 
 def existing_store(common: Common) -> Memory:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import Memory
 from tests.server.doors import Run, call
 
 
@@ -198,6 +199,15 @@ def test_a_reader_sees_what_has_replaced_a_memory(shapes: Path) -> None:
     by_key = {row["key"]: row for row in rows}
     successor = {"id": by_key["new.md"]["id"], "key": "new.md", "title": "Lemming by score"}
     assert by_key["old.md"]["notes"]["superseded_by"] == [successor]
+
+
+@pytest.mark.requirement("F6")
+def test_a_memory_that_was_shown_counts_as_used(workspace: Path) -> None:
+    for _ in range(2):
+        shown = call(workspace, ["search", "backups", "--limit", "1", "--json"]).json["results"]
+    with Memory.open(workspace / "memory.db", environ={}) as memory:
+        records, _ = memory.list()
+    assert {record.key: record.access_count for record in records if record.access_count} == {shown[0]["key"]: 2}
 
 
 @pytest.mark.requirement("A2")
