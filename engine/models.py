@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from config.errors import SpeckitError
-from config.exchange import Column, Ids, Unavailable, Vectors
+from config.exchange import Column, Ids, Tokens, Unavailable, Vectors
 from memory.indexing import Analyser
 from memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
 from memory.indexing.embedders import Embedder, PoolingModel, TokenModel
-from memory.indexing.embedding import embed_query
+from memory.indexing.embedding import weighted_query
 from memory.store import token_sets, vectors
 from memory.store.connection import Database
 from memory.store.meta import get_meta
@@ -35,28 +36,46 @@ class QueryModels:
     ) -> None:
         self.relevance = relevance
         self.analyse = analyser.tokens
-        self.static = isinstance(embedder, PoolingModel)
+        self._pooling_model = embedder if isinstance(embedder, PoolingModel) else None
+        self.static = self._pooling_model is not None
         self._database = database
         self._embedder = embedder
+        self._last_tokens: tuple[str, Tokens] | None = None
 
     def embed(self, text: str, rarity: Callable[[Ids], Column]) -> Vectors | Unavailable:
-        """The unit vector of a query, shape (dimensions,): see `embed_query`."""
-        model = self._embedder
-        return self._guarded(vectors.MODEL, lambda: model.model_id, lambda: embed_query(model, text, rarity))
+        """The unit vector of a query, shape (dimensions,): see `weighted_query`."""
+        return self._guarded(vectors.MODEL, lambda: self._embedder.model_id, lambda: self._embedded(text, rarity))
 
     def tokens(self, text: str) -> Ids | Unavailable:
         """The token numbers of a query in order; Unavailable when no token vectors stand beside the model."""
-        model = self._embedder
-        if not isinstance(model, TokenModel):
+        model = self._token_model
+        if model is None:
             return Unavailable("no token vectors stand beside the configured model")
         return self._guarded(
-            token_sets.MODEL, lambda: model.token_model_id, lambda: model.tokenise([text])[0].astype(np.int64)
+            token_sets.MODEL, lambda: model.token_model_id, lambda: self._cut(model, text).astype(np.int64)
         )
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions); rows without dimensions when no token vectors stand beside the model."""
-        model = self._embedder
-        return model.token_vectors(tokens) if isinstance(model, TokenModel) else np.empty((len(tokens), 0), np.float32)
+        model = self._token_model
+        return np.empty((len(tokens), 0), np.float32) if model is None else model.token_vectors(tokens)
+
+    @cached_property
+    def _token_model(self) -> TokenModel | None:
+        """The embedder, if it has token vectors beside it. Testing for a protocol takes longer than cutting a query."""
+        return self._embedder if isinstance(self._embedder, TokenModel) else None
+
+    def _embedded(self, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
+        if self._token_model is None or self._pooling_model is None:
+            return self._embedder.embed_query(text)
+        return weighted_query(self._pooling_model, self._cut(self._token_model, text), rarity)
+
+    def _cut(self, model: TokenModel, text: str) -> Tokens:
+        """The tokens of a text; several steps of one search ask for those of the same text, so the last are kept."""
+        last = self._last_tokens
+        if last is None or last[0] != text:
+            last = self._last_tokens = text, model.tokenise([text])[0]
+        return last[1]
 
     def _guarded(self, fact: str, configured: Callable[[], str], work: Callable[[], T]) -> T | Unavailable:
         """The result of `work` if the store's `fact` names the configured model."""

@@ -75,14 +75,11 @@ def embed(connection: Connection, embedder: Embedder, texts: Sequence[str]) -> E
     )
 
 
-def embed_query(embedder: Embedder, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
-    """The unit vector of a query, shape (dimensions,).
+def weighted_query(model: PoolingModel, tokens: Tokens, rarity: Callable[[Ids], Column]) -> Vectors:
+    """The unit vector of a query of these tokens, shape (dimensions,).
 
     The model's own weights of tokens are those of the language at large; in a query each is multiplied by the square
     root of its inverse document frequency `rarity`, which is what it is worth in this store. The vectors of passages
     stay free of it and never go stale.
     """
-    if not (isinstance(embedder, TokenModel) and isinstance(embedder, PoolingModel)):
-        return embedder.embed_query(text)
-    (tokens,) = embedder.tokenise([text])
-    return embedder.pool_query(tokens, np.sqrt(rarity(tokens.astype(np.int64))))
+    return model.pool_query(tokens, np.sqrt(rarity(tokens.astype(np.int64))))

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from config.exchange import Vectors
+from engine.models import QueryModels
 from memory.indexing import Analyser, Indexer
+from memory.indexing.crossencoders import chosen
 from memory.indexing.embedders import StaticEmbedder
-from memory.indexing.embedding import embed_query, embedding_text
+from memory.indexing.embedding import embedding_text, weighted_query
 from memory.store import token_sets
 from memory.store.connection import Database
 
@@ -70,12 +72,13 @@ def test_a_model_that_tells_no_tokens_leaves_none(
     Indexer(database, Plain(), Analyser(), root).index([root], now=2.0)
     assert stored(database) == [[]]
     assert database.check() == []
-    np.testing.assert_array_equal(embed_query(Plain(), "text", np.ones_like), Plain().embed_query("text"))
+    models = QueryModels(database, Plain(), Analyser(), chosen(""))
+    np.testing.assert_array_equal(models.embed("text", np.ones_like), Plain().embed_query("text"))
 
 
 @pytest.mark.requirement("C1")
 def test_a_query_counts_its_tokens_by_the_root_of_their_rarity(embedder: StaticEmbedder) -> None:
     tokens = embedder.tokenise(["rare common"])[0]
     rarity = dict(zip(tokens.tolist(), range(1, 1 + len(tokens)), strict=True))
-    asked = embed_query(embedder, "rare common", lambda ids: np.array([rarity[token] for token in ids.tolist()], float))
+    asked = weighted_query(embedder, tokens, lambda ids: np.array([rarity[token] for token in ids.tolist()], float))
     np.testing.assert_array_equal(asked, embedder.pool_query(tokens, np.sqrt(np.arange(1.0, 1 + len(tokens)))))
