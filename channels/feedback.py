@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -55,7 +56,8 @@ def with_feedback(params: Feedback, words: Sequence[str], hits: Hits, store: Sto
     scores = hits.scores[: len(bags)]
     worth = _rm1(bags, scores) if params.model == "rm3" else _bo1(bags, index)
     best = sorted(((-value, word) for word, value in worth.items()))
-    told = [(word, -value) for value, word in best if len(index.postings(word).rows) > 1][: params.terms]
+    shared = ((word, -value) for value, word in best if len(index.postings(word).rows) > 1)
+    told = list(islice(shared, params.terms))
     if not told:
         return None
     scale = sum(value for _, value in told) if params.model == "rm3" else told[0][1]
