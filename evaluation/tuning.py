@@ -28,7 +28,7 @@ from evaluation.tuning_report import SetFigures, Tuned, TuneReport
 from evaluation.workers import asking
 from pipeline.builder import examine
 
-TRIALS = 60
+TRIALS = 100
 SEED = 20
 
 

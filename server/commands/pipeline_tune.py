@@ -34,7 +34,7 @@ from server.progress import ProgressReporter
     help="Search this parameter alone; may be repeated. Else all that are declared tunable.",
 )
 @click.option(
-    "--trials", type=click.IntRange(min=1), default=60, show_default=True, help="Settings that one search may try."
+    "--trials", type=click.IntRange(min=1), default=100, show_default=True, help="Settings that one search may try."
 )
 @click.option(
     "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts into which queries are split."
