@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from engine.assembly import registry
 from engine.questions import Question
 from pipeline.builder import build
 from pipeline.composition import BoundStep, CandidateStage, Pipeline
-from pipeline.explain import explain, replay
+from pipeline.explain import StepExplanation, explain, replay
 from pipeline.model import Pool
 from pipeline.ports import Unavailable
 from pipeline.runner import Outcome, Runner
@@ -193,7 +194,27 @@ def test_explanations_recombine_to_the_score_to_the_last_bit(name: str, memory: 
     pool = run(PIPELINES[name], asked, memory).pool
 
     assert replay(pool).tobytes() == pool.score.tobytes()
-    assert [explain(pool, row)[-1].after for row in range(len(pool))] == pool.score.tolist()
+    for row, score in enumerate(pool.score.tolist()):
+        steps = explain(pool, row)
+        assert [step.before for step in steps] == [None, *(step.after for step in steps[:-1])]
+        assert [recombined(step) for step in steps] == [step.after for step in steps]
+        assert steps[-1].after == score
+
+
+def recombined(step: StepExplanation) -> float:
+    """The score after a step as a reader of the explanation works it out."""
+    parts = list(step.parts.values())
+    match step.kind:
+        case "sum":
+            total = functools.reduce(float.__add__, parts, 0.0)
+            return min(max(total, 0.0), 1.0) if step.scale == "unit" else total
+        case "add":
+            assert step.before is not None
+            return step.before + parts[0]
+        case "multiply":
+            assert step.before is not None
+            return step.before * parts[0]
+    return parts[0]
 
 
 @pytest.mark.parametrize("name", PIPELINES)
