@@ -119,6 +119,7 @@ def figures(
 class EvalReport:
     """One evaluation. `queries` were scored; `no_relevant` more have no relevant document and were left out.
 
+    `embedder` is the id of the model that made the vectors, for all pipelines; empty when there are none.
     `warnings` says in sentences what the figures do not cover, such as documents that could not be indexed.
     """
 
@@ -128,6 +129,7 @@ class EvalReport:
     no_relevant: int
     pipelines: tuple[PipelineFigures, ...]
     comparisons: tuple[Comparison, ...]
+    embedder: str = ""
     warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -137,6 +139,7 @@ class EvalReport:
             "documents": self.documents,
             "queries": self.queries,
             "excluded": {"no_relevant": self.no_relevant},
+            "embedder": self.embedder,
             "pipelines": [pipeline.as_json() for pipeline in self.pipelines],
             "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
             "warnings": list(self.warnings),
@@ -156,7 +159,7 @@ class EvalReport:
         heading = f"{self.dataset}: {self.documents:,} documents, {self.queries:,} queries"
         if self.no_relevant:
             heading += f" ({self.no_relevant:,} more have no relevant document and are left out)"
-        heading += f", indexed in {self.pipelines[0].index_s:.1f} s"
+        heading += f", indexed in {self.pipelines[0].index_s:.1f} s with {self.embedder or 'no vectors'}"
         blocks = [heading, _table(self.pipelines)]
         blocks += ["\n".join(sentence(comparison, self.queries) for comparison in self.comparisons)]
         blocks += ["\n".join(f"warning: {warning}" for warning in self.all_warnings())]

@@ -87,6 +87,7 @@ def evaluate_pipelines(
         moment = time.time() if now is None else now
         answers = measure(store.memories, asked, now=moment, seed=SEED, progress=report)
         built = [memory.pipeline for memory in store.memories]
+        embedder = store.memories[0].stats().embedding_model
     names = _distinct([pipeline.name for pipeline in built])
     if run_file is not None:
         write_run(run_file, {name: _rankings(asked, row) for name, row in zip(names, answers, strict=True)})
@@ -104,6 +105,7 @@ def evaluate_pipelines(
             for name, pipeline, row in zip(names, built, answers, strict=True)
         ),
         comparisons=(),
+        embedder=embedder,
         warnings=store.warnings,
     )
     return evaluated, values

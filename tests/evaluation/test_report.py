@@ -34,6 +34,7 @@ REPORT = EvalReport(
     no_relevant=9,
     pipelines=(pipeline("bm25", 0.67, 2.1), pipeline("default", 0.7, 4.1)),
     comparisons=(COMPARISON, UNDECIDED),
+    embedder="static-256",
     warnings=("1 of 5,183 documents could not be indexed",),
 )
 
@@ -71,6 +72,7 @@ def test_the_json_has_the_shape_of_the_outer_contract() -> None:
         "documents": 5183,
         "queries": 300,
         "excluded": {"no_relevant": 9},
+        "embedder": "static-256",
         "pipelines": [
             {
                 "name": "bm25",
@@ -102,7 +104,8 @@ def test_the_json_has_the_shape_of_the_outer_contract() -> None:
 
 def test_the_text_marks_the_best_values_and_says_the_verdicts_in_words() -> None:
     assert REPORT.as_text() == (
-        "scifact: 5,183 documents, 300 queries (9 more have no relevant document and are left out), indexed in 21.0 s\n"
+        "scifact: 5,183 documents, 300 queries (9 more have no relevant document and are left out), indexed in 21.0 s "
+        "with static-256\n"
         "\n"
         "pipeline  nDCG@10    MRR@5   Recall@20    Hit@1   p50 ms   p95 ms   degraded  intent\n"
         "bm25       0.6700   0.5000*     0.8123*  0.4000*     2.1*     7.9*         0       -\n"

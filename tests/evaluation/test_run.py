@@ -8,14 +8,17 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import RR, R, Success, nDCG
+from tiny_encoder import UNKNOWN, write_encoder
 
 from config.errors import SpeckitError
+from config.settings import EMBEDDER_VARIABLE
 from engine.memory import Memory
 from evaluation.dataset import read
 from evaluation.measure import Progress
 from evaluation.metrics import DEPTH
 from evaluation.report import EvalReport
 from evaluation.run import run
+from memory.indexing.embedders import StaticEmbedder
 from memory.indexing.sources import Source
 
 Write = Callable[..., Path]
@@ -40,12 +43,27 @@ def test_an_evaluation_scores_the_judged_queries_and_counts_the_rest(write_datas
         "documents": 4,
         "queries": 3,
         "excluded": {"no_relevant": 1},
+        "embedder": StaticEmbedder().model_id,
         "comparisons": [],
         "warnings": [],
     }
     assert pipeline["metrics"] == {"nDCG@10": 1.0, "MRR@5": 1.0, "Recall@20": 1.0, "Hit@1": 1.0}
     assert (pipeline["name"], pipeline["degraded_queries"]) == ("bm25", 0)
     assert sum(level["n"] for level in pipeline["latency_ms"]["by_complexity"].values()) == 3
+
+
+@pytest.mark.requirement("I6")
+def test_the_whole_run_is_embedded_by_the_encoder_that_the_environment_names(
+    write_dataset: Write, tmp_path: Path
+) -> None:
+    encoder = write_encoder(tmp_path / "tiny", {UNKNOWN: (0.0, 1.0), "fusion": (1.0, 0.0)})
+    report = run(write_dataset(), ["default", "quality"], environ={EMBEDDER_VARIABLE: str(encoder)}, now=NOW)
+    assert report.embedder.startswith("onnx-tiny-")
+    assert f"indexed in {report.pipelines[0].index_s:.1f} s with {report.embedder}" in report.as_text()
+    assert [(pipeline.name, pipeline.degraded_queries) for pipeline in report.pipelines] == [
+        ("default", 0),
+        ("quality", 0),
+    ]
 
 
 def test_queries_go_through_the_entry_of_production(write_dataset: Write, tmp_path: Path) -> None:

@@ -1,0 +1,117 @@
+"""A sentence encoder of the user's own, through the console script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_encoder import UNKNOWN, write_encoder
+
+from config.settings import EMBEDDER_VARIABLE
+from memory.indexing.embedders import StaticEmbedder
+from stages.annotate.encoder_notice import MESSAGE
+from tests.server.doors import DOCUMENTS, Ran, call
+
+TABLE = {UNKNOWN: (0.0, 0.0, 0.01), "felines": (1.0, 0.0, 0.0), "quokka": (1.0, 0.0, 0.0), "online": (0.0, 1.0, 0.0)}
+"""To this model felines and quokkas are the same; no document speaks of felines."""
+
+
+PASSAGES = len(DOCUMENTS) + 1
+"""The long document is two."""
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    return write_encoder(tmp_path / "models" / "tiny", TABLE)
+
+
+def run(workspace: Path, encoder: Path | None, *arguments: str) -> Ran:
+    return call(workspace, arguments, {} if encoder is None else {EMBEDDER_VARIABLE: str(encoder)})
+
+
+def searched(workspace: Path, encoder: Path | None, query: str, *more: str) -> Any:
+    ran = run(workspace, encoder, "search", query, "--json", *more)
+    assert ran.status == 0, ran.err
+    return ran.json
+
+
+def model(workspace: Path, encoder: Path | None) -> tuple[str, str]:
+    (check,) = (
+        check for check in run(workspace, encoder, "doctor", "--json").json["checks"] if check["name"] == "model"
+    )
+    return check["verdict"], check["detail"]
+
+
+@pytest.mark.requirement("I6", "I7")
+def test_a_named_encoder_takes_over_with_the_next_run_and_finds_what_it_means(workspace: Path, encoder: Path) -> None:
+    bundled = StaticEmbedder().model_id
+
+    report = run(workspace, encoder, "index", "docs", "--json").json
+
+    (problem,) = report["problems"]
+    assert problem["code"] == "E003"
+    assert f"the store held vectors made by '{bundled}', the configured model is 'onnx-tiny-" in problem["message"]
+    assert (report["embedded"], report["cache_hits"], report["pending"]) == (PASSAGES, 0, 0)
+    assert report["unchanged"] == sorted(DOCUMENTS)
+    verdict, detail = model(workspace, encoder)
+    assert (verdict, detail.startswith("onnx-tiny-"), detail[-23:]) == ("ok", True, ", 3 dimensions, offline")
+    found = searched(workspace, encoder, "felines")
+    assert found["notes"]["degraded"] == []
+    assert found["results"][0]["key"] == "docs/long.md"
+    assert list(found["results"][0]["channels"]) == ["vector"]
+
+    again = run(workspace, encoder, "index", "docs", "--json").json
+    assert (again["problems"], again["embedded"]) == ([], 0)
+    back = run(workspace, None, "index", "docs", "--json").json
+    assert (back["problems"][0]["code"], back["embedded"], back["cache_hits"]) == ("E003", 0, PASSAGES)
+
+
+@pytest.mark.requirement("R1")
+def test_late_interaction_goes_on_with_the_bundled_tokens_beside_an_encoder(workspace: Path, encoder: Path) -> None:
+    before = searched(workspace, None, "which ranks are fused?")
+    run(workspace, encoder, "index", "docs")
+    after = searched(workspace, encoder, "which ranks are fused?")
+
+    for answer in (before, after):
+        assert answer["notes"]["degraded"] == []
+        assert "maxsim" in [step["step"] for step in answer["results"][0]["steps"]]
+    assert before["results"][0]["channels"]["vector"] != after["results"][0]["channels"]["vector"]
+
+
+def test_until_all_is_embedded_again_words_answer_and_say_what_is_missing(workspace: Path, encoder: Path) -> None:
+    answer = searched(workspace, encoder, "which ranks are fused?")
+
+    assert answer["results"][0]["key"] == "docs/fusion.md"
+    assert "maxsim" in [step["step"] for step in answer["results"][0]["steps"]]
+    missing = {part["part"]: part["reason"] for part in answer["notes"]["degraded"]}
+    assert list(missing) == ["vector"]
+    assert "run `speckit-memory index PATH` to embed again" in missing["vector"]
+    verdict, detail = model(workspace, encoder)
+    assert verdict == "fail"
+    assert "the configured model is 'onnx-tiny-" in detail
+
+
+def test_an_encoder_that_cannot_run_leaves_the_store_as_it_is(workspace: Path, encoder: Path) -> None:
+    (encoder / "model.onnx").write_bytes(b"no model")
+
+    ran = run(workspace, encoder, "index", "docs", "--json")
+
+    assert ran.status == 0
+    assert [problem["code"] for problem in ran.json["problems"]] == ["E001"]
+    assert model(workspace, encoder)[0] == "fail"
+    assert model(workspace, None)[0] == "ok"
+    assert searched(workspace, None, "which ranks are fused?")["notes"]["degraded"] == []
+
+
+@pytest.mark.requirement("I6")
+def test_the_quality_preset_says_when_the_bundled_vectors_are_in_use(workspace: Path, encoder: Path) -> None:
+    bundled = searched(workspace, None, "which ranks are fused?", "--pipeline", "quality")
+    assert bundled["results"][0]["key"] == "docs/fusion.md"
+    assert bundled["notes"]["warnings"] == [MESSAGE]
+    assert MESSAGE in run(workspace, None, "search", "which ranks are fused?", "--pipeline", "quality").out
+
+    run(workspace, encoder, "index", "docs")
+    named = searched(workspace, encoder, "which ranks are fused?", "--pipeline", "quality")
+    assert named["results"][0]["key"] == "docs/fusion.md"
+    assert named["notes"]["warnings"] == []
