@@ -68,10 +68,11 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
 
 
 def _misplaced(step: Step, role: Role, home: str) -> str:
+    article = "an" if role[0] in "aeiou" else "a"
     if step.slot == "annotate":
         reason = "changes scores or order, which nothing under 'annotate' may do"
-        return f"'{step.use}' is a {role} and {reason}; it belongs to '{home}'"
-    return f"'{step.use}' is a {role} and cannot stand under '{step.slot}'; it belongs to '{home}'"
+        return f"'{step.use}' is {article} {role} and {reason}; it belongs to '{home}'"
+    return f"'{step.use}' is {article} {role} and cannot stand under '{step.slot}'; it belongs to '{home}'"
 
 
 def _parameter_problem(step: Step, registered: Registered, detail: object) -> Problem:

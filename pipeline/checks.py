@@ -80,19 +80,21 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
     if (hits.scale, hits.level) != (step.gives, level):
         found = f"hits of level {hits.level} on the scale {hits.scale}"
         raise ContractError(step.id, f"returned {found}; it declares {level} on the scale {step.gives}")
-    _check_bounds(hits.scores[[0, -1]] if len(hits) else hits.scores, hits.scale, step.id)
+    if not len(hits):
+        return hits
+    _check_bounds(hits.scores[-1], hits.scores[0], hits.scale, step.id)  # they are in order
     admitted = scope.admits(hits.ids)
     if not admitted.all():
         outside = hits.ids[~admitted]
         found = f"{len(outside)} hits that the query's filter does not admit ({_few(outside.tolist())})"
         raise ContractError(step.id, f"returned {found}")
-    parents = attributes.parents(hits.ids)
-    if level == "memory" and not np.array_equal(parents, hits.ids):
-        raise ContractError(step.id, f"returned passages ({_few(hits.ids[parents != hits.ids].tolist())}) as memories")
-    if hits.passages is not None:
-        told = hits.passages >= 0
-        if not np.array_equal(attributes.parents(hits.passages[told]), parents[told]):
-            raise ContractError(step.id, "returned passages of other memories than its hits")
+    passages = hits.ids if hits.passages is None else np.where(hits.passages < 0, hits.ids, hits.passages)
+    parents = attributes.parents(np.concatenate([hits.ids, passages]))
+    memories, sources = parents[: len(hits)], parents[len(hits) :]
+    if level == "memory" and (memories != hits.ids).any():
+        raise ContractError(step.id, f"returned passages ({_few(hits.ids[memories != hits.ids].tolist())}) as memories")
+    if (memories != sources).any():
+        raise ContractError(step.id, "returned passages of other memories than its hits")
     return hits
 
 
@@ -108,7 +110,9 @@ def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | U
     fused = _one_of(answer, step, Fused)
     if isinstance(fused, Fused):
         parts = _numbers(fused.parts, (rows, len(fused.names)), "finite addends", step)
-        _check_bounds(parts.sum(axis=1), scale, step)
+        if rows:
+            sums = parts.sum(axis=1)
+            _check_bounds(sums.min(), sums.max(), scale, step)
     return fused
 
 
@@ -119,8 +123,8 @@ def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Rera
     match reranking:
         case Rescored(scores) | Grouped(scores=scores):
             _numbers(scores, rows, "finite scores", step)
-            if scale is Scale.UNIT:  # the only bounds that a later step builds on
-                _check_bounds(scores, scale, step)
+            if scale is Scale.UNIT and len(pool):  # the only bounds that a later step builds on
+                _check_bounds(scores.min(), scores.max(), scale, step)
         case Selected(keep) if not _is(keep, np.bool_, rows):
             raise ContractError(step, f"returned {_shape(keep)} as mask; accepted: bool{list(rows)}")
     if isinstance(reranking, Grouped):
@@ -183,10 +187,10 @@ def _numbers(found: object, shape: tuple[int, ...], what: str, step: str) -> Col
     return column
 
 
-def _check_bounds(scores: Column, scale: Scale, step: str) -> None:
+def _check_bounds(lowest: float, highest: float, scale: Scale, step: str) -> None:
     low, high = scale.bounds
-    if len(scores) and not (scores.min() >= low - ROUNDING and scores.max() <= high + ROUNDING):
-        found = f"scores from {scores.min():g} to {scores.max():g}"
+    if not (lowest >= low - ROUNDING and highest <= high + ROUNDING):
+        found = f"scores from {lowest:g} to {highest:g}"
         raise ContractError(step, f"returned {found}; accepted on the scale {scale}: {low:g} to {high:g}")
 
 

@@ -27,10 +27,15 @@ def _in(slot: str, bound: Sequence[Bound]) -> list[Bound]:
 
 
 def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """Two steps may not have one id."""
+    """Every step has an id, and no two have the same."""
     first: dict[str, Bound] = {}
+    extra = [id(entry) for entry in of_role(Role.FUSER, bound)[1:]]  # `one_fuser` speaks of them
     for entry in bound:
-        if entry.step.id in first:
+        if entry.registered is None or id(entry) in extra:
+            continue
+        if not entry.step.id:
+            yield Problem("E119", f"the 'id' of a step '{entry.step.use}' is empty", where=entry.step.place("id"))
+        elif entry.step.id in first:
             line = first[entry.step.id].step.where.line
             message = (
                 f"the id '{entry.step.id}' is taken by the step at line {line}; give one of them an 'id' of its own"

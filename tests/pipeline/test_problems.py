@@ -1,0 +1,55 @@
+"""One mistake is one problem, at the place where it is mended (feature P7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine import pipelines
+
+BASE = """\
+pipeline: mine
+candidates:
+  understand: []
+  channels:
+    - {use: bm25}
+    - {use: vector}
+  recover: []
+fusion:
+  - {use: rrf}
+rerank: []
+annotate: []
+"""
+TWO = "    - {use: bm25}\n    - {use: vector}\n"
+MISTAKES = {
+    "an alias": ("{use: vector}", "*bm25", "6:7: E111 aliases (*name) are not accepted"),
+    "an anchor with its alias": (TWO, "    - &a {use: bm25}\n    - *a\n", "6:7: E111 aliases (*name) are not accepted"),
+    "an alias as a value": (TWO, "    - {use: bm25, limit: &l 20}\n    - {use: vector, limit: *l}\n", "6:28: E111"),
+    "two steps of one id": ("{use: vector}", "{use: bm25}", "6:7: E119 the id 'bm25' is taken by the step at line 5"),
+    "two fusers of one id": ("{use: rrf}", "{use: rrf}\n  - {use: rrf}", "10:5: E119 'rrf' is a second fuser"),
+    "an empty id": ("annotate: []", "annotate: [{use: attribution, id: ''}]", "11:35: E119 the 'id' of a step"),
+    "weights of an unknown channel": ("{use: rrf}", "{use: rrf, weights: {bm52: 2}}", "9:32: E119 'rrf': there is no"),
+    "a channel under rerank": ("rerank: []", "rerank: [bm25]", "10:10: E117 'bm25' is a channel and cannot stand"),
+    "a fuser under rerank": ("rerank: []", "rerank: [rsf]", "10:10: E117 'rsf' is a fuser and cannot stand under"),
+    "a note under fusion": ("{use: rrf}", "{use: rrf}\n  - attribution", "10:5: E117 'attribution' is an annotator"),
+    "a signal under annotate": ("annotate: []", "annotate: [novelty]", "11:12: E117 'novelty' is a signal and changes"),
+    "no channel but a reranker": (
+        TWO,
+        "    - mmr\n",
+        "5:7: E117 'mmr' is a reranker and cannot stand under 'channels'",
+    ),
+}
+
+
+@pytest.mark.requirement("P7")
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_one_mistake_is_one_problem_at_its_place(mistake: str, tmp_path: Path) -> None:
+    old, new, expected = MISTAKES[mistake]
+    assert BASE.count(old) == 1
+    file = tmp_path / "p.yaml"
+    file.write_text(BASE.replace(old, new), encoding="utf-8")
+
+    [problem] = pipelines.check(str(file), {})
+
+    assert str(problem).startswith(f"{file}:{expected}")
