@@ -218,7 +218,7 @@ def test_attention_gets_what_causal_links_have_left_of_a_fifth(causal: float, gr
     assert added == pytest.approx([granted])
 
 
-@pytest.mark.requirement("F17")
+@pytest.mark.requirement("F18")
 def test_judgements_move_a_score_both_ways() -> None:
     store = FakeStore(*(Memory(i, numbers={"confidence": c}) for i, c in {1: 1.0, 2: 0.5, 3: 0.0}.items()), Memory(4))
 
