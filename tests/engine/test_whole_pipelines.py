@@ -275,3 +275,24 @@ def test_no_step_changes_what_it_is_not_entitled_to(name: str, memory: Project, 
         remaining = iter(ranked)
         assert all(row in remaining for row in left), annotate[place - 1].id
         ranked = left
+
+
+@pytest.mark.requirement("C13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "quokka cache and importer crash",  # docs/cache and docs/journal
+        "login token and the payment gateway",  # specs/auth and docs/gateway
+        "reranking with models or fusing channels by rank",  # docs/research and docs/decisions
+    ],
+)
+def test_questions_across_folders_are_answered_as_without_the_prefilter(text: str, memory: Project) -> None:
+    whole = PIPELINES["catalogue"]
+    without = changed(whole, lambda steps: tuple(step for step in steps if step.use != "folder_prefilter"))
+
+    one, other = (run(pipeline, Asked(text, {}), memory) for pipeline in (whole, without))
+
+    folders = memory.store().attributes.label("folder", one.pool.candidates.parents)
+    assert len(set(folders)) > 1
+    assert rows(one) == rows(other)
+    assert run(whole, Asked("quokka cache", {}), memory).query.plan.folders == ("docs/cache",)

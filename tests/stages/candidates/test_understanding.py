@@ -115,6 +115,15 @@ def test_the_label_says_how_sure_the_tier_is() -> None:
     assert complexity("what is the")[1].startswith("complexity: simple (confidence low)")
 
 
+@pytest.mark.requirement("C9")
+def test_a_query_that_nobody_classified_is_complex() -> None:
+    # so that a pipeline without the step, or in which it fails, asks every channel
+    assert Plan().complexity == "complex"
+    assert Router(RouterParams()).understand(query("x"), Plan(), STORE).limits.keys() == {
+        "vector", "fts5", "bm25", "graph", "degree",
+    }  # fmt: skip
+
+
 @pytest.mark.requirement("P7")
 def test_borders_out_of_order_are_reported() -> None:
     here = Surroundings((), (), (), ())
