@@ -7,6 +7,7 @@ each component runs for `memory_search` with its default arguments, and matters 
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -69,6 +70,12 @@ def root(tmp_path_factory: pytest.TempPathFactory, now: float) -> Path:
     return root
 
 
+@pytest.fixture
+def served(root: Path, tmp_path: Path) -> Path:
+    """A copy of the workspace for answers that reach a reader: those leave traces of use."""
+    return Path(shutil.copytree(root, tmp_path / "served"))
+
+
 @pytest.fixture(scope="module")
 def memory(root: Path) -> Iterator[Project]:
     with project(root, OPEN) as opened:
@@ -101,10 +108,10 @@ def ran(project: Project) -> set[str]:
 
 
 @pytest.mark.requirement("P1", "T2")
-def test_every_component_runs_behind_the_tools_of_the_server(root: Path, memory: Project) -> None:
+def test_every_component_runs_behind_the_tools_of_the_server(served: Path) -> None:
     reached = set()
     for name in ("all", *EXCLUSIVE, "single"):
-        with project(root, opened(name) if name in EXCLUSIVE else OPEN) as asked:
+        with project(served, opened(name) if name in EXCLUSIVE else OPEN) as asked:
             if name == "single":
                 asked._runner = Runner(build("bm25", registry(), {}), strict=True)
             contents = through_mcp(asked, PLAIN)
@@ -116,8 +123,8 @@ def test_every_component_runs_behind_the_tools_of_the_server(root: Path, memory:
 
 
 @pytest.mark.requirement("A7", "C17")
-def test_sections_and_the_state_of_the_context_reach_the_pipeline(root: Path) -> None:
-    with project(root, OPEN) as asked:
+def test_sections_and_the_state_of_the_context_reach_the_pipeline(served: Path) -> None:
+    with project(served, OPEN) as asked:
         answers = dict(zip([question.text for question in QUESTIONS], through_mcp(asked), strict=True))
         reasons = [result.plan["reasons"] for result in asked.answers]
 
