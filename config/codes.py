@@ -157,13 +157,6 @@ CODES: dict[str, Code] = {
         "The pipeline could not answer.",
         ("run `speckit-memory doctor`", "try `--pipeline bm25`"),
     ),
-    "E041": Code(
-        "vector search unavailable",
-        "search",
-        "medium",
-        "Results come from the other channels.",
-        ("run `speckit-memory doctor`",),
-    ),
     "E042": Code(
         "query too long", "search", "low", "A query may have at most 10,000 characters.", ("shorten the query",), True
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.apply import recombine
-from pipeline.model import Pool, StepScore
+from pipeline.model import Pool
 from pipeline.ports import Column
 
 
@@ -46,10 +46,3 @@ def replay(pool: Pool) -> Column:
         score = recombine(step, score)
     assert score is not None  # a pool has at least the fuser's step
     return score
-
-
-def share(step: StepScore, row: int) -> dict[str, float]:
-    """The parts of a "sum" step as shares of their total of absolute values; empty when all are zero."""
-    parts = dict(zip(step.names, step.parts[row].tolist(), strict=True))
-    total = sum(abs(value) for value in parts.values())
-    return {name: value / total for name, value in parts.items()} if total else {}
