@@ -44,7 +44,8 @@ class Fallback:
         """The last try has a channel to ask."""
         if not set(params.lexical) & set(surroundings.channels):
             declared = ", ".join(surroundings.channels)
-            yield ("lexical",), f"none of {', '.join(params.lexical)} is a declared channel; declared: {declared}"
+            named = f"none of {', '.join(params.lexical)}" if params.lexical else "no channel is named, so that none"
+            yield ("lexical",), f"{named} is a declared channel to ask at last; declared: {declared}"
 
     def recover(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says how far we are
         """The plan of the next try; the plan as it is when there is none."""

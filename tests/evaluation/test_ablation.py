@@ -185,3 +185,12 @@ def test_a_step_that_never_ran_is_not_said_to_have_no_effect(write_dataset: Writ
     absent = replace(report, steps=(words, replace(vectors, degraded_queries=3)))
     assert [worth.verdict(3) for worth in absent.steps] == ["undecided", "did not run"]
     assert "Did not run, so that nothing is known about them: vector." in absent.as_text().splitlines()
+
+
+def test_the_reason_why_a_channel_is_needed_names_the_step_that_needs_it(write_dataset: Write, tmp_path: Path) -> None:
+    file = tmp_path / "recovering.yaml"
+    file.write_text(PIPELINE.replace("recover: []", "recover: [{use: fallback, lexical: [fts5]}]"), encoding="utf-8")
+    report = ablate([write_dataset()], str(file), environ=ENVIRON, now=NOW)
+    assert report.needed["fts5"] == (
+        "'fallback': no channel is named, so that none is a declared channel to ask at last; declared: vector"
+    )
