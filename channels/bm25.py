@@ -22,7 +22,9 @@ Rows = NDArray[np.intp]
 class CombinedFields(Params):
     """How often a word of each field counts in the memory's one bag of words; 0 leaves the field out."""
 
-    title: float = Field(default=10.0, ge=0, le=100, description="Weight of the title.")
+    title: float = Field(
+        default=10.0, ge=0, le=100, description="Weight of the title.", json_schema_extra={"tunable": [0.0, 10.0]}
+    )
     triggers: float = Field(default=5.0, ge=0, le=100, description="Weight of the trigger phrases.")
     path: float = Field(default=2.0, ge=0, le=100, description="Weight of the file path.")
     body: float = Field(default=1.0, ge=0, le=100, description="Weight of the text.")
@@ -60,8 +62,9 @@ class Bm25Params(ChannelParams):
         json_schema_extra={"tunable": [0.0, 2.0]},
     )  # fmt: skip
     passage_title: float = Field(
-        1.0, ge=0, le=100, description="Weight of the memory's title in the bag of words of each of its passages."
-    )
+        1.0, ge=0, le=100, description="Weight of the memory's title in the bag of words of each of its passages.",
+        json_schema_extra={"tunable": [0.0, 4.0]},
+    )  # fmt: skip
     context: float = Field(
         0.0, ge=0, le=1, description="Share of the better neighbour's score that a short note of the same folder adds.",
         json_schema_extra={"tunable": [0.0, 0.4]},
@@ -211,12 +214,13 @@ class Bm25:
         terms = self._telling(tuple(dict.fromkeys(query.terms)), store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = self._laid_out(store)
-        hits = self._found(dict.fromkeys(terms, 1.0), limit, scope, layout)
+        weights = dict.fromkeys(terms, 1.0)
         feedback = self._params.feedback
-        if feedback.model == "none" or query.plan.complexity == "simple":
-            return hits
-        weights = with_feedback(feedback, terms, hits, store)
-        return hits if weights is None else self._found(weights, limit, scope, layout)
+        if feedback.model != "none" and query.plan.complexity != "simple":
+            # What the first hits say must not depend on how many are asked for; two of them show a lead.
+            first = self._found(weights, max(feedback.documents, 2), scope, layout)
+            weights = with_feedback(feedback, terms, first, store) or weights
+        return self._found(weights, limit, scope, layout)
 
     def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout) -> Hits:
         """The best rows for these weighted words."""

@@ -9,7 +9,8 @@ from components.flags import EXCLUSIVE, OPEN, opened
 
 from channels.degree import RELATION_WEIGHTS
 from engine.assembly import registry
-from pipeline.builder import examine
+from pipeline.builder import build, examine
+from signals.composite import BY_INTENT
 
 CONSTANTS = {
     "complexity": {"simple": 3, "complex": 8},
@@ -88,7 +89,7 @@ WITHOUT = {
 
 OURS = {
     "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named",
-    "duplicates",
+    "duplicates", "encoder_notice",
 }  # fmt: skip
 """Steps that the catalogue does not know."""
 
@@ -114,6 +115,24 @@ def test_of_each_step_of_the_preset_it_is_known_where_its_figures_come_from() ->
     sources = (set(CONSTANTS), WITHOUT, OURS)
 
     assert [step for step in PARAMETERS if sum(step in source for source in sources) != 1] == []
+
+
+@pytest.mark.requirement("P6")
+def test_the_preset_weighs_attributes_by_intent_when_one_word_is_changed() -> None:
+    built = build("catalogue", registry(), {}, {"composite.model": "by_intent"})
+
+    kinds = [step.component.weighs_intent(step.params) for step in (built.fusion.fuser, *built.fusion.signals)
+             if hasattr(step.component, "weighs_intent")]  # fmt: skip
+    assert kinds == ["channels", "attributes"]
+    assert BY_INTENT == {
+        "add_feature": {"similarity": 0.3, "importance": 0.4, "recency": 0.3},
+        "fix_bug": {"similarity": 0.3, "importance": 0.2, "recency": 0.5},
+        "refactor": {"similarity": 0.5, "importance": 0.3, "recency": 0.2},
+        "security_audit": {"similarity": 0.4, "importance": 0.5, "recency": 0.1},
+        "understand": {"similarity": 0.5, "importance": 0.3, "recency": 0.2},
+        "find_spec": {"similarity": 0.4, "importance": 0.5, "recency": 0.1},
+        "find_decision": {"similarity": 0.4, "importance": 0.5, "recency": 0.1},
+    }
 
 
 @pytest.mark.requirement("C5")
