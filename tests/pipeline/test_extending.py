@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from config.sources import presets
 from engine import assembly, pipelines
 from pipeline.builder import examine
 
@@ -36,8 +37,8 @@ def test_a_file_that_is_extended_lies_where_the_file_that_says_so_sees_it(
     (tmp_path / "mine" / "q.yaml").write_text("extends: middle.yaml\n")
     (missing,) = pipelines.check("../mine/q.yaml", {})
     assert str(missing) == (
-        "../mine/q.yaml:1:10: E121 'middle.yaml' is neither a file nor a preset; accepted: bm25, catalogue, default, "
-        "fts5, rrf, rsf, vector"
+        "../mine/q.yaml:1:10: E121 'middle.yaml' is neither a file nor a preset; "
+        f"accepted: {', '.join(sorted(presets()))}"
     )
     assert missing.hint == "Paths in a file start at that file: there is no ../mine/middle.yaml."
 
