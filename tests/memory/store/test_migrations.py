@@ -77,3 +77,18 @@ def test_processes_that_open_a_store_at_once_bring_it_up_to_date_once(tmp_path: 
     finally:
         first.close()
         second.close()
+
+
+def test_the_tokens_of_an_older_store_are_those_of_the_model_that_made_its_vectors(tmp_path: Path) -> None:
+    for name, facts in {
+        "tokens": {"embedding_model": "m", "token_bytes": "2"},
+        "none": {"embedding_model": "m"},
+    }.items():
+        connection = apsw.Connection(str(tmp_path / f"{name}.db"))
+        older = tuple(step for step in MIGRATIONS if step.name < "0006")
+        migrate(connection, tmp_path / f"{name}.db", older)
+        for key, value in facts.items():
+            connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+        migrate(connection, tmp_path / f"{name}.db")
+        assert get_meta(connection, "token_model") == ("m" if name == "tokens" else None)
+        connection.close()
