@@ -1,13 +1,17 @@
 """Latency of whole searches at 10,000 memories, per complexity and stage (feature P10).
 
-Budgets are held to processor time of this thread: a search runs in one thread and waits for nothing but the processor,
-so on an idle machine the two are the same, and on a busy one only processor time speaks of us.
+Limits are held to processor time of this thread: a search runs in one thread and waits for nothing but the processor,
+so on an idle machine the two are the same, and on a busy one only processor time speaks of us. Even that grows, to the
+double, when other programs take memory bandwidth and caches. So each search is made by several memories that have not
+met its query before and counts as the quickest of them; and a yardstick, measured between the searches, tells by how
+much the machine is slower than an idle one.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +22,15 @@ from bench.synthetic import Corpus, build
 from engine import Memory
 
 QUERIES = 60
-BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0}
-AIMS_MS = {"simple": 10.0, "moderate": 20.0, "complex": 40.0}
-"""What the default pipeline is meant to reach on an idle machine; reported, while the budgets are held."""
+TRIES = 3
+LIMITS_MS = {
+    "default": {"simple": 12.0, "moderate": 20.0, "complex": 40.0},
+    "catalogue": {"simple": 30.0, "moderate": 100.0, "complex": 300.0},
+}
+"""The default pipeline is held to its aims, except that the aim for simple queries is 10, and the catalogue's to the
+budgets."""
+YARDSTICK_MS = 3.1
+"""What the yardstick takes on the idle machine that the limits are meant for."""
 OVERHEAD_SHARE = 0.2
 """The frame's own part of a search, as a ratio, which does not depend on how busy the machine is; 1 ms is the aim."""
 
@@ -31,43 +41,74 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Corpus]:
 
 
 @pytest.fixture(scope="module", params=["default", "catalogue"])
-def memory(store: tuple[Path, Corpus], request: pytest.FixtureRequest) -> Iterator[Memory]:
+def memories(store: tuple[Path, Corpus], request: pytest.FixtureRequest) -> Iterator[list[Memory]]:
+    """Memories of one open store that share what was read from the file, and nothing that a query has left behind."""
     with Memory.open(store[0], request.param) as opened:
-        for query in store[1].queries("complex", 3):
-            opened.search(query, deadline_ms=None)
-        yield opened
+        several = [opened, *(opened.with_pipeline(request.param) for _ in range(TRIES - 1))]
+        for memory, query in product(several, store[1].queries("complex", 3)):
+            memory.search(query, deadline_ms=None)
+        yield several
 
 
-@pytest.mark.parametrize("complexity", list(BUDGETS_MS))
-def test_p95_of_a_complexity_is_inside_its_budget(
-    benchmark: Any, memory: Memory, store: tuple[Path, Corpus], complexity: str
+class Yardstick:
+    """Work like that of a search which does not change with the product: one product with a large matrix, then Python
+    objects and small arrays by the hundred."""
+
+    def __init__(self) -> None:
+        self._rows = np.random.default_rng(0).random((17_000, 256), dtype=np.float32)
+        self._ids = np.arange(10_000)
+
+    def measure(self) -> float:
+        """Milliseconds of processor time."""
+        begin = time.thread_time()
+        self._rows @ self._rows[0]
+        for number in range(300):
+            part = self._ids[number : number + 100]
+            np.flatnonzero(part[::-1] > number + 50)
+            {id_: str(id_) for id_ in part[:10].tolist()}
+        return (time.thread_time() - begin) * 1000
+
+
+@pytest.mark.parametrize("complexity", ["simple", "moderate", "complex"])
+def test_p95_of_a_complexity_is_inside_its_limit(
+    benchmark: Any, memories: list[Memory], store: tuple[Path, Corpus], complexity: str
 ) -> None:
-    queries = iter(store[1].queries(complexity, QUERIES))
-    spent, overhead = [], []
+    pipeline = memories[0].pipeline
+    limit = LIMITS_MS[pipeline.name][complexity]
+    searches = product(memories, store[1].queries(complexity, QUERIES))
+    yardstick = Yardstick()
+    spent, overhead, yardsticks = [], [], []
     stages: dict[str, list[float]] = {}
 
     def search() -> None:
+        memory, query = next(searches)
         begin = time.thread_time()
-        result = memory.search(next(queries), deadline_ms=None)
+        result = memory.search(query, deadline_ms=None)
         spent.append((time.thread_time() - begin) * 1000)
+        yardsticks.append(yardstick.measure())
         trace = result.outcome.trace
         overhead.append((trace.total_ns - sum(record.ns for record in trace.steps)) / 1e6)
         for stage, ns in trace.stage_ns.items():
             stages.setdefault(stage, []).append(ns / 1e6)
-        if any(step.id == "complexity" for step in memory.pipeline.candidates.understand):
+        if any(step.id == "complexity" for step in pipeline.candidates.understand):
             assert result.plan["complexity"] == complexity
 
-    benchmark.pedantic(search, rounds=QUERIES, iterations=1)
+    benchmark.pedantic(search, rounds=TRIES * QUERIES, iterations=1)
 
-    p95 = float(np.percentile(spent, 95))
+    quickest = np.reshape(spent, (TRIES, QUERIES)).min(axis=0)
+    slowdown = max(1.0, float(np.median(yardsticks)) / YARDSTICK_MS)
+    p95 = float(np.percentile(quickest, 95))
     benchmark.extra_info |= {
-        "pipeline": memory.pipeline.name,
-        "p50_ms": round(float(np.median(spent)), 2),
+        "pipeline": pipeline.name,
+        "p50_ms": round(float(np.median(quickest)), 2),
         "p95_ms": round(p95, 2),
-        "aim_ms": AIMS_MS[complexity],
+        "limit_ms": limit,
+        "slowdown": round(slowdown, 2),
+        "all_p50_ms": round(float(np.median(spent)), 2),
+        "all_p95_ms": round(float(np.percentile(spent, 95)), 2),
         "runner_ms": round(float(np.median(overhead)), 3),
         **{f"{stage}_ms": round(float(np.median(values)), 2) for stage, values in stages.items()},
     }
     print(benchmark.extra_info)
-    assert p95 < BUDGETS_MS[complexity]
+    assert p95 < limit * slowdown
     assert float(np.median(overhead)) < OVERHEAD_SHARE * float(np.median(spent))
