@@ -177,6 +177,14 @@ CODES: dict[str, Code] = {
         True,
     ),
     "E081": Code("memory could not be saved", "memory", "high", "Nothing was written.", ("try again",)),
+    "E082": Code(
+        "promotion refused",
+        "memory",
+        "low",
+        "A memory becomes critical once readers trust it: confidence of 0.9 or more after 5 validations or more.",
+        ("judge it with `memory_validate` each time it was read",),
+        True,
+    ),
     "E090": Code(
         "document not valid",
         "validation",

@@ -20,6 +20,7 @@ from engine.results import Explanation, SearchResult
 from engine.why_not import why_not
 from memory.indexing import Analyser, IndexReport, Progress, Saved, Source
 from memory.indexing.embedders.protocol import Embedder
+from memory.lifecycle import validations
 from memory.store import reader
 from memory.store.connection import Database
 from memory.store.edges import add_edge
@@ -157,6 +158,17 @@ class Memory:
                 )  # fmt: skip
                 added += 1
         return added
+
+    def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
+        """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
+
+        With `promote` it is made critical after that. Raises E080, and E082 when it may not be; nothing is noted then.
+        """
+        return validations.validate(self._open.database, name, useful, promote=promote, now=time.time())
+
+    def promote(self, name: int | str) -> validations.Validated:
+        """Makes a memory critical that readers found useful often enough. Raises E080, E082."""
+        return validations.promote(self._open.database, name, now=time.time())
 
     def search(
         self,

@@ -17,7 +17,7 @@ from server import logs
 from server.envelope import failure
 from server.options import Common
 from server.tool import SpeckitTool
-from server.tools import context, health, index_scan, save, search, stats
+from server.tools import context, health, index_scan, save, search, stats, validate
 from server.tools import list as list_memories
 from server.workspace import Workspace
 
@@ -74,13 +74,16 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
     def reading(module: Any) -> SpeckitTool:
         return SpeckitTool.of(module.build(workspace), budget=module.BUDGET, limiter=limiter, read_only=True)
 
-    def writing(module: Any) -> SpeckitTool:
-        return SpeckitTool.of(module.build(workspace), budget=module.BUDGET, limiter=limiter, read_only=False)
+    def writing(module: Any, idempotent: bool = True) -> SpeckitTool:
+        return SpeckitTool.of(
+            module.build(workspace), budget=module.BUDGET, limiter=limiter, read_only=False, idempotent=idempotent
+        )
 
     return [
         reading(context),
         reading(search),
         writing(save),
+        writing(validate, idempotent=False),
         writing(index_scan),
         reading(list_memories),
         reading(stats),

@@ -7,12 +7,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from memory.lifecycle.confidence import BIRTH
 from pipeline.contracts import About, SignalParams
 from pipeline.model import Pool, Query
 from pipeline.ports import Column, Store, Unavailable
-
-NEUTRAL = 0.5
-"""The confidence of a memory that nobody judged."""
 
 
 class ConfidenceParams(SignalParams):
@@ -40,5 +38,5 @@ class Confidence:
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:  # noqa: ARG002
         """What each row gains or loses by its confidence."""
-        confidence = np.nan_to_num(store.attributes.number("confidence", pool.ids), nan=NEUTRAL)
-        return np.asarray(self._weight * (confidence - NEUTRAL) / NEUTRAL)
+        confidence = np.nan_to_num(store.attributes.number("confidence", pool.ids), nan=BIRTH)
+        return np.asarray(self._weight * (confidence - BIRTH) / BIRTH)

@@ -1,1 +1,1 @@
-"""How memories age: retrievability, states, interference. Functions over columns, and what stores their results."""
+"""How memories age and prove themselves: retrievability, states, interference, confidence, and what stores them."""

@@ -14,7 +14,15 @@ import apsw
 
 from config.errors import SpeckitError
 from memory.store.queries import table_exists
-from memory.store.schema import CHUNK_TOKENS, FIRST_SCHEMA, LINK_TARGETS, SESSIONS, TOKEN_MODEL, UNCOUNTED_FOLDERS
+from memory.store.schema import (
+    CHUNK_TOKENS,
+    FIRST_SCHEMA,
+    LINK_TARGETS,
+    PROMOTIONS,
+    SESSIONS,
+    TOKEN_MODEL,
+    UNCOUNTED_FOLDERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,7 @@ MIGRATIONS = (
     Migration("0004_chunk_tokens", CHUNK_TOKENS),
     Migration("0005_link_targets", LINK_TARGETS),
     Migration("0006_token_model", TOKEN_MODEL),
+    Migration("0007_promotions", PROMOTIONS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

@@ -12,6 +12,7 @@ from config.errors import SpeckitError, nearest
 from config.exchange import Passage
 from memory.store import vectors
 from memory.store.meta import get_meta
+from memory.store.promotions import promotions
 from memory.store.queries import integers, rows, value
 from memory.store.records import Memory, Tier
 
@@ -27,8 +28,8 @@ SORTS = {
 
 _MEMORY = (
     "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, created_at, updated_at, "
-    "last_accessed, access_count, importance_weight, confidence, embedding_status, chunk_count, characters "
-    "FROM memories"
+    "last_accessed, access_count, importance_weight, confidence, validation_count, embedding_status, chunk_count, "
+    "characters FROM memories"
 )
 _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
 
@@ -169,17 +170,20 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
 
 def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[Memory]:
     found = rows(connection, sql, bindings)
+    ids = [row[0] for row in found]
     phrases: dict[int, list[str]] = {}
     for memory_id, phrase in connection.execute(
         "SELECT memory_id, phrase FROM triggers WHERE source = 'authored' "
         "AND memory_id IN (SELECT value FROM carray(?)) ORDER BY memory_id, ordinal",
-        (integers([row[0] for row in found]),),
+        (integers(ids),),
     ):
         phrases.setdefault(memory_id, []).append(phrase)
-    return [
-        Memory(*(memory_id, key, title, folder, Tier(tier), *facts, tuple(phrases.get(memory_id, ()))))
-        for memory_id, key, title, folder, tier, *facts in found
-    ]
+    promoted = promotions(connection, ids)
+    memories = []
+    for memory_id, key, title, folder, tier, *facts in found:
+        others = tuple(phrases.get(memory_id, ())), promoted.get(memory_id)
+        memories.append(Memory(*(memory_id, key, title, folder, Tier(tier), *facts, *others)))
+    return memories
 
 
 def _passages(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[Passage]:

@@ -90,6 +90,16 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Promotion:
+    """That a memory was made critical because of what readers found: from which tier, on what evidence, and when."""
+
+    from_tier: Tier
+    confidence: float
+    validation_count: int
+    promoted_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """A stored memory as tools show it (without its passages)."""
 
@@ -107,11 +117,15 @@ class Memory:
     access_count: int
     importance_weight: float
     confidence: float
+    """What readers found, in [0, 1]; 0.5 until somebody judges."""
+    validation_count: int
     embedding_status: str
     """'done' or 'pending'."""
     chunk_count: int
     characters: int
     triggers: tuple[str, ...]
+    promotion: Promotion | None
+    """None where the tier is what the document declares."""
 
 
 @dataclass(frozen=True, slots=True)

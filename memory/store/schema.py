@@ -206,6 +206,17 @@ INSERT INTO changed_links SELECT id FROM memories;
 """
 """What each link means, and what changed since links were last turned into edges: see `link_targets`."""
 
+PROMOTIONS = """
+CREATE TABLE promotions (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    from_tier TEXT NOT NULL CHECK (from_tier IN ('important', 'normal', 'temporary')),
+    confidence REAL NOT NULL,
+    validation_count INTEGER NOT NULL,
+    promoted_at REAL NOT NULL
+) STRICT;
+"""
+"""Which memories are critical because of what readers found, and the evidence at that time: see `promotions`."""
+
 TOKEN_MODEL = """
 INSERT INTO meta SELECT 'token_model', made.value FROM meta AS made
 WHERE made.key = 'embedding_model' AND EXISTS (SELECT 1 FROM meta WHERE key = 'token_bytes')

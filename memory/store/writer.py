@@ -18,6 +18,7 @@ from config.exchange import Tokens, Vectors
 from memory.store import changes, fulltext, link_targets, near_duplicates, token_sets, vectors
 from memory.store.connection import Transaction
 from memory.store.phrases import normalised_phrase
+from memory.store.promotions import tier_in_force
 from memory.store.queries import integers, rows, value
 from memory.store.records import Document
 
@@ -220,7 +221,7 @@ def _put(
     facts = (
         document.title,
         document.folder,
-        document.tier,
+        tier_in_force(connection, memory_id, document.tier),
         document.context_type,
         document.document_type,
         document.memory_type,

@@ -1,7 +1,6 @@
 """`memory_list`: browse the memories (feature T5)."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -24,6 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """List stored memories, newest or heaviest first, a page at a time."""
         from server.output import counted
+        from server.tools.rows import judgement, when
 
         memories, total = workspace.memory().list(specFolder, sortBy, limit, offset)
         rows = [
@@ -32,8 +32,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "key": memory.key,
                 "title": memory.title,
                 "tier": str(memory.tier),
-                "updated": datetime.fromtimestamp(memory.updated_at, UTC).isoformat(timespec="seconds"),
+                "updated": when(memory.updated_at),
                 "chunks": memory.chunk_count,
+                **(judgement(memory) if memory.validation_count else {}),
             }
             for memory in memories
         ]

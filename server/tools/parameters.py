@@ -8,6 +8,7 @@ Folder = Annotated[str, Field(max_length=200, description="Only this folder and 
 SessionId = Annotated[str, Field(max_length=200)]
 Anchors = Annotated[list[str], Field(max_length=20, description="Only these named sections of each memory")]
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
+MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
 ContextType = Literal["research", "implementation", "decision", "discovery", "general"]

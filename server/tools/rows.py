@@ -1,11 +1,14 @@
 """How memories look in the answers of tools: few fields, and stored text under one name."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
 
 from engine import Memory
 from engine.results import ResultRow, SearchResult
+from memory.lifecycle.validations import Validated
+from memory.store.records import Memory as MemoryRecord
 from server.envelope import TEXT_FIELD
 
 EXCERPT = 300
@@ -51,6 +54,24 @@ def search_hints(result: SearchResult) -> tuple[str, ...]:
     if not result.results:
         return (*result.notes["warnings"], "try other words", "index documents with memory_index_scan")
     return tuple(result.notes["warnings"])
+
+
+def when(seconds: float) -> str:
+    """A moment in epoch seconds as ISO 8601, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
+    """What readers found, and the promotion of a memory whose tier is not the one that its file declares."""
+    found: dict[str, Any] = {"confidence": memory.confidence, "validations": memory.validation_count}
+    if promotion := memory.promotion:
+        found["promoted"] = {
+            "at": when(promotion.promoted_at),
+            "from": str(promotion.from_tier),
+            "confidence": promotion.confidence,
+            "validations": promotion.validation_count,
+        }
+    return found
 
 
 def note_served(memory: Memory, result: SearchResult, count: int) -> None:

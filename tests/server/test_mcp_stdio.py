@@ -25,6 +25,7 @@ TOOLS = [
     "memory_context",
     "memory_search",
     "memory_save",
+    "memory_validate",
     "memory_index_scan",
     "memory_list",
     "memory_stats",
@@ -34,6 +35,7 @@ BUDGETS = {
     "memory_context": 2000,
     "memory_search": 1500,
     "memory_save": 1500,
+    "memory_validate": 500,
     "memory_index_scan": 1000,
     "memory_list": 800,
     "memory_stats": 800,
@@ -85,7 +87,9 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
         assert tool["description"]
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool["outputSchema"]["required"] == ["summary", "data", "hints", "meta"]
-        assert tool["annotations"]["readOnlyHint"] is (tool["name"] not in ("memory_save", "memory_index_scan"))
+        writes = tool["name"] in ("memory_save", "memory_validate", "memory_index_scan")
+        assert tool["annotations"]["readOnlyHint"] is not writes
+        assert tool["annotations"]["idempotentHint"] is (tool["name"] != "memory_validate")
         assert tool["annotations"]["destructiveHint"] is False
 
 
@@ -207,6 +211,12 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_index_scan", {"specFolder": "docs/.drafts/old"}, "E014", "is hidden"),
         ("memory_index_scan", {"specFolder": "web/node_modules/it"}, "E014", "is in 'node_modules'"),
         ("memory_index_scan", {"specFolder": "docs/tone.md"}, "E014", "is a file"),
+        ("memory_validate", {"id": 1}, "E031", "needs the parameter 'wasUseful'"),
+        ("memory_validate", {"id": "1", "wasUseful": True}, "E030", "'id'"),
+        ("memory_validate", {"id": 1, "wasUseful": "yes"}, "E030", "'wasUseful'"),
+        ("memory_validate", {"id": 0, "wasUseful": True}, "E032", "'id'"),
+        ("memory_validate", {"id": 2**63, "wasUseful": True}, "E032", "'id'"),
+        ("memory_validate", {"id": 2**63 - 1, "wasUseful": True}, "E080", "no memory with the id"),
         ("memory_serch", {}, "E033", "did you mean 'memory_search'?"),
     ],
 )

@@ -13,7 +13,7 @@ from storing.models import WORDS, WordModels, token_sets
 
 from config.errors import SpeckitError
 from config.exchange import Field, Filter, Level, Passage, Vectors
-from memory.store import changes, edges, sessions, vectors, writer
+from memory.store import changes, edges, promotions, reader, sessions, vectors, writer
 from memory.store.connection import Database
 from memory.store.read_model import MOST_CHANGES, ReadModel
 from memory.store.records import Document, Relation, Tier
@@ -107,7 +107,7 @@ def answers(store: Snapshot) -> dict[str, Any]:
 
 
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), max_size=3)
-OTHER_STEPS = ("delete", "use", "link", "send", "ask", "ask")
+OTHER_STEPS = ("delete", "use", "promote", "link", "send", "ask", "ask")
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.integers(0, 4), texts, st.integers(0, 9)),
@@ -141,6 +141,10 @@ def perform(database: Database, kind: str, number: int, passages: list[str], loo
     elif memory is not None and kind == "use":
         with database.write() as txn:
             writer.set_attribute(txn, "access_count", {memory: 7})
+    elif memory is not None and kind == "promote":
+        with database.write() as txn:
+            if reader.get_memory(txn.connection, memory).tier in promotions.PROMOTED_FROM:
+                promotions.promote(txn, memory, NOW)
     elif memory is not None and kind == "send":
         with database.write() as txn:
             sessions.mark_sent(txn, "session", [memory], NOW)

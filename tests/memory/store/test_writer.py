@@ -74,10 +74,12 @@ def test_a_document_is_stored_with_everything_it_says(database: Database, docume
             access_count=0,
             importance_weight=0.75,
             confidence=0.5,
+            validation_count=0,
             embedding_status="done",
             chunk_count=1,
             characters=11,
             triggers=("Straße", "rank fusion"),
+            promotion=None,
         )
     )
     attributes = dict(zip(loading.ATTRIBUTES, loading.load_attributes(connection)[0], strict=True))

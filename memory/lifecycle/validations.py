@@ -1,0 +1,87 @@
+"""Judging memories, and making critical what was judged well enough (feature F17).
+
+A judgement moves confidence and the count of validations together, in one transaction that begins by taking the write
+lock: of judgements that several processes give at once, none is lost, and a killed one leaves no trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from config.errors import SpeckitError
+from memory.lifecycle import confidence
+from memory.store import promotions, reader
+from memory.store.connection import Database, Transaction
+from memory.store.records import Memory, Promotion, Tier
+from memory.store.writer import set_attribute
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """How a memory stands after a judgement or a promotion. `confidence` is in [0, 1]."""
+
+    id: int
+    key: str
+    tier: Tier
+    confidence: float
+    validation_count: int
+    eligible: bool
+    """Whether it may be made critical now."""
+    promotion: Promotion | None
+
+
+def validate(database: Database, name: int | str, useful: bool, *, promote: bool, now: float) -> Validated:
+    """Notes that the memory with this id or key was useful, or was not, and then makes it critical when asked to.
+
+    `now` is in epoch seconds. Raises E080, and E082 when it may not be made critical; nothing is noted then.
+    """
+    with database.write() as txn:
+        memory = reader.get_memory(txn.connection, name)
+        set_attribute(txn, "confidence", {memory.id: confidence.judged(memory.confidence, useful)})
+        set_attribute(txn, "validation_count", {memory.id: memory.validation_count + 1})
+        if promote:
+            _promote(txn, name, now)
+        return _standing(reader.get_memory(txn.connection, name))
+
+
+def promote(database: Database, name: int | str, *, now: float) -> Validated:
+    """Makes the memory with this id or key critical from `now` (epoch seconds) on.
+
+    Nothing else promotes: every change of a tier has a call behind it. Raises E080, and E082 when readers have not said
+    enough for it, or its document has settled its tier.
+    """
+    with database.write() as txn:
+        _promote(txn, name, now)
+        return _standing(reader.get_memory(txn.connection, name))
+
+
+def _promote(txn: Transaction, name: int | str, now: float) -> None:
+    memory = reader.get_memory(txn.connection, name)
+    if memory.tier not in promotions.PROMOTED_FROM:
+        raise SpeckitError(
+            "E082",
+            f"'{memory.key}' is {memory.tier}{' by promotion' if memory.promotion else ''}",
+            hint=f"Only {', '.join(promotions.PROMOTED_FROM)} memories are promoted. Nothing was recorded.",
+            actions=("judge it without asking for promotion",),
+        )
+    if not confidence.promotable(memory.confidence, memory.validation_count):
+        raise SpeckitError(
+            "E082",
+            f"'{memory.key}' has confidence {memory.confidence:g} of {confidence.PROMOTABLE:g} and "
+            f"{memory.validation_count} of {confidence.VALIDATIONS} validations",
+            hint="Nothing was recorded.",
+        )
+    promotions.promote(txn, memory.id, now)
+
+
+def _standing(memory: Memory) -> Validated:
+    return Validated(
+        id=memory.id,
+        key=memory.key,
+        tier=memory.tier,
+        confidence=memory.confidence,
+        validation_count=memory.validation_count,
+        eligible=memory.tier in promotions.PROMOTED_FROM
+        and confidence.promotable(memory.confidence, memory.validation_count),
+        promotion=memory.promotion,
+    )

@@ -1,0 +1,40 @@
+"""`memory_validate`: tell whether a memory was useful (feature T10)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from server.envelope import Reply
+from server.tools.parameters import Flag, MemoryId
+from server.workspace import Workspace
+
+BUDGET = 500
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_validate(
+        id: MemoryId,  # noqa: A002 -- parameter names of the specification
+        wasUseful: Flag,  # noqa: N803
+        promote: Annotated[bool, Field(strict=True, description="Also make it critical, once it is eligible")] = False,
+    ) -> Reply:
+        """Tell whether a memory that you read was useful: its confidence rises or falls."""
+        from server.tools.rows import judgement
+
+        judged = workspace.memory().validate(id, useful=wasUseful, promote=promote)
+        hint = "eligible for the tier critical: the next memory_validate may say promote"
+        return Reply(
+            f"{judged.key}: confidence {judged.confidence:g} after {judged.validation_count} validations",
+            {
+                "id": judged.id,
+                "key": judged.key,
+                "tier": str(judged.tier),
+                "eligible": judged.eligible,
+                **judgement(judged),
+            },
+            hints=(hint,) if judged.eligible else (),
+        )
+
+    return memory_validate
