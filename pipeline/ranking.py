@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pipeline.model import Ranks
 from pipeline.ports import Column, Ids
 
-_COLUMNS = ("ids", "scores", "parents", "passages", "chunk_hits", "raw", "rank", "channels")
+COLUMNS = ("ids", "scores", "parents", "passages", "chunk_hits", "raw", "rank", "channels")
 
 
 @final
@@ -22,7 +22,7 @@ class Ranking:
     them writable again.
     """
 
-    __slots__ = _COLUMNS
+    __slots__ = COLUMNS
 
     ids: Ids
     scores: Column

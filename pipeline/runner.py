@@ -19,7 +19,7 @@ from pipeline.gathering import gather, understand
 from pipeline.model import Candidates, Fused, Notes, Pool, Query, Reranking
 from pipeline.ports import Column, Store, Unavailable
 from pipeline.scales import Scale
-from pipeline.sealing import Seal, narrow, seal
+from pipeline.sealing import Seal, narrow
 from pipeline.trace import Trace
 
 
@@ -95,14 +95,18 @@ class Runner:
 
     def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
         notes: dict[str, Notes] = {}
+        sealed = Seal.of(pool)
         for step in self.pipeline.annotate:
-            work = partial(self._noted, step, query, pool, store)
+            work = partial(self._noted, step, query, pool, sealed, store)
             answer = journal.call("annotate", step, len(pool), work, "the sealed ranking without this step's notes")
             if answer is not None:
                 notes[step.id] = answer
                 if answer.keep is not None and not answer.keep.all():
                     journal.lost(step.id, pool.ids[~answer.keep])
                     pool = narrow(pool, answer.keep)
+                    sealed = Seal.of(pool)
+            if sealed.broken():
+                sealed = Seal.of(pool)
         return pool, notes
 
     def _fused(self, step: BoundStep[Fuser], query: Query, candidates: Candidates) -> Fused | Unavailable:
@@ -116,12 +120,12 @@ class Runner:
     ) -> Reranking | Unavailable:
         return check_reranking(step.component.rerank(query, pool, store), pool, scale, step.id)
 
-    def _noted(self, step: BoundStep[Annotator], query: Query, pool: Pool, store: Store) -> Notes | Unavailable:
+    def _noted(
+        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store
+    ) -> Notes | Unavailable:
         """Shows a sealed copy to the annotator; what is served comes from the pool, which no annotator ever sees."""
-        ranking = seal(pool)
-        sealed = Seal.of(ranking)
         try:
-            answer = step.component.annotate(query, ranking, store)
+            answer = step.component.annotate(query, sealed.ranking, store)
         finally:
             if sealed.broken():
                 raise StageInvariantError(step.id, "changed the scores or the order of the sealed ranking")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import is_
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.model import Mask, Pool
-from pipeline.ranking import Ranking
+from pipeline.ranking import COLUMNS, Ranking
 
 T = TypeVar("T", bound=np.generic)
 
@@ -44,22 +45,30 @@ def narrow(pool: Pool, keep: Mask) -> Pool:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Remembers what a ranking was, to tell afterwards whether it still is."""
+    """Remembers what a ranking was, to tell afterwards whether it still is.
+
+    `columns` are the objects that the ranking was made of. Their values cannot change short of writing into foreign
+    memory, which the digest finds out for ids and scores.
+    """
 
     ranking: Ranking
-    ids: object
-    scores: object
+    columns: tuple[object, ...]
     digest: bytes
 
     @classmethod
-    def of(cls, ranking: Ranking) -> Seal:
-        """The identity and the digest of a ranking."""
-        return cls(ranking, ranking.ids, ranking.scores, _digest(ranking))
+    def of(cls, pool: Pool) -> Seal:
+        """A sealed ranking of the pool's rows."""
+        ranking = seal(pool)
+        return cls(ranking, _columns(ranking), _digest(ranking))
 
     def broken(self) -> bool:
-        """True when ids or scores are other objects, or other values, than at sealing."""
-        same = self.ranking.ids is self.ids and self.ranking.scores is self.scores
+        """True when any column is another object, or ids or scores have other values, than at sealing."""
+        same = all(map(is_, _columns(self.ranking), self.columns))
         return not same or _digest(self.ranking) != self.digest
+
+
+def _columns(ranking: Ranking) -> tuple[object, ...]:
+    return tuple(getattr(ranking, name, None) for name in COLUMNS)
 
 
 def _digest(ranking: Ranking) -> bytes:

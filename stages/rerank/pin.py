@@ -46,7 +46,9 @@ class Pin:
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """The lifted scores."""
-        pinned = any_of(store.attributes.label("tier", pool.ids), self._tiers)
+        pinned = np.zeros(len(pool), np.bool_)
+        if self._tiers:
+            pinned |= any_of(store.attributes.label("tier", pool.ids), self._tiers)
         columns = [place for place, channel in enumerate(pool.candidates.channels) if channel in self._channels]
         pinned |= np.isfinite(pool.candidates.raw[:, columns]).any(axis=1)
         if pinned.all() or not pinned.any():

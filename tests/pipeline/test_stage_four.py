@@ -58,6 +58,16 @@ def force_other_ids(ranking: Ranking) -> Notes:
     return Notes()
 
 
+def force_another_column(ranking: Ranking) -> Notes:
+    object.__setattr__(ranking, "raw", np.zeros((4, 1)))
+    return Notes()
+
+
+def take_a_column_away(ranking: Ranking) -> Notes:
+    object.__delattr__(ranking, "parents")
+    return Notes()
+
+
 def name_foreign_ids(ranking: Ranking) -> Notes:
     return Notes(by_id={999: {"remark": "x"}})
 
@@ -102,9 +112,9 @@ def raise_at_once(ranking: Ranking) -> Notes:
 
 
 ATTACKS = [
-    sort_in_place, make_writable, assign_a_column, force_a_column, force_other_ids, name_foreign_ids, mention_a_score,
-    mention_a_position, return_a_permutation, return_a_longer_mask, return_a_ranking, forge_a_ranking,
-    subclass_the_ranking, change_and_raise, raise_at_once,
+    sort_in_place, make_writable, assign_a_column, force_a_column, force_other_ids, force_another_column,
+    take_a_column_away, name_foreign_ids, mention_a_score, mention_a_position, return_a_permutation,
+    return_a_longer_mask, return_a_ranking, forge_a_ranking, subclass_the_ranking, change_and_raise, raise_at_once,
 ]  # fmt: skip
 
 
@@ -152,6 +162,20 @@ def test_a_later_annotator_sees_only_what_an_earlier_one_kept(store: Store) -> N
     Runner(pipeline({"c": FixedChannel(HITS)}, annotate=steps)).run(question(), store)
 
     assert seen == [[3, 2, 4]]
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_a_later_annotator_sees_nothing_of_an_attack(attack: Callable[[Ranking], Any]) -> None:
+    seen: list[tuple[object, ...]] = []
+
+    def note(ranking: Ranking) -> Notes:
+        seen.append((ranking.ids.tolist(), ranking.scores.tolist(), ranking.parents.tolist(), ranking.raw.tolist()))
+        return Notes()
+
+    steps = [step("hostile", FunctionAnnotator(attack)), step("see", FunctionAnnotator(note))]
+    Runner(pipeline({"c": FixedChannel(HITS)}, annotate=steps)).run(question(), SmallStore())  # type: ignore[arg-type]
+
+    assert seen == [([1, 3, 2, 4], [0.9, 0.7, 0.5, 0.1], [1, 3, 2, 4], [[0.9], [0.7], [0.5], [0.1]])]
 
 
 @given(st.dictionaries(st.integers(1, 99), st.floats(0, 1), min_size=1, max_size=30), st.data())
