@@ -60,16 +60,15 @@ def _promote(txn: Transaction, name: int | str, now: float) -> None:
     if memory.tier not in promotions.PROMOTED_FROM:
         raise SpeckitError(
             "E082",
-            f"'{memory.key}' is {memory.tier}{' by promotion' if memory.promotion else ''}",
-            hint=f"Only {', '.join(promotions.PROMOTED_FROM)} memories are promoted. Nothing was recorded.",
+            f"'{memory.key}' is {memory.tier}; nothing was recorded",
+            hint=f"Only {', '.join(promotions.PROMOTED_FROM)} memories are promoted.",
             actions=("judge it without asking for promotion",),
         )
     if not confidence.promotable(memory.confidence, memory.validation_count):
         raise SpeckitError(
             "E082",
             f"'{memory.key}' has confidence {memory.confidence:g} of {confidence.PROMOTABLE:g} and "
-            f"{memory.validation_count} of {confidence.VALIDATIONS} validations",
-            hint="Nothing was recorded.",
+            f"{memory.validation_count} of {confidence.VALIDATIONS} validations; nothing was recorded",
         )
     promotions.promote(txn, memory.id, now)
 

@@ -21,12 +21,13 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         promote: Annotated[bool, Field(strict=True, description="Also make it critical, once it is eligible")] = False,
     ) -> Reply:
         """Tell whether a memory that you read was useful: its confidence rises or falls."""
+        from server.output import counted
         from server.tools.rows import judgement
 
         judged = workspace.memory().validate(id, useful=wasUseful, promote=promote)
         hint = "eligible for the tier critical: the next memory_validate may say promote"
         return Reply(
-            f"{judged.key}: confidence {judged.confidence:g} after {judged.validation_count} validations",
+            f"{judged.key}: confidence {judged.confidence:g} after {counted(judged.validation_count, 'validation')}",
             {
                 "id": judged.id,
                 "key": judged.key,
