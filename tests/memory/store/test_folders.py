@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.exchange import FolderDescription
-from memory.store import writer
+from memory.store import promotions, writer
 from memory.store.connection import Database
 from memory.store.folders import LONGEST_SENTENCE, MOST_KEYWORDS, first_sentence
 from memory.store.read_model import ReadModel
@@ -153,6 +153,15 @@ def test_descriptions_follow_changes_that_nobody_asked_about_in_between(
     with database.write() as txn:
         writer.delete_memories(txn, [a])
     assert sentences(model) == {"b": "Twice"}
+
+
+@pytest.mark.requirement("C13", "F17")
+def test_a_promoted_memory_speaks_for_its_folder(database: Database, model: ReadModel, document: Make) -> None:
+    [_, promoted] = put(database, document("a/1", folder="a"), document("a/2", folder="a"))
+    assert sentences(model) == {"a": "Title of a/1"}
+    with database.write() as txn:
+        promotions.promote(txn, promoted, NOW)
+    assert sentences(model) == {"a": "Title of a/2"}
 
 
 def test_an_unchanged_state_describes_its_folders_once(database: Database, model: ReadModel, document: Make) -> None:
