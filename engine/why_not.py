@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.results import SearchResult
 from memory.store.records import Memory
+from pipeline.boundary import describe
 from pipeline.gathering import channel_limit
 from pipeline.ports import Store, Unavailable
 from pipeline.runner import Runner
@@ -57,7 +58,11 @@ def _how_far(runner: Runner, result: SearchResult, memory: Memory, store: Store)
             remarks.append(f"{step.id} was not asked for a {query.plan.complexity} query")
             continue
         limit = channel_limit(step, query)
-        hits = step.component.search(query, DEEP_LIMIT, store)
+        try:
+            hits = step.component.search(query, DEEP_LIMIT, store)
+        except Exception as error:  # as in the search itself: a channel that fails is named
+            remarks.append(f"{step.id} failed ({describe(error)})")
+            continue
         if isinstance(hits, Unavailable):
             remarks.append(f"{step.id} is unavailable ({hits.reason})")
             continue

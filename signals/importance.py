@@ -32,7 +32,11 @@ class Importance:
     a factor above 1 would lower a negative one.
     """
 
-    about = About(features=("F7",), needs=(Scale.UNIT, Scale.BOOST, Scale.RANK_TERM, Scale.BM25))
+    about = About(
+        features=("F7",),
+        needs=(Scale.UNIT, Scale.BOOST, Scale.RANK_TERM, Scale.BM25),
+        before=("interference", "confidence"),  # they may leave scores below 0, which a factor would turn around
+    )
     Params = ImportanceParams
     combine: ClassVar[Literal["add", "multiply"]] = "multiply"
 

@@ -36,6 +36,7 @@ class Validation:
     about = About(
         features=("F18",),
         needs=(Scale.UNIT, Scale.BOOST, Scale.RANK_TERM, Scale.BM25),
+        before=("interference",),  # it may leave scores below 0, which a factor would turn around
         conflicts=("confidence",),
     )
     Params = ValidationParams

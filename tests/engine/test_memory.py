@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from channels.trigger import Trigger
 from config.errors import SpeckitError
 from engine import Memory
 from pipeline.explain import replay
@@ -108,6 +109,17 @@ def test_why_not_names_what_kept_a_memory_away(
     result = memory.search("why are scores added?", **filters)  # type: ignore[arg-type]
 
     assert words in memory.why_not(result, key)
+
+
+@pytest.mark.requirement("P8", "P9")
+def test_why_not_names_a_channel_that_fails(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = memory.search("meetings of last year", limit=50)
+    assert "research/memo.md" not in [row.key for row in result.results]
+    monkeypatch.setattr(Trigger, "search", lambda *_: 1 / 0)
+
+    told = memory.why_not(result, "research/memo.md")
+
+    assert "trigger failed (ZeroDivisionError: division by zero)" in told
 
 
 def test_edges_are_added_by_key_and_a_misspelt_relation_is_named(memory: Memory) -> None:

@@ -100,6 +100,10 @@ BROKEN = {
         "weights: by_intent, normalise: min_max}", "weights: by_intent}", (14, 5),
         "'novelty' adds a boost of the unit scale to scores on the scale rank_term. Set 'normalise' on the fuser",
     ),
+    "a factor comes before what may leave scores below 0": (
+        "  - {use: composite, model: by_intent}", "  - {use: interference}\n  - {use: importance}", (16, 5),
+        "'importance' must come before 'interference' (line 15)",
+    ),
     "the two decays of one memory exclude each other": (
         "  - {use: composite, model: by_intent}", "  - {use: composite, model: by_intent}\n  - {use: temporal}",
         (16, 5), "'temporal' and 'composite' (line 15) exclude each other",
