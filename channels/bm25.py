@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from channels.bags import Bags, Part, Rows
 from channels.feedback import Feedback, with_feedback
 from pipeline.arithmetic import leading, positions
 from pipeline.contracts import About, ChannelParams, Params, Surroundings
 from pipeline.model import Hits, Query, total_order
 from pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
 from pipeline.scales import Scale
-
-Rows = NDArray[np.intp]
 
 
 class CombinedFields(Params):
@@ -77,89 +75,6 @@ class Bm25Params(ChannelParams):
     )
 
 
-class _Part:
-    """A weighted field of a bag. `places` are the index rows of the bag's rows, -1 for none; None: the same rows."""
-
-    def __init__(self, index: TermIndex, weight: float, places: Rows | None) -> None:
-        self._index = index
-        self._weight = weight
-        self._same = places is None
-        self.lengths: Column = weight * index.lengths.astype(np.float64)
-        if places is not None:
-            self.lengths = np.append(self.lengths, 0.0)[places]
-            # The bag's rows of each index row, one after the other.
-            members = np.argsort(places, kind="stable")
-            self._members: Rows = members[np.searchsorted(places[members], 0) :]
-            self._starts = np.searchsorted(places[self._members], np.arange(len(index.ids) + 1))
-
-    def occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
-        """The bag's rows that hold a term and its weighted frequency in each."""
-        postings = self._index.postings(term)
-        frequency = self._weight * postings.frequency.astype(np.float64)
-        if self._same or not len(postings.rows):
-            return postings.rows, frequency
-        first = self._starts[postings.rows]
-        count = self._starts[postings.rows + 1] - first
-        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        return self._members[np.repeat(first, count) + within], np.repeat(frequency, count)
-
-
-_REMEMBERED = 2_000_000
-"""So many contributions of terms are kept at most, about 24 MB: those of everyday words are needed again and again."""
-
-
-class _Bags:
-    """Bags of words, one per row: frequencies and lengths are weighted sums over the parts."""
-
-    def __init__(self, parts: Sequence[_Part], rows: int, count: int, k1: float, b: float) -> None:
-        lengths = np.zeros(rows)
-        for part in parts:
-            lengths += part.lengths
-        mean = lengths.sum() / count if count else 0.0
-        self._parts = parts
-        self._count = count
-        self._k1 = k1
-        # The part of the denominator that does not depend on the word.
-        self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(rows, k1)
-        self._known: dict[str, tuple[NDArray[np.integer], Column]] = {}
-        self._room = _REMEMBERED
-
-    def scores(self, terms: Mapping[str, float]) -> Column:
-        """BM25 of every row: Σ weight · idf · tf·(k1+1) / (tf + norm)."""
-        scores = np.zeros(len(self._norm))
-        for term, weight in terms.items():
-            rows, contribution = self._known.get(term) or self._contribution(term)
-            scores[rows] += contribution if weight == 1.0 else weight * contribution
-        return scores
-
-    def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
-        """The rows that hold a term and what it adds to the score of each; remembered while there is room."""
-        rows, frequency = self._occurrences(term)
-        if not len(rows):
-            # No end of words occurs nowhere: they would fill the memory without ever taking room.
-            return rows, frequency
-        idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
-        contribution = rows, frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
-        if self._room < len(rows):
-            self._known, self._room = {}, _REMEMBERED
-        self._known[term] = contribution
-        self._room -= len(rows)
-        return contribution
-
-    def _occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
-        """The rows that hold a term and its frequency summed over the parts."""
-        found = [found for part in self._parts if len((found := part.occurrences(term))[0])]
-        if len(found) < 2:
-            return found[0] if found else (np.empty(0, np.intp), np.empty(0))
-        total = np.zeros(len(self._norm))
-        distinct = []
-        for rows, frequency in found:
-            distinct.append(rows[total[rows] == 0.0])
-            total[rows] += frequency
-        rows = np.concatenate(distinct)
-        return rows, total[rows]
-
-
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """The bags of one state of the store: `wholes` with the factor of each, over the rows `memories`, and those of the
@@ -168,10 +83,10 @@ class _Layout:
 
     indexes: tuple[TermIndex, ...]
     memories: Ids
-    wholes: tuple[tuple[float, _Bags], ...]
+    wholes: tuple[tuple[float, Bags], ...]
     passages: Ids
     parents: Rows
-    of_passages: _Bags
+    of_passages: Bags
     beside: tuple[Rows, Rows] | None
 
 
@@ -293,9 +208,9 @@ class Bm25:
         by_field, chunks = dict(zip(FIELDS, indexes[:-1], strict=True)), indexes[-1]
         memories, count = by_field["body"].ids, by_field["body"].count
 
-        def bags(weights: dict[str, float]) -> _Bags:
+        def bags(weights: dict[str, float]) -> Bags:
             parts = [
-                _Part(
+                Part(
                     index,
                     weights[name],
                     None if np.array_equal(index.ids, memories) else positions(memories, index.ids),
@@ -303,7 +218,7 @@ class Bm25:
                 for name, index in by_field.items()
                 if weights.get(name)
             ]
-            return _Bags(parts, len(memories), count, params.k1, params.b)
+            return Bags(parts, len(memories), count, params.k1, params.b)
 
         combined = params.fields.model_dump()
         wholes = [(1.0, bags(combined))] if any(combined.values()) else []
@@ -312,10 +227,10 @@ class Bm25:
         parents, titles = np.full((2, len(chunks.ids)), -1)
         owners = store.attributes.parents(chunks.ids[live])
         parents[live], titles[live] = positions(owners, memories), positions(owners, by_field["title"].ids)
-        parts = [_Part(chunks, 1.0, None)]
+        parts = [Part(chunks, 1.0, None)]
         if params.passage_title:
-            parts.append(_Part(by_field["title"], params.passage_title, titles))
-        of_passages = _Bags(parts, len(chunks.ids), chunks.count, params.k1, params.b)
+            parts.append(Part(by_field["title"], params.passage_title, titles))
+        of_passages = Bags(parts, len(chunks.ids), chunks.count, params.k1, params.b)
         beside = _beside(memories, store) if params.context else None
         return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages, beside)
 

@@ -290,7 +290,7 @@ def test_a_remembered_term_scores_as_it_did_the_first_time(monkeypatch: pytest.M
     first = scores(channel.search(query("alpha beta"), 10, store))
     assert scores(channel.search(query("alpha beta"), 10, store)) == first
 
-    monkeypatch.setattr("channels.bm25._REMEMBERED", 1)  # room for less than one term
+    monkeypatch.setattr("channels.bags._REMEMBERED", 1)  # room for less than one term
     forgetful = bm25(passage=1.0)
     forgetful.search(query("beta"), 10, store)
     assert scores(forgetful.search(query("alpha beta"), 10, store)) == first

@@ -1,0 +1,99 @@
+"""Bags of words over the inverted indexes, and BM25 of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.ports import Column, TermIndex
+
+Rows = NDArray[np.intp]
+
+
+class Part:
+    """A weighted field of a bag. `places` are the index rows of the bag's rows, -1 for none; None: the same rows."""
+
+    def __init__(self, index: TermIndex, weight: float, places: Rows | None) -> None:
+        self._index = index
+        self._weight = weight
+        self._same = places is None
+        self.lengths: Column = weight * index.lengths.astype(np.float64)
+        if places is not None:
+            self.lengths = np.append(self.lengths, 0.0)[places]
+            # The bag's rows of each index row, one after the other.
+            members = np.argsort(places, kind="stable")
+            self._members: Rows = members[np.searchsorted(places[members], 0) :]
+            self._starts = np.searchsorted(places[self._members], np.arange(len(index.ids) + 1))
+
+    def occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
+        """The bag's rows that hold a term and its weighted frequency in each."""
+        postings = self._index.postings(term)
+        frequency = self._weight * postings.frequency.astype(np.float64)
+        if self._same or not len(postings.rows):
+            return postings.rows, frequency
+        first = self._starts[postings.rows]
+        count = self._starts[postings.rows + 1] - first
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        return self._members[np.repeat(first, count) + within], np.repeat(frequency, count)
+
+
+_REMEMBERED = 2_000_000
+"""So many contributions of terms are kept at most, about 24 MB: those of everyday words are needed again and again."""
+
+
+class Bags:
+    """Bags of words, one per row: frequencies and lengths are weighted sums over the parts, which saturate together.
+
+    BM25 of Robertson and Walker (1994); weighted fields as in Robertson, Zaragoza and Taylor, "Simple BM25 Extension to
+    Multiple Weighted Fields" (2004). `rows` are all rows, `count` those that are no holes. Feature C3.
+    """
+
+    def __init__(self, parts: Sequence[Part], rows: int, count: int, k1: float, b: float) -> None:
+        lengths = np.zeros(rows)
+        for part in parts:
+            lengths += part.lengths
+        mean = lengths.sum() / count if count else 0.0
+        self._parts = parts
+        self._count = count
+        self._k1 = k1
+        # The part of the denominator that does not depend on the word.
+        self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(rows, k1)
+        self._known: dict[str, tuple[NDArray[np.integer], Column]] = {}
+        self._room = _REMEMBERED
+
+    def scores(self, terms: Mapping[str, float]) -> Column:
+        """BM25 of every row: Σ weight · idf · tf·(k1+1) / (tf + norm)."""
+        scores = np.zeros(len(self._norm))
+        for term, weight in terms.items():
+            rows, contribution = self._known.get(term) or self._contribution(term)
+            scores[rows] += contribution if weight == 1.0 else weight * contribution
+        return scores
+
+    def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
+        """The rows that hold a term and what it adds to the score of each; remembered while there is room."""
+        rows, frequency = self._occurrences(term)
+        if not len(rows):
+            # No end of words occurs nowhere: they would fill the memory without ever taking room.
+            return rows, frequency
+        idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
+        contribution = rows, frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
+        if self._room < len(rows):
+            self._known, self._room = {}, _REMEMBERED
+        self._known[term] = contribution
+        self._room -= len(rows)
+        return contribution
+
+    def _occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
+        """The rows that hold a term and its frequency summed over the parts."""
+        found = [found for part in self._parts if len((found := part.occurrences(term))[0])]
+        if len(found) < 2:
+            return found[0] if found else (np.empty(0, np.intp), np.empty(0))
+        total = np.zeros(len(self._norm))
+        distinct = []
+        for rows, frequency in found:
+            distinct.append(rows[total[rows] == 0.0])
+            total[rows] += frequency
+        rows = np.concatenate(distinct)
+        return rows, total[rows]
