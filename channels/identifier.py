@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import normalize
 
 import numpy as np
 from pydantic import Field
@@ -13,8 +14,12 @@ from pipeline.ports import FIELDS, Ids, Store
 from pipeline.scales import Scale
 
 _WORD = re.compile(r"\w+(?:[-./]\w+)*")
-_IDENTIFIER = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]|[^\W_]_[^\W_]|[a-z][A-Z]")
-"""A letter and a digit, an underscore within, or a capital after a small letter."""
+_IDENTIFIER = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]|[^\W_]_[^\W_]|[a-z][A-Z]|\d\.\d+\.\d")
+"""A letter and a digit, an underscore within, a capital after a small letter, or a number of three parts."""
+_REFERENCE = re.compile(r"(?:[^\W\d_]+[-_])+\d{2,}(?:[-_]\d+)*")
+"""Words, a joint and a number: `REQ-006`, `adr_0004`, `CVE-2021-44228`."""
+_ISSUE = re.compile(r"(?<!\w)#(\d+)\b")
+"""`#4711`, which the index knows as a number."""
 
 
 class IdentifierParams(ChannelParams):
@@ -23,26 +28,35 @@ class IdentifierParams(ChannelParams):
     most_memories: int = Field(
         1, ge=1, le=1000, description="An identifier that more memories hold points to none of them."
     )
+    most_of_reference: int = Field(
+        10, ge=1, le=1000, description="The same for references, which are words and a number: REQ-006 or #4711."
+    )
 
 
 class Identifier:
-    """Memories that hold an identifier of the query as a whole: `REQ-006`, `user_id`, `computeMPAB`, `v1.2.3`.
+    """Memories that hold an identifier of the query as a whole: `REQ-006`, `#4711`, `user_id`, `computeMPAB`, `v1.2.3`.
 
-    Who names one wants the few places where it stands, whatever else the question says; an identifier that more than
-    `most_memories` hold is a word like others and finds nothing here. Of a memory that holds identifiers i = 1 … n,
-    each in df_i memories, the score is s / (1 + s) with s = Σ 1 / df_i, (0, 1). Bringing what is found to the top is
-    the work of a rerank step. Features C2, C3.
+    Who names one wants the few places where it stands, whatever else the question says; one that more memories hold is
+    a word like others and finds nothing here. References may stand in several places, as a requirement does in its
+    specification, plan and tasks. Of a memory that holds identifiers i = 1 … n, each in df_i memories, the score is
+    s / (1 + s) with s = Σ 1 / df_i, (0, 1). Bringing what is found to the top is the work of a rerank step.
+    Features C2, C3.
     """
 
     about = About(features=("C2", "C3"), gives=Scale.UNIT)
     Params = IdentifierParams
 
     def __init__(self, params: IdentifierParams) -> None:
-        self._most = params.most_memories
+        self._params = params
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` admitted memories with the most telling identifiers."""
-        found = [ids for term in identifiers(query.text, store) if 0 < len(ids := _holders(term, store)) <= self._most]
+        params = self._params
+        found = []
+        for term, reference in identifiers(query.text, store).items():
+            holders = _holders(term, store)
+            if 0 < len(holders) <= (params.most_of_reference if reference else params.most_memories):
+                found.append(holders)
         if not found:
             return Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
         ids, rows = np.unique(np.concatenate(found), return_inverse=True)
@@ -52,12 +66,14 @@ class Identifier:
         return Hits.ordered(ids[admitted], (strength / (1.0 + strength))[admitted], Scale.UNIT, limit=limit)
 
 
-def identifiers(text: str, store: Store) -> list[str]:
-    """The distinct identifiers of a text, each as the one token that the index has of it."""
-    words = dict.fromkeys(word for word in _WORD.findall(text) if _IDENTIFIER.search(word))
-    cut = (store.lexicon.analyse(word) for word in words)
+def identifiers(text: str, store: Store) -> dict[str, bool]:
+    """The identifiers of a text, each as the one token that the index has of it, and whether it is a reference."""
+    plain = normalize("NFKC", text)
+    words = {word: bool(_REFERENCE.fullmatch(word)) for word in _WORD.findall(plain) if _IDENTIFIER.search(word)}
+    words |= dict.fromkeys(_ISSUE.findall(plain), True)
     # The analyser gives the whole first; what it breaks up without keeping it is no identifier to the index.
-    return list(dict.fromkeys(tokens[0] for tokens in cut if tokens))
+    cut = ((store.lexicon.analyse(word), reference) for word, reference in words.items())
+    return {tokens[0]: reference for tokens, reference in cut if tokens}
 
 
 def _holders(term: str, store: Store) -> Ids:

@@ -2,10 +2,11 @@
 
 An index and a query understand each other only when the same code cut both, so there is no second tokeniser. The rules:
 
-* NFC and case folding; diacritics stay.
+* NFKC, which makes full-width letters plain ones, and case folding; diacritics stay.
 * Words lose English stop words and are stemmed (Snowball English; words of other languages pass nearly unchanged).
 * Identifiers are kept whole and split: `computeMPAB` gives computempab, compute, mpab; `user_id` gives user_id, user,
-  id; `REQ-006` gives req-006, req, 006; version numbers such as `v1.2.3` stay whole only.
+  id; `REQ-006` gives req-006, req, 006. Of a path the names are kept whole as well: `auth/token_store.py` gives
+  auth/token_store.py, auth, token_store, token, store, py. Version numbers stay whole only: `v1.2.3` gives 1.2.3.
 * Chinese, Japanese and Korean runs become overlapping pairs of characters, a lone character stays as it is.
 """
 
@@ -18,7 +19,7 @@ from unicodedata import category, normalize
 
 import Stemmer
 
-VERSION = "1"
+VERSION = "2"
 """Part of `Analyser.version`: raise it whenever the rules below change, so that stores are analysed again."""
 
 STOP_WORDS = frozenset(
@@ -53,9 +54,9 @@ _LETTER = rf"[^\W{_CJK}]"
 _RUN = rf"{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*"
 _WORD = re.compile(rf"[{_CJK}]+|[A-Za-z](?:\+\+|#)(?!\w)|{_RUN}(?:[-./'’]{_RUN})*")
 _CJK_START = re.compile(rf"[{_CJK}]")
-_VERSION_NUMBER = re.compile(r"v?\d+(?:\.\d+)+")
+_VERSION_NUMBER = re.compile(r"v?(\d+(?:\.\d+)+)")
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve|m)$")
-_SEPARATOR = re.compile(r"[-./_]+")
+_PATH_SEPARATOR = re.compile(r"[-./]+")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _NAME_AND_NUMBER = re.compile(r"([a-z]{2,})(\d{1,4})", re.IGNORECASE)
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -75,7 +76,7 @@ class Analyser:
 
         Never empty when the text holds a letter or digit: a text of stop words alone keeps them.
         """
-        words = _WORD.findall(text if text.isascii() else normalize("NFC", text))
+        words = _WORD.findall(text if text.isascii() else normalize("NFKC", text))
         tokens = tuple(chain.from_iterable(map(self._words.__getitem__, words)))
         return tokens or tuple(chain.from_iterable(self._words.cut(word, frozenset()) for word in words))
 
@@ -102,20 +103,19 @@ class _Words(dict[str, tuple[str, ...]]):
         if _CJK_START.match(word):
             return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
         word = _ENDING.sub("", word.replace("’", "'").strip("_")).replace("'", "")
-        whole = normalize("NFC", word.casefold())
+        whole = _folded(word)
         if not word:
             return ()
-        if _VERSION_NUMBER.fullmatch(whole):
-            return (whole,) if len(whole) <= LONGEST_WORD else ()
-        pieces = [piece for piece in _SEPARATOR.split(word) if piece]
-        parts = [part for piece in pieces for part in _humps(piece)]
-        if len(parts) == 1:
+        if version := _VERSION_NUMBER.fullmatch(whole):
+            return (version[1],) if len(whole) <= LONGEST_WORD else ()
+        names = [(name.strip("_"), _parts(name)) for name in _PATH_SEPARATOR.split(word)]
+        if sum(len(parts) for _, parts in names) == 1:
             return () if whole in stop_words else (self._stem(whole),)
         tokens = [self._stem(whole)] if _is_identifier(word) and len(whole) <= LONGEST_WORD else []
-        for part in parts:
-            folded = normalize("NFC", part.casefold())
-            if folded not in stop_words:
-                tokens.append(self._stem(folded))
+        for name, parts in names:
+            if len(names) > 1 and len(parts) > 1 and len(name) <= LONGEST_WORD:
+                tokens.append(self._stem(_folded(name)))
+            tokens += [self._stem(folded) for part in parts if (folded := _folded(part)) not in stop_words]
         return tuple(tokens)
 
     def _stem(self, word: str) -> str:
@@ -123,6 +123,15 @@ class _Words(dict[str, tuple[str, ...]]):
             return word
         with self._lock:
             return str(self._stemmer.stemWord(word))
+
+
+def _folded(word: str) -> str:
+    return normalize("NFC", word.casefold())
+
+
+def _parts(name: str) -> list[str]:
+    """The parts of a name of a path; none of an empty one."""
+    return [part for piece in name.split("_") if piece for part in _humps(piece)]
 
 
 def _humps(piece: str) -> list[str]:

@@ -28,6 +28,11 @@ class MaxsimParams(Params):
         0.5, ge=0, le=2, description="A token of the query weighs idf to this power.",
         json_schema_extra={"tunable": [0.0, 1.0]},
     )  # fmt: skip
+    settled: float | None = Field(
+        None, ge=0,
+        description="Lead of the first row, in standard deviations, from which the query gets no second look; "
+        "null: all get one.",
+    )  # fmt: skip
 
 
 class Maxsim:
@@ -37,7 +42,10 @@ class Maxsim:
     distinct tokens t of the query and u of the passage with its title and headings, and w = √idf: late
     interaction (Khattab and Zaharia 2020), here over static vectors. Stop tokens weigh nothing, unless the
     query has no others. Rows below the 20 keep their order and distances beneath them. Needs z scores, because
-    the gain counts in standard deviations. Feature R1.
+    the gain counts in standard deviations.
+
+    A second look can only harm where the first row is right: with `settled` it is left out for queries whose first row
+    leads by so much. Feature R1.
     """
 
     about = About(features=("R1",), needs=(Scale.Z_SCORE,), gives=Scale.Z_SCORE)
@@ -48,10 +56,12 @@ class Maxsim:
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
         """The scores after the second look."""
+        top, scores = min(self._params.pool, len(pool)), pool.score
+        if self._settled(scores):
+            return Rescored(scores)
         asked = store.tokens.of_text(query.text)
         if isinstance(asked, Unavailable):
             return asked
-        top, scores = min(self._params.pool, len(pool)), pool.score
         if not len(asked) or not top:
             return Rescored(scores)
         passages = np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids)[:top]
@@ -62,6 +72,10 @@ class Maxsim:
             # one standard deviation below the lowest row of the second look
             rescored[top:] = rescored[:top].min() - 1.0 + (scores[top:] - scores[top])
         return Rescored(rescored)
+
+    def _settled(self, scores: Column) -> bool:
+        least = self._params.settled
+        return least is not None and len(scores) > 1 and bool(scores[0] - scores[1] >= least)
 
     def _maxsim(self, asked: Ids, held: list[Ids], store: Store) -> Column:
         """Σ w · best cosine / Σ w of each passage, in [-1, 1]; 0 for a passage without tokens."""

@@ -6,7 +6,8 @@ import pytest
 from components.asking import query, scores
 from components.fake_store import FakeStore, Memory
 
-from channels.identifier import Identifier, IdentifierParams
+from channels.identifier import Identifier, IdentifierParams, identifiers
+from memory.indexing import Analyser
 from pipeline.model import Filter
 
 STORE = FakeStore(
@@ -46,3 +47,43 @@ def test_only_what_the_asker_may_see_is_found() -> None:
     assert scores(channel.search(query("E200"), 10, STORE)) == {3: 0.333333}
     assert scores(channel.search(query("E200", wanted=Filter(folder="reading")), 10, STORE)) == {}
     assert scores(channel.search(query("E113"), 1, STORE)) == {1: 0.333333}
+
+
+REFERENCES = FakeStore(
+    *(Memory(i, f"Part {i}", ("see #4711 and 2026",)) for i in range(1, 4)),
+    Memory(4, "Elsewhere", ("nothing",)),
+)
+
+
+@pytest.mark.requirement("C3")
+def test_a_reference_may_stand_in_several_memories() -> None:
+    found = Identifier(IdentifierParams(most_of_reference=3)).search(query("what about #4711?"), 10, REFERENCES)
+
+    # 4711 stands in 3 memories: (1/3) / (4/3) = 1/4
+    assert scores(found) == {1: 0.25, 2: 0.25, 3: 0.25}
+    assert scores(Identifier(IdentifierParams()).search(query("4711 or 2026?"), 10, REFERENCES)) == {}
+    assert (
+        scores(Identifier(IdentifierParams(most_of_reference=2)).search(query("what about #4711?"), 10, REFERENCES))
+        == {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("REQ-006, req_006 or CVE-2021-44228?", {"req-006": True, "req_006": True, "cve-2021-44228": True}),
+        ("see #4711 (C#12 is none)", {"4711": True}),
+        ("computeMPAB of auth/token_store.py", {"computempab": False, "auth/token_store.py": False}),
+        ("from v1.2.3 to 2.10.4 in 3.11", {"1.2.3": False, "2.10.4": False}),
+        ("ＲＥＱ－００６", {"req-006": True}),
+        ("UTF-8 of the plain state-of-the-art in 2026", {"utf-8": False}),
+    ],
+)
+def test_identifiers_are_told_from_words_and_numbers(text: str, expected: dict[str, bool]) -> None:
+    class Words:
+        analyse = staticmethod(Analyser().tokens)
+
+    class Real:
+        lexicon = Words()
+
+    assert identifiers(text, Real()) == expected

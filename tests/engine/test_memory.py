@@ -132,6 +132,17 @@ def test_a_folder_admits_its_memories_only(memory: Memory) -> None:
     assert set(keys(memory, "gateway", folder="research")) <= {"research/gateway.md", "research/memo.md"}
 
 
+@pytest.mark.requirement("C3")
+def test_every_memory_that_holds_a_reference_comes_before_the_others(memory: Memory, workspace: Path) -> None:
+    (workspace / "specs").mkdir()
+    (workspace / "specs/plan.md").write_text("# Plan\n\nFirst the parser, then REQ-006, and at last the report.\n")
+    memory.index([workspace])
+
+    found = keys(memory, "how do scores, ranks, the gateway and its three retries bear on REQ-006")
+
+    assert set(found[:2]) == {"decisions/storage.md", "specs/plan.md"}
+
+
 @pytest.mark.requirement("I3")
 def test_causal_links_of_documents_become_edges(memory: Memory) -> None:
     graph = memory.store().graph

@@ -55,6 +55,19 @@ def test_words_weigh_by_the_chosen_power_of_idf() -> None:
 
 
 @pytest.mark.requirement("R1")
+def test_a_query_whose_first_row_leads_clearly_gets_no_second_look() -> None:
+    store = store_of("a", "b", "a", "b")
+    pool = z_pool(store, {1: 0.9, 2: 0.4, 3: 0.3})
+
+    # the lead is .9 - .4 = .5; "b" stands in the second row alone
+    settled = rerank(Maxsim(MaxsimParams(settled=0.5)), ask("b"), pool, store)
+    open_ = rerank(Maxsim(MaxsimParams(settled=0.51)), ask("b"), pool, store)
+
+    assert scores_of(settled) == scores_of(pool)
+    assert open_.ids.tolist()[0] == 2
+
+
+@pytest.mark.requirement("R1")
 def test_rows_that_were_not_read_keep_their_distances() -> None:
     store = store_of("a", "b", "a", "b")
     pool = z_pool(store, {1: 0.9, 2: 0.8, 3: 0.5, 4: 0.2})
