@@ -40,6 +40,8 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
 
     Evidence about a memory is evidence about each of its found passages: where some channel returned chunks of a
     memory, another channel's hit on the whole memory counts for those chunks, and the memory itself is no row.
+
+    Hits of one score share a rank, so that fusion by rank does not hang on ids, which is to say on insertion order.
     """
     ids = np.unique(np.concatenate([s.hits.ids for s in searches])) if searches else np.empty(0, np.int64)
     parents = attributes.parents(ids)
@@ -59,7 +61,7 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
         else:
             rows, places = _inherited(hits.ids, ids, parents)
         raw[rows, column] = hits.scores[places]
-        rank[rows, column] = places + 1
+        rank[rows, column] = _ranks(hits.scores)[places]
         if hits.passages is not None:
             unknown = passages[rows] < 0
             passages[rows[unknown]] = hits.passages[places[unknown]]
@@ -76,6 +78,11 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
         raw,
         rank,
     )
+
+
+def _ranks(scores: Column) -> NDArray[np.intp]:
+    """Competition ranks of descending scores: 1 + the number of strictly higher scores, as in 1, 1, 3."""
+    return np.searchsorted(-scores, -scores, side="left") + 1
 
 
 def _inherited(hit_ids: Ids, ids: Ids, parents: Ids) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

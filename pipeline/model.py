@@ -1,7 +1,8 @@
 """What flows between the stages: frozen columns. One page in docs/datamodel.md explains them.
 
 Row objects exist only at the edge. Every array is aligned with `ids`. The total order everywhere is score descending,
-then id ascending; NaN is no score.
+then id ascending; NaN is no score. The rank of a hit is 1 + the number of strictly better hits of its search: equal
+scores share a rank (1, 1, 3). Ids order rows that are equal; they never enter a score.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class Candidates:
     `ids` ascending; `parents` the memory of each row; `passages` the matched chunk (-1 unknown). The columns are the
     searches that answered: `channels` names the channel of each, `variants` the query variant it searched (0 is the
     query itself). `raw` float64[n, columns], NaN where a search did not return the row; `rank` int32[n, columns] from
-    1, -1 likewise. `updated_at` is in epoch seconds, NaN where unknown.
+    1, equal where `raw` is equal among the hits, -1 likewise. `updated_at` is in epoch seconds, NaN where unknown.
     """
 
     ids: Ids

@@ -38,9 +38,9 @@ class RrfParams(Params):
 class Rrf:
     """Reciprocal rank fusion: Σ weight / (k + rank) over the searches, plus a bonus per further channel.
 
-    Ranks count from 1. Candidates that several query variants found get the bonus once more per further variant.
-    Scores are small positive numbers, or [0, 1] with `normalise: min_max`. Features F1, F3, F4; Cormack, Clarke and
-    Büttcher (SIGIR 2009).
+    Ranks count from 1, and hits of one score share a rank. Candidates that several query variants found get the bonus
+    once more per further variant. Scores are small positive numbers, or [0, 1] with `normalise: min_max`. Features
+    F1, F3, F4; Cormack, Clarke and Büttcher (SIGIR 2009).
     """
 
     about = About(features=("F1", "F3", "F4"), gives=Scale.RANK_TERM)

@@ -195,6 +195,31 @@ def test_equal_scores_are_ordered_by_id(store: Store) -> None:
     assert [memory for memory, _ in rows(outcome)] == [3, 7, 9]
 
 
+@pytest.mark.requirement("F1")
+def test_equal_scores_of_one_search_share_a_rank(store: Store) -> None:
+    found = {"a": FixedChannel({9: 0.5, 3: 0.5, 7: 0.25, 1: 0.75}), "b": FixedChannel({7: 0.5})}
+
+    candidates = Runner(pipeline(found)).run(question(), store).pool.candidates
+
+    # competition ranks: one hit is better than 3 and 9, three are better than 7
+    ranks = dict(zip(candidates.ids.tolist(), candidates.rank.tolist(), strict=True))
+    assert ranks == {1: [1, -1], 3: [2, -1], 7: [4, 1], 9: [2, -1]}
+
+
+@pytest.mark.requirement("F1", "R4")
+def test_passages_inherit_the_rank_of_their_memory_and_a_group_has_its_best(store: Store) -> None:
+    passages = FixedChannel({101: 0.25, 102: 0.5, 201: 0.5}, level="chunk")
+    memories = FixedChannel({1: 0.25, 2: 0.25, 3: 0.5})
+    collapse = FunctionReranker(lambda pool: Grouped(pool.candidates.parents, best_of_parent(pool)))
+    channels = {"p": passages, "m": memories}
+
+    single = Runner(pipeline(channels)).run(question(), store).pool.candidates
+    grouped = Runner(pipeline(channels, rerank=[step("collapse", collapse)])).run(question(), store).pool.candidates
+
+    ranks = [dict(zip(found.ids.tolist(), found.rank.tolist(), strict=True)) for found in (single, grouped)]
+    assert ranks == [{101: [3, 2], 102: [1, 2], 201: [1, 2], 3: [-1, 1]}, {1: [1, 2], 2: [1, 2], 3: [-1, 1]}]
+
+
 def test_rows_beyond_the_limit_are_remembered_as_lost(store: Store) -> None:
     outcome = Runner(pipeline({"a": FixedChannel({1: 0.9, 2: 0.8, 3: 0.7})})).run(question(limit=1), store)
 

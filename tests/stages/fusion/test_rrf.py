@@ -32,6 +32,15 @@ def test_scores_are_sums_of_weight_over_k_plus_rank_and_a_bonus_per_further_chan
 
 
 @pytest.mark.requirement("F1")
+def test_hits_of_one_score_get_the_same_term() -> None:
+    table = candidates({"degree": {1: 0.15, 2: 0.15, 3: 0.05}, "vector": {2: 0.9, 1: 0.9}})
+
+    # 1 and 2 are both first of the degrees and of the vectors; 3 has two better ones before it, so its rank is 3
+    both = {"degree": round(1 / 61, 6), "vector": round(1 / 61, 6), "convergence": 0.1}
+    assert parts(rrf().fuse(query(), table), table) == {1: both, 2: both, 3: {"degree": round(1 / 63, 6)}}
+
+
+@pytest.mark.requirement("F1")
 def test_the_graph_channel_weighs_one_and_a_half_unless_told_otherwise() -> None:
     table = candidates({"graph": {1: 3.0}, "vector": {1: 0.5}})
 

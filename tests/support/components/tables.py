@@ -25,9 +25,9 @@ def candidates(
     raw = np.full((len(ids), len(found)), np.nan)
     rank = np.full(raw.shape, NO_RANK, np.int32)
     for column, hits in enumerate(found.values()):
-        for place, id_ in enumerate(sorted(hits, key=lambda i: (-hits[i], i)), start=1):
-            raw[np.searchsorted(ids, id_), column] = hits[id_]
-            rank[np.searchsorted(ids, id_), column] = place
+        for id_, score in hits.items():
+            raw[np.searchsorted(ids, id_), column] = score
+            rank[np.searchsorted(ids, id_), column] = 1 + sum(other > score for other in hits.values())
     names = [name.partition("~") for name in found]
     return Candidates(
         ids=ids,
