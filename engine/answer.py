@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.emptiness import missing_sections, nothing_to_find
 from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 from pipeline.explain import explain
-from pipeline.model import NO_RANK, Pool, Query
-from pipeline.ports import Filter, Ids, Passage, Store
+from pipeline.model import NO_RANK, Pool
+from pipeline.ports import Ids, Passage, Store
 from pipeline.runner import Outcome
 from pipeline.trace import STAGES
 
-EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
 OTHERS = ("also_at", "superseded_by")
 """Notes that speak of other memories, by their ids."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -38,9 +38,13 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
     for notes in outcome.notes.values():
         overall |= notes.overall
     degraded = [part.as_json() for part in trace.degraded]
-    if why := _why_nothing(query, store) if not len(outcome.pool) else "":
-        # no step could have found anything: what the steps say about it would only distract
-        warnings, degraded = [why], []
+    why = ""
+    if not len(outcome.pool):
+        if why := nothing_to_find(query, store):
+            # no step could have found anything: what the steps say about it would only distract
+            warnings, degraded = [why], []
+        elif why := missing_sections(outcome, store):
+            warnings = [why]
     channels = declared if plan.channels is None else tuple(name for name in declared if name in plan.channels)
     return SearchResult(
         query=query.text,
@@ -61,17 +65,8 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
             **{str(stage): _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES},
         },
         outcome=outcome,
+        why_nothing=why,
     )
-
-
-def _why_nothing(query: Query, store: Store) -> str:
-    """What keeps every query like this one from finding anything; empty when there is no such thing."""
-    if not store.attributes.count:
-        return EMPTY_STORE
-    wanted = query.wanted.folder
-    if wanted and not store.attributes.scope(Filter(wanted), query.now).size:
-        return f"no memory lies in a folder '{wanted}'; folders are named from the workspace root, as in the keys"
-    return ""
 
 
 def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:

@@ -78,7 +78,9 @@ def _check(question: Question) -> None:
         ("context_type", question.context_type, ("", *CONTEXT_TYPES)),
     )
     for name, value, values in accepted:
-        if value not in values:
+        if name == "tier" and value == Tier.DEPRECATED:
+            problems.append(Problem("E030", "tier is 'deprecated'; no search finds deprecated memories"))
+        elif value not in values:
             problems.append(Problem("E030", f"{name} is '{value}'; {nearest(value, [v for v in values if v])}"))
     if problems:
         raise SpeckitError.of(problems)

@@ -61,7 +61,11 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The answer to one query. `outcome` holds the columns behind it, for explanations."""
+    """The answer to one query. `outcome` holds the columns behind it, for explanations.
+
+    `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
+    warnings too.
+    """
 
     query: str
     plan: dict[str, Any]
@@ -70,6 +74,7 @@ class SearchResult:
     pipeline: dict[str, str]
     timings_ms: dict[str, float]
     outcome: Outcome = field(repr=False)
+    why_nothing: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The document of `search --json`."""
@@ -81,6 +86,11 @@ class SearchResult:
             "pipeline": self.pipeline,
             "timings_ms": self.timings_ms,
         }
+
+    @property
+    def repeats(self) -> int:
+        """How many memories were left out because the session has them already (feature A2)."""
+        return int(self.notes.get("deduplicated", {}).get("already_sent", 0))
 
 
 @dataclass(frozen=True, slots=True)

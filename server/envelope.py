@@ -60,13 +60,16 @@ class _Draft:
     hints: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        data = self.reply.data
+        data, summary = self.reply.data, self.reply.summary
         if self.reply.rows:
+            total = len(data.get(self.reply.rows, []))
+            if len(self.rows) < total:
+                summary += f"; {len(self.rows)} of {total} {self.reply.rows} shown"
             data = {**data, "count": len(self.rows), self.reply.rows: self.rows}
         of_count = self.reply.hint_of_count
         further = [hint for hint in [of_count(len(self.rows))] if hint] if of_count else []
         return {
-            "summary": self.reply.summary,
+            "summary": summary,
             "data": data,
             "hints": [*self.reply.hints, *further, *self.hints],
             "meta": self.meta,

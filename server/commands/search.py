@@ -97,6 +97,8 @@ def show(result: SearchResult) -> None:
         show_row(rank, row)
     if not result.results and not result.notes["warnings"]:
         click.echo("No results.")
+    if result.repeats:
+        click.secho(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True)
     for warning in result.notes["warnings"]:
         click.secho(f"warning: {warning}", fg="yellow")
     for part in result.notes["degraded"]:

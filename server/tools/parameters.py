@@ -10,5 +10,6 @@ Anchors = Annotated[list[str], Field(max_length=20, description="Only these name
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
 Flag = Annotated[bool, Field(strict=True)]
-TierName = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
+TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]
+"""Without `deprecated`: no search finds such memories (feature F7)."""
 ContextType = Literal["research", "implementation", "decision", "discovery", "general"]

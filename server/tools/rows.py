@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 
 from engine import Memory
+from engine.emptiness import EMPTY_STORE
 from engine.results import ResultRow, SearchResult
 from memory.lifecycle.validations import Validated
 from memory.store.records import Memory as MemoryRecord
@@ -50,10 +51,15 @@ def search_data(result: SearchResult) -> dict[str, Any]:
 
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:
-    """What the caller should know beside the results."""
-    if not result.results:
-        return (*result.notes["warnings"], "try other words", "index documents with memory_index_scan")
-    return tuple(result.notes["warnings"])
+    """What the caller should know beside the results: other words are advised only where they could help."""
+    hints = tuple(result.notes["warnings"])
+    if result.repeats:
+        again = "" if result.results else "; search without sessionId to see them again"
+        return (*hints, f"{result.repeats} already sent in this session were left out{again}")
+    if result.results or result.why_nothing not in ("", EMPTY_STORE):
+        return hints
+    further = () if result.why_nothing else ("try other words",)
+    return (*hints, *further, "index documents with memory_index_scan")
 
 
 def when(seconds: float) -> str:

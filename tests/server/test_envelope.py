@@ -47,6 +47,8 @@ def test_an_answer_keeps_its_budget_and_says_what_it_left_out(rows: list[dict[st
     shown = document["data"]["results"]
     assert [row["id"] for row in shown] == [row["id"] for row in rows[: len(shown)]]
     assert document["data"]["count"] == len(shown)
+    cut = f"; {len(shown)} of {len(rows)} results shown" if len(shown) < len(rows) else ""
+    assert document["summary"] == f"n found{cut}"
     assert bool(shown) == bool(rows)
     if len(shown) != 1:
         assert tokens(json.dumps(document, ensure_ascii=False, separators=(",", ":"))) <= budget

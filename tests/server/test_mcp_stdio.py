@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -115,6 +116,30 @@ def test_search_answers_with_wrapped_text_and_reasons(indexed: Path) -> None:
     assert {row["key"].rpartition("/")[0] for row in scoped["data"]["results"]} == {"docs/storage"}
 
 
+@pytest.mark.requirement("A7", "T2")
+def test_an_empty_answer_says_what_would_help(workspace: Path) -> None:
+    (workspace / "docs" / "plan.md").write_text(
+        "# Quokka plan\n\n<!-- ANCHOR:summary -->\nThe quokka cache stays.\n<!-- /ANCHOR:summary -->\n\n"
+        "<!-- ANCHOR:next-steps -->\nMeasure the quokka cache.\n<!-- /ANCHOR:next-steps -->\n"
+    )
+    _, absent, present, plain, tier = calls(
+        workspace,
+        ("memory_index_scan", {"specFolder": "docs"}),
+        ("memory_search", {"query": "quokka cache", "anchors": ["nonexistent"]}),
+        ("memory_search", {"query": "quokka cache", "anchors": ["summary"]}),
+        ("memory_search", {"query": "backup file", "specFolder": "docs/storage", "anchors": ["a", "b"]}),
+        ("memory_search", {"query": "quokka cache", "tier": "critical"}),
+    )
+    assert absent["data"]["results"] == []
+    [hint] = absent["hints"]
+    assert re.fullmatch(
+        r"no memory found \(\d+ in all\) has a section 'nonexistent'; they have summary, next-steps", hint
+    )
+    assert [row["key"] for row in present["data"]["results"]] == ["docs/plan.md"]
+    assert plain["hints"] == ["no memory found (2 in all) has a section 'a' or 'b'; they have no named sections at all"]
+    assert tier["hints"] == ["no memory has the tier 'critical'"]
+
+
 @pytest.mark.requirement("T1")
 def test_context_chooses_a_mode_and_keeps_its_budget(indexed: Path) -> None:
     short, full, resumed, deep = calls(
@@ -196,6 +221,7 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_search", {"query": "x", "limit": "3"}, "E030", "'limit'"),
         ("memory_search", {"query": "x", "limit": 101}, "E032", "'limit'"),
         ("memory_search", {"query": "x", "tier": "urgent"}, "E030", "'tier'"),
+        ("memory_search", {"query": "x", "tier": "deprecated"}, "E030", "'tier'"),
         ("memory_search", {"concepts": ["one"]}, "E032", "1 concepts"),
         ("memory_context", {}, "E031", "needs the parameter 'input'"),
         ("memory_context", {"input": "x", "tokenUsage": 2}, "E032", "'tokenUsage'"),

@@ -1,0 +1,52 @@
+"""Why an answer holds nothing, where other words would not help."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memory.indexing.anchors import find
+from pipeline.model import Query
+from pipeline.ports import Filter, Passage, Store
+from pipeline.runner import Outcome
+
+EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
+MAX_SECTIONS = 12
+"""How many sections are named where none of those asked for was there."""
+
+
+def nothing_to_find(query: Query, store: Store) -> str:
+    """What keeps every query like this one from finding anything; empty when there is no such thing."""
+    if not store.attributes.count:
+        return EMPTY_STORE
+    wanted = query.wanted
+    if wanted.folder and not store.attributes.scope(Filter(wanted.folder), query.now).size:
+        return (
+            f"no memory lies in a folder '{wanted.folder}'; folders are named from the workspace root, as in the keys"
+        )
+    if (wanted.tier or wanted.context_type) and not store.attributes.scope(wanted, query.now).size:
+        asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
+        return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)
+    return ""
+
+
+def missing_sections(outcome: Outcome, store: Store) -> str:
+    """That none of the memories found has a section that was asked for, and which they have; empty when one has."""
+    steps = {step for step, notes in outcome.notes.items() if "anchors" in notes.overall}
+    lost = [loss.ids for loss in outcome.trace.losses if loss.step in steps]
+    if not lost:
+        return ""
+    memories = dict.fromkeys(store.attributes.parents(np.concatenate(lost)).tolist())
+    there = list(dict.fromkeys(name for memory in memories for name in _sections(store.passages.of_memory(memory))))
+    asked = " or ".join(f"'{anchor}'" for anchor in outcome.query.anchors)
+    further = f" and {len(there) - MAX_SECTIONS} more" if len(there) > MAX_SECTIONS else ""
+    which = f"they have {', '.join(there[:MAX_SECTIONS])}{further}" if there else "they have no named sections at all"
+    return f"no memory found ({len(memories)} in all) has a section {asked}; {which}"
+
+
+def _sections(passages: list[Passage]) -> list[str]:
+    """The names of all sections of a memory; a short one is a single passage that holds its sections."""
+    return [
+        name
+        for passage in passages
+        for name in ([passage.anchor] if passage.anchor else [section.id for section in find(passage.text, file="")[0]])
+    ]

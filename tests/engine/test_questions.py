@@ -1,0 +1,19 @@
+"""What is refused before a search begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config.errors import SpeckitError
+from engine import Memory
+
+
+@pytest.mark.requirement("F7")
+def test_nobody_can_ask_for_deprecated_memories(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}) as memory:
+        with pytest.raises(SpeckitError, match="no search finds deprecated memories") as refused:
+            memory.search("fusion", tier="deprecated")
+        assert refused.value.code == "E030"
+        assert memory.search("fusion", tier="normal").results == ()
