@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from config.errors import Problem, SpeckitError, Where, nearest
+from config.errors import Problem, SpeckitError, Where, closest, nearest
+from config.settings import VARIABLES
 from config.yaml_reader import Mapping as YamlMapping
 from config.yaml_reader import plain, read
 
@@ -30,13 +31,26 @@ class Flag:
 
 def load_flags(environ: Mapping[str, str], text: str | None = None, file: str = "config/flags.yaml") -> dict[str, Flag]:
     """The flags of the shipped file (or of `text`), overridden by the environment. Raises with all problems."""
+    flags, problems = read_flags(environ, text, file)
+    if problems:
+        raise SpeckitError.of(problems)
+    return flags
+
+
+def read_flags(
+    environ: Mapping[str, str], text: str | None = None, file: str = "config/flags.yaml"
+) -> tuple[dict[str, Flag], list[Problem]]:
+    """The flags, and everything wrong with the file and with the environment.
+
+    A flag to which the environment gives no usable value keeps the state of the file.
+    """
     if text is None:
         text = resources.files("config").joinpath("flags.yaml").read_text(encoding="utf-8")
     node, problems = read(text, file)
     start = Where(file, 1, 1)
     entry = node.get("flags") if isinstance(node, YamlMapping) else None
     if entry is None or not isinstance(entry.value, YamlMapping):
-        raise SpeckitError.of([*problems, Problem("E114", "the file must hold a mapping under 'flags'", where=start)])
+        return {}, [*problems, Problem("E114", "the file must hold a mapping under 'flags'", where=start)]
     flags: dict[str, Flag] = {}
     for item in entry.value.entries:
         value = plain(item.value)
@@ -48,9 +62,25 @@ def load_flags(environ: Mapping[str, str], text: str | None = None, file: str = 
             problems.append(Problem("E114", message, where=item.value.where))
         else:
             flags[item.key] = _overridden(Flag(item.key, state, f"{file}:{item.where.line}"), environ, problems)
-    if problems:
-        raise SpeckitError.of(problems)
-    return flags
+    return flags, problems
+
+
+def unknown_variables(environ: Mapping[str, str], others: Collection[str] = ()) -> list[str]:
+    """A remark on each variable of the environment that begins as ours do and is neither flag nor setting.
+
+    `others` are further names that mean something to the caller. Never a failure: another version of the product, or
+    another product, may know the name.
+    """
+    flags, _ = read_flags({})
+    known = {*flags, *VARIABLES, *others}
+    strange = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    return [f"the environment variable {name} has no effect{_meant(name, known)}" for name in strange]
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    # the common beginning alone would make any two names similar
+    close = closest(name.removeprefix(PREFIX), [other.removeprefix(PREFIX) for other in known])
+    return f"; did you mean '{PREFIX}{close}'?" if close else ": no flag or setting is called so"
 
 
 def _overridden(flag: Flag, environ: Mapping[str, str], problems: list[Problem]) -> Flag:

@@ -18,6 +18,15 @@ QUERY_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_QUERY_PROMPT"
 DOCUMENT_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_DOCUMENT_PROMPT"
 """What the encoder is to see before every query and passage, such as "query: " and "passage: "; unset means what the
 model's folder says."""
+VARIABLES = (
+    DB_VARIABLE,
+    PIPELINE_VARIABLE,
+    ROOT_VARIABLE,
+    CROSS_ENCODER_VARIABLE,
+    EMBEDDER_VARIABLE,
+    QUERY_PROMPT_VARIABLE,
+    DOCUMENT_PROMPT_VARIABLE,
+)
 DEFAULT_DB = Path(".speckit") / "memory.db"
 
 

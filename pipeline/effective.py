@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from config.errors import Problem, SpeckitError, Where, nearest
-from config.flags import Flag, load_flags
+from config.flags import Flag, read_flags
 from config.pipeline_file import BUDGETS_MS, SLOTS, PipelineFile, Step, shape
 from config.sources import DEFAULT, pipeline_text
 from config.yaml_reader import Entry, read
@@ -52,13 +52,10 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
         source_of_slot = next((file for file in files if file.slots[slot] is not None), files[0])
         slots[slot] = source_of_slot.slots[slot] or ()
         places[slot] = source_of_slot.places[slot]
-    try:
-        flags = load_flags(environ)
-    except SpeckitError as error:
-        flags = {}
-        problems.extend(error.problems)
+    flags, misread = read_flags(environ)
+    problems += misread
     slots, inactive = _resolve_flags(slots, flags, problems)
-    slots, overridden = _override(slots, overrides or {}, problems)
+    slots, overridden = _override(slots, inactive, overrides or {}, problems)
     first = files[0]
     budgets = next((file.budgets_ms for file in files if file.budgets_ms is not None), BUDGETS_MS)
     return Effective(
@@ -140,15 +137,22 @@ def _flag_hint(*steps: Step) -> str:
 
 
 def _override(
-    slots: dict[str, tuple[Step, ...]], overrides: Mapping[str, str], problems: list[Problem]
+    slots: dict[str, tuple[Step, ...]],
+    inactive: tuple[Step, ...],
+    overrides: Mapping[str, str],
+    problems: list[Problem],
 ) -> tuple[dict[str, tuple[Step, ...]], frozenset[tuple[str, str]]]:
     done: set[tuple[str, str]] = set()
     for path, text in overrides.items():
         where = Where(f"--set {path}", 1, 1)
         step_id, dot, key = path.partition(".")
-        ids = [step.id for steps in slots.values() for step in steps]
+        active = [step for steps in slots.values() for step in steps]
+        ids = [step.id for step in active]
+        absent = next((step for step in inactive if step.id == step_id), None)
         if not dot or step_id not in ids:
             message = f"no step '{step_id}' to set '{path}' on; {nearest(step_id, ids)}"
+            if dot and absent:
+                message = f"'{path}' has no effect: {_why_absent(absent, active)}"
             problems.append(Problem("E030", message, hint="Write step.parameter=value.", where=where))
             continue
         node, found = read(text, where.file)
@@ -163,6 +167,14 @@ def _override(
             for slot, steps in slots.items()
         }
     return slots, frozenset(done)
+
+
+def _why_absent(step: Step, active: list[Step]) -> str:
+    instead = next((other for other in active if other.replaces == step.id), None)
+    if instead is None:
+        return f"the step '{step.id}' waits for the flag {step.flag}"
+    flag = f" (flag {instead.flag})" if instead.flag else ""
+    return f"'{instead.id}'{flag} stands in the place of '{step.id}'; set it on '{instead.id}'"
 
 
 def _with_param(step: Step, key: str, entry: Entry) -> Step:

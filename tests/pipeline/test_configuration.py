@@ -9,7 +9,7 @@ import pytest
 
 import config.settings
 from config.errors import SpeckitError
-from config.flags import load_flags
+from config.flags import load_flags, unknown_variables
 from config.sources import presets
 from engine import assembly, pipelines
 from pipeline.builder import build, examine
@@ -244,10 +244,51 @@ def test_a_flag_decides_whether_a_step_takes_part() -> None:
         load_flags({"SPECKIT_TRY": "maybe"}, text)
 
 
+@pytest.mark.requirement("P4", "P7")
+def test_a_flag_without_a_usable_value_is_the_only_problem() -> None:
+    [problem] = pipelines.check("catalogue", {"SPECKIT_MMR": "maybe"})
+
+    assert str(problem) == "E030 the environment variable SPECKIT_MMR is 'maybe'; accepted: false, true"
+
+
+@pytest.mark.requirement("P4")
+def test_a_variable_that_is_neither_flag_nor_setting_is_remarked_on() -> None:
+    environ = {"SPECKIT_MRM": "1", "SPECKIT_NOVELTY": "1", "SPECKIT_QQQQ": "", "SPECKIT_DB": "x", "SPECKIT_MMR": "true"}
+
+    assert unknown_variables(environ, ["SPECKIT_OTHER"]) == [
+        "the environment variable SPECKIT_MRM has no effect; did you mean 'SPECKIT_MMR'?",
+        "the environment variable SPECKIT_NOVELTY has no effect; did you mean 'SPECKIT_NOVELTY_BOOST'?",
+        "the environment variable SPECKIT_QQQQ has no effect: no flag or setting is called so",
+    ]
+    assert unknown_variables({"SPECKIT_OTHER": "1"}, ["SPECKIT_OTHER"]) == []
+    assert pipelines.check("catalogue", environ) == []
+
+
+@pytest.mark.requirement("P2", "P4")
+@pytest.mark.parametrize(
+    ("environ", "path", "message"),
+    [
+        (
+            {"SPECKIT_TEMPORAL_DECAY": "true"}, "composite.weight",
+            "'composite.weight' has no effect: 'temporal' (flag SPECKIT_TEMPORAL_DECAY) stands in the place of "
+            "'composite'; set it on 'temporal'",
+        ),
+        (
+            {}, "novelty.weight",
+            "'novelty.weight' has no effect: the step 'novelty' waits for the flag SPECKIT_NOVELTY_BOOST",
+        ),
+    ],
+)  # fmt: skip
+def test_an_override_of_a_step_that_takes_no_part_says_why(environ: dict[str, str], path: str, message: str) -> None:
+    [problem] = pipelines.check("catalogue", environ, {path: "1"})
+
+    assert problem.message == message
+
+
 def test_no_flag_has_the_name_of_a_setting() -> None:
     variables = {value for name, value in vars(config.settings).items() if name.endswith("_VARIABLE")}
 
-    assert len(variables) >= 4
+    assert variables == set(config.settings.VARIABLES)
     assert variables.isdisjoint(load_flags({}))
 
 
