@@ -10,6 +10,7 @@ from pydantic import Field
 from pipeline.contracts import About, Params, Surroundings
 from pipeline.model import Plan, Query
 from pipeline.ports import Store
+from stages.candidates.router import ALWAYS
 
 
 class FallbackParams(Params):
@@ -21,9 +22,7 @@ class FallbackParams(Params):
     lexical: tuple[str, ...] = Field(
         ("fts5", "bm25"), strict=False, description="Channels of the last try, at full length, without a router."
     )
-    always: tuple[str, ...] = Field(
-        ("constitutional", "trigger"), strict=False, description="Channels that the last try asks as well."
-    )
+    always: tuple[str, ...] = Field(ALWAYS, strict=False, description="Channels that the last try asks as well.")
 
 
 class Fallback:

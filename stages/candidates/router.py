@@ -14,6 +14,9 @@ from pipeline.ports import Store
 MINIMUM = 2
 """A query is never left to a single channel (feature C10)."""
 
+ALWAYS = ("constitutional", "identifier", "trigger")
+"""Channels that every query asks: they answer by rule and are silent about most queries."""
+
 ALL_FIVE = ("vector", "fts5", "bm25", "graph", "degree")
 
 
@@ -33,9 +36,7 @@ class RouterParams(Params):
     )
     complex: Route = Field(default=Route(), description="Route of complex queries.")
     always: tuple[str, ...] = Field(
-        ("constitutional", "identifier", "trigger"),
-        strict=False,
-        description="Channels that every query asks, at their own limit.",
+        ALWAYS, strict=False, description="Channels that every query asks, at their own limit."
     )
 
 
