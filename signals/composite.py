@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from memory.lifecycle.fsrs import days_since, retrievability, stability_multipliers
-from memory.lifecycle.tables import by_label
+from memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
 from memory.store.records import Tier
 from pipeline.contracts import About, SignalParams
 from pipeline.model import Pool, Query
@@ -33,14 +33,6 @@ BY_INTENT = {
     "understand": {"similarity": 0.5, "importance": 0.3, "recency": 0.2},
     "find_spec": {"similarity": 0.4, "importance": 0.5, "recency": 0.1},
     "find_decision": {"similarity": 0.4, "importance": 0.5, "recency": 0.1},
-}
-BASE = {
-    Tier.CONSTITUTIONAL: 1.0,
-    Tier.CRITICAL: 1.0,
-    Tier.IMPORTANT: 0.8,
-    Tier.NORMAL: 0.5,
-    Tier.TEMPORARY: 0.3,
-    Tier.DEPRECATED: 0.1,
 }
 IMPORTANCE = {
     Tier.CONSTITUTIONAL: 2.0,
@@ -138,10 +130,10 @@ class Composite:
                 return np.minimum(0.05 * accesses, 0.5) / 0.5
             case "importance":
                 tiers = facts.label("tier", ids)
-                importance = by_label(tiers, BASE, 0.5) * by_label(tiers, IMPORTANCE, 1.0) / 2.0
+                importance = by_label(tiers, TIER_WEIGHTS, UNKNOWN_TIER) * by_label(tiers, IMPORTANCE, 1.0) / 2.0
                 return np.minimum(importance + query.plan.importance_boost, 1.0)
             case "tier":
-                return by_label(facts.label("tier", ids), BASE, 0.5)
+                return by_label(facts.label("tier", ids), TIER_WEIGHTS, UNKNOWN_TIER)
             case "citation":
                 days = days_since(query.now, facts.number("last_accessed", ids))
                 return np.where(days <= _CITED_WITHIN_DAYS, 1.0 / (1.0 + _FADE_PER_DAY * days), 0.0)

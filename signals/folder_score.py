@@ -10,20 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from memory.lifecycle.fsrs import days_since
-from memory.lifecycle.tables import by_label
-from memory.store.records import Tier
+from memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
 from pipeline.contracts import About, SignalParams
 from pipeline.model import Pool, Query
 from pipeline.ports import Column, Store, Unavailable
 
-TIER_WEIGHTS = {
-    Tier.CONSTITUTIONAL: 1.0,
-    Tier.CRITICAL: 1.0,
-    Tier.IMPORTANT: 0.8,
-    Tier.NORMAL: 0.5,
-    Tier.TEMPORARY: 0.3,
-    Tier.DEPRECATED: 0.1,
-}
 ARCHIVES = (
     (re.compile(r"(^|/)z_archive(/|$)"), 0.1),
     (re.compile(r"(^|/)scratch(/|$)"), 0.2),
@@ -47,8 +38,8 @@ class FolderScoreParams(SignalParams):
     importance: float = Field(0.30, ge=0, le=1, description="Part of the mean tier.")
     activity: float = Field(0.20, ge=0, le=1, description="Part of the number of memories.")
     validation: float = Field(0.10, ge=0, le=1, description="Part of the mean confidence.")
-    fade: float = Field(0.10, ge=0, description="Recency is 1 / (1 + fade · days).")
-    full_at: int = Field(5, ge=1, description="Number of memories from which on a folder is fully active.")
+    fade: float = Field(0.10, ge=0, le=10, description="Recency is 1 / (1 + fade · days).")
+    full_at: int = Field(5, ge=1, le=1000, description="Number of memories from which on a folder is fully active.")
 
 
 class FolderScore:
@@ -89,7 +80,7 @@ class FolderScore:
             return 0.0
         days = days_since(now, facts.number("updated_at", members))
         recency = np.nan_to_num(1.0 / (1.0 + p.fade * days)).max()
-        importance = by_label(facts.label("tier", members), TIER_WEIGHTS, TIER_WEIGHTS[Tier.NORMAL]).mean()
+        importance = by_label(facts.label("tier", members), TIER_WEIGHTS, UNKNOWN_TIER).mean()
         activity = min(len(members) / p.full_at, 1.0)
         validation = np.nan_to_num(facts.number("confidence", members), nan=0.5).mean()
         archive = min((factor for pattern, factor in ARCHIVES if pattern.search(folder)), default=1.0)

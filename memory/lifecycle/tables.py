@@ -1,4 +1,4 @@
-"""Looking figures up by label."""
+"""Figures by label: the weight of each tier, and looking such figures up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.exchange import Column
+from memory.store.records import Tier
+
+TIER_WEIGHTS = {
+    Tier.CONSTITUTIONAL: 1.0,
+    Tier.CRITICAL: 1.0,
+    Tier.IMPORTANT: 0.8,
+    Tier.NORMAL: 0.5,
+    Tier.TEMPORARY: 0.3,
+    Tier.DEPRECATED: 0.1,
+}
+"""How much a memory of each tier weighs, in [0, 1] (features F5, F16)."""
+
+UNKNOWN_TIER = TIER_WEIGHTS[Tier.NORMAL]
+"""The weight of a memory whose tier is not known."""
 
 
 def by_label(labels: NDArray[np.object_], table: Mapping[Any, float], default: float) -> Column:
