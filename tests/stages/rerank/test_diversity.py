@@ -171,6 +171,22 @@ def test_scores_move_towards_those_of_similar_passages() -> None:
     assert scores_of(after) == pytest.approx({1: 0.7, 2: 0.7, 3: 0.1 + 0.5 * 0.7, 4: 0.3}, abs=1e-6)
 
 
+@pytest.mark.requirement("R1")
+def test_what_points_the_other_way_does_not_speak_against_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_of("a", "b", "c")
+    directions = {1: (1.0, 0.0), 2: (0.8, 0.6), 3: (-1.0, 0.0)}
+    monkeypatch.setattr(
+        store.vectors, "vectors", lambda ids: np.array([directions[i] for i in ids.tolist()], np.float32)
+    )
+    pool = pool_of(store, {1: 1.0, 2: 0.4, 3: 0.2})
+
+    after = rerank(Regularise(RegulariseParams(weight=0.5)), ask(), pool, store)
+
+    # cosines: 1-2 = .8, 1-3 = -1, 2-3 = -.8; the negative ones count 0, so that 3 resembles nothing
+    expected = {1: 0.5 * 1.0 + 0.5 * 0.4, 2: 0.5 * 0.4 + 0.5 * 1.0, 3: 0.2}
+    assert scores_of(after) == pytest.approx(expected, abs=1e-6)
+
+
 @given(st.lists(st.tuples(st.floats(0, 1), st.text("abc", max_size=3).map(" ".join)), min_size=1, max_size=8))
 def test_regularised_scores_stay_between_the_lowest_and_the_highest(rows) -> None:
     store = store_of(*(text for _, text in rows), "always a vector")

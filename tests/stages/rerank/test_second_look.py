@@ -68,6 +68,17 @@ def test_a_query_whose_first_row_leads_clearly_gets_no_second_look() -> None:
 
 
 @pytest.mark.requirement("R1")
+def test_a_stop_word_weighs_nothing_even_where_all_other_words_weigh_the_same() -> None:
+    store = store_of("common rare", "common", "common new")
+    pool = z_pool(store, {1: 0.0, 2: 0.0})
+
+    after = rerank(Maxsim(MaxsimParams(gain=1.0, idf_power=0.0)), ask("common rare"), pool, store)
+
+    # "common" stands in every passage: idf log(3/3) = 0, and 0 to the power 0 would be 1. MaxSim 1 and 0, mean 1/2
+    assert scores_of(after) == pytest.approx({1: 0.5, 2: -0.5}, abs=1e-5)
+
+
+@pytest.mark.requirement("R1")
 def test_rows_that_were_not_read_keep_their_distances() -> None:
     store = store_of("a", "b", "a", "b")
     pool = z_pool(store, {1: 0.9, 2: 0.8, 3: 0.5, 4: 0.2})
