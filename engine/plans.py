@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from engine.work import Work, holders, work
 from pipeline.boundary import Journal
 from pipeline.gathering import channel_limit, understand
 from pipeline.model import Mode, Query
@@ -25,7 +26,11 @@ class PlannedChannel:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What a search would do. `work` counts what would be read, so that the cost can be judged before it is paid."""
+    """What a search would do. `work` counts what would be read, so that the cost can be judged before it is paid.
+
+    `terms` are the words of all wordings, each with the number of memories that hold it in any field. There is no
+    estimate of time: it hangs on the machine. `budget_ms` is what the query's complexity is allowed.
+    """
 
     query: str
     intent: str
@@ -38,7 +43,7 @@ class PlanReport:
     channels: tuple[PlannedChannel, ...]
     steps: dict[str, tuple[str, ...]]
     terms: tuple[tuple[str, int], ...]
-    work: dict[str, int]
+    work: Work
 
     def as_json(self) -> dict[str, Any]:
         """The plan as plain data."""
@@ -55,7 +60,7 @@ class PlanReport:
             },
             "steps": {stage: list(steps) for stage, steps in self.steps.items()},
             "terms": [{"term": term, "memories": count} for term, count in self.terms],
-            "work": self.work,
+            "work": asdict(self.work),
             "budget_ms": self.budget_ms,
         }
 
@@ -66,12 +71,11 @@ def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
     pipeline = runner.pipeline
     query = understand(pipeline.candidates, query, store, journal)
     plan = query.plan
-    channels = []
-    for step in pipeline.candidates.channels:
-        asked = plan.channels is None or step.id in plan.channels
-        channels.append(PlannedChannel(step.id, step.use, asked, channel_limit(step, query)))
-    body = store.lexicon.index("body")
-    terms = tuple((term, len(body.postings(term).rows)) for term in dict.fromkeys(query.terms))
+    declared = [(step, channel_limit(step, query)) for step in pipeline.candidates.channels]
+    asked = [(step, limit) for step, limit in declared if plan.channels is None or step.id in plan.channels]
+    names = {step.id for step, _ in asked}
+    wordings = [replace(query, text=text, terms=store.lexicon.analyse(text)) for text in plan.variants]
+    terms = dict.fromkeys(term for wording in wordings for term in wording.terms)
     scope = store.attributes.scope(query.wanted, query.now)
     return PlanReport(
         query=query.text,
@@ -82,17 +86,12 @@ def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
         budget_ms=pipeline.budgets_ms[plan.complexity],
         variants=plan.variants,
         reasons=plan.reasons,
-        channels=tuple(channels),
+        channels=tuple(PlannedChannel(step.id, step.use, step.id in names, limit) for step, limit in declared),
         steps={
             "fusion": (pipeline.fusion.fuser.id, *(step.id for step in pipeline.fusion.signals)),
             "rerank": tuple(step.id for step in pipeline.rerank),
             "annotate": tuple(step.id for step in pipeline.annotate),
         },
-        terms=terms,
-        work={
-            "memories_in_scope": scope.size,
-            "postings": sum(count for _, count in terms),
-            "edges": store.graph.edge_count,
-            "candidates_at_most": sum(c.limit for c in channels if c.asked) * len(plan.variants),
-        },
+        terms=tuple((term, len(holders(term, store))) for term in terms),
+        work=work(wordings, asked, pipeline.rerank, scope, store),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from server.commands.search import MODES, existing_store
@@ -37,4 +39,5 @@ def command(common: Common, query: str, limit: int, folder: str, mode: str) -> N
     click.echo("\nterms")
     click.echo(table([(term, f"in {counted(count, 'memory')}") for term, count in plan.terms], indent="  "))
     click.echo("\nwork")
-    click.echo(table([(name.replace("_", " "), f"{n:,}") for name, n in plan.work.items()], right=(1,), indent="  "))
+    counts = asdict(plan.work).items()
+    click.echo(table([(name.replace("_", " "), f"{n:,}") for name, n in counts], right=(1,), indent="  "))

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.server.doors import Run
+from tests.server.doors import Run, call
 
 SIX_PROBLEMS = """\
 pipeline: mine
@@ -80,6 +81,72 @@ def test_plan_says_what_a_query_would_do(run: Run) -> None:
     human = run("pipeline", "plan", "why are ranks fused")
     assert human.status == 0
     assert "channels\n" in human.out
+
+
+COUNTED = """\
+pipeline: counted
+candidates:
+  understand: [{use: expansion, modes: [deep]}]
+  channels:
+    - {use: bm25, fields: {title: 2, triggers: 0, path: 0, body: 1}, single: {title: 1}, passage: 1.0}
+    - {use: vector}
+    - {use: graph, hops: 2}
+    - {use: fts5}
+fusion:
+  - {use: z_score}
+rerank:
+  - {use: maxsim, pool: 2}
+"""
+READ = """\
+pipeline: read
+candidates:
+  channels: [{use: identifier}]
+  recover: []
+fusion: [{use: single, scale: unit}]
+rerank: [{use: cross_encoder}]
+"""
+
+
+@pytest.mark.requirement("P7")
+def test_a_plan_counts_what_every_wording_reads_in_every_index(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\ntitle: Fix\ncausalLinks:\n  caused_by: [b.md]\n---\nThe fix for the error.\n")
+    (tmp_path / "b.md").write_text("---\ntitle: Failure\n---\nThe exception after the error, REQ-006.\n")
+    counted, read = tmp_path / "counted.yaml", tmp_path / "read.yaml"
+    counted.write_text(COUNTED)
+    read.write_text(READ)
+    assert call(tmp_path, ["index", "."]).status == 0
+
+    def plan(query: str, pipeline: Path, mode: str) -> Any:
+        ran = call(tmp_path, ["pipeline", "plan", query, "--mode", mode, "--pipeline", pipeline, "--json"])
+        assert ran.status == 0, ran.out + ran.err
+        return ran.json
+
+    # bm25 reads title, body and passages, and the title twice more (by itself, with the passages);
+    # graph reads title and body for its seeds; fts5 finds whole memories
+    first = (3 + 3 + 3) + (1 + 3) + 3  # fix: title and text of a; error: the texts of a and b
+    second = (0 + 1 + 1) + (0 + 1) + 1  # exception: the text of b
+    third = (3 + 0 + 0) + (1 + 0) + 1  # failure: the title of b
+    deep = plan("fix the error", counted, "deep")
+    assert deep["plan"]["variants"] == ["fix the error", "repair the exception", "resolve the failure"]
+    assert [(term["term"], term["memories"]) for term in deep["terms"]] == [
+        ("fix", 1), ("error", 2), ("repair", 0), ("except", 1), ("resolv", 0), ("failur", 1),
+    ]  # fmt: skip
+    expected = {
+        "memories_in_scope": 2,
+        "postings": first + second + third,
+        "vectors": 2 * 3,
+        "edges_at_most": 1 * 2 * 3,
+        "feedback_words_at_most": 0,
+        "candidates_at_most": 2,
+        "passages_compared_at_most": 2,
+        "cross_encoder_pairs_at_most": 0,
+    }
+    assert deep["work"] == expected
+    auto = plan("fix the error", counted, "auto")
+    assert auto["work"] == expected | {"postings": first, "vectors": 2, "edges_at_most": 2}
+    assert plan("REQ-006", read, "auto")["work"] == dict.fromkeys(expected, 0) | {
+        "memories_in_scope": 2, "postings": 1, "candidates_at_most": 2, "cross_encoder_pairs_at_most": 2,
+    }  # fmt: skip
 
 
 def test_schema_is_a_json_schema(run: Run) -> None:

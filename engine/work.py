@@ -1,0 +1,130 @@
+"""What the steps of a pipeline would read for a query, counted from the inverted indexes without searching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from channels.bm25 import Bm25Params
+from channels.degree import DegreeParams
+from channels.fts5 import Fts5Params
+from channels.graph import GraphParams
+from channels.identifier import IdentifierParams, identifiers
+from channels.vector import VectorParams
+from memory.store.matrix import GATHERED_SHARE
+from pipeline.composition import BoundStep
+from pipeline.contracts import Channel, Reranker
+from pipeline.model import Query
+from pipeline.ports import FIELDS, Ids, Scope, Store, TermIndex, Unavailable
+from stages.rerank.cross_encoder import CrossEncoderParams
+from stages.rerank.maxsim import MaxsimParams
+
+SEEDS = Bm25Params.model_validate({})
+"""How the channels of the graph look for the memories that they start from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Counts over all wordings of a query. What depends on what is found is an upper bound, and named so.
+
+    `postings` counts one for each memory or passage that holds a word, in every index that a channel reads, as often as
+    it is read; SQLite's full-text index counts as one. `vectors` are the rows that the query is compared with.
+    `edges_at_most` are causal edges that a walk or a degree looks at, `feedback_words_at_most` further words that BM25
+    takes from its first hits and searches as well. `passages_compared_at_most` are compared token by token,
+    `cross_encoder_pairs_at_most` read together with the query by the cross-encoder, should one be configured.
+    """
+
+    memories_in_scope: int
+    postings: int
+    vectors: int
+    edges_at_most: int
+    feedback_words_at_most: int
+    candidates_at_most: int
+    passages_compared_at_most: int
+    cross_encoder_pairs_at_most: int
+
+
+def work(
+    wordings: Iterable[Query],
+    channels: Iterable[tuple[BoundStep[Channel], int]],
+    rerank: Iterable[BoundStep[Reranker]],
+    scope: Scope,
+    store: Store,
+) -> Work:
+    """The work of these channels, each with its limit of hits, for each wording, and of the rerank steps after them."""
+    passages = store.lexicon.index("body", "chunk").ids
+    passages = passages[passages >= 0]
+    edges = store.graph.edge_count
+    postings = vectors = walked = feedback = hits = 0
+    asked = tuple(channels)
+    for query in wordings:
+        terms = tuple(dict.fromkeys(query.terms))
+        for step, limit in asked:
+            hits += limit
+            match step.params:
+                case Bm25Params() as params:
+                    postings += _bm25(params, terms, store)
+                    if params.feedback.model != "none" and query.plan.complexity != "simple":
+                        feedback += params.feedback.terms
+                case GraphParams() as params if edges:
+                    postings += _bm25(SEEDS, terms, store)
+                    walked += edges * params.hops
+                case DegreeParams():
+                    postings += _bm25(SEEDS, terms, store)
+                    walked += edges
+                case Fts5Params():
+                    postings += sum(len(holders(term, store)) for term in terms)
+                case IdentifierParams():
+                    indexes = [store.lexicon.index(field) for field in FIELDS]
+                    postings += _read(indexes, identifiers(query.text, store))
+                case VectorParams() if store.vectors.dimensions:
+                    vectors += _compared(passages, scope, store)
+    candidates = min(hits, len(passages))
+    pools = [step.params for step in rerank]
+    by_token = [params.pool for params in pools if isinstance(params, MaxsimParams)]
+    if by_token and isinstance(store.tokens.of_text(""), Unavailable):
+        by_token = []
+    pairs = [params.pool for params in pools if isinstance(params, CrossEncoderParams)]
+    return Work(
+        memories_in_scope=scope.size,
+        postings=postings,
+        vectors=vectors,
+        edges_at_most=walked,
+        feedback_words_at_most=feedback,
+        candidates_at_most=candidates,
+        passages_compared_at_most=sum(min(pool, candidates) for pool in by_token),
+        cross_encoder_pairs_at_most=sum(min(pool, candidates) for pool in pairs),
+    )
+
+
+def holders(term: str, store: Store) -> Ids:
+    """The memories that hold a word in any field, ascending."""
+    indexes = [store.lexicon.index(field) for field in FIELDS]
+    return np.unique(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
+
+
+def _read(indexes: Iterable[TermIndex], terms: Iterable[str]) -> int:
+    terms = tuple(terms)
+    return sum(len(index.postings(term).rows) for index in indexes for term in terms)
+
+
+def _bm25(params: Bm25Params, terms: tuple[str, ...], store: Store) -> int:
+    """The postings behind the bags of words of the channel; of a long query, of its rarest words."""
+    weighed = [*params.fields.model_dump().items(), *params.single.model_dump().items()]
+    bags = [store.lexicon.index(field) for field in FIELDS for name, weight in weighed if name == field and weight]
+    if params.passage:
+        bags.append(store.lexicon.index("body", "chunk"))
+        bags += [store.lexicon.index("title")] if params.passage_title else []
+    if len(terms) > params.most_terms:
+        frequency = {term: max(len(bag.postings(term).rows) for bag in bags) for term in terms}
+        terms = tuple(sorted(filter(frequency.get, terms), key=frequency.__getitem__)[: params.most_terms])
+    return _read(bags, terms)
+
+
+def _compared(passages: Ids, scope: Scope, store: Store) -> int:
+    """How many vectors one query is compared with: all, unless the filter admits only a small share of the store."""
+    if scope.size > GATHERED_SHARE * store.attributes.count:
+        return len(passages)
+    return int(np.count_nonzero(scope.admits(passages)))
