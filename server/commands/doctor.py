@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ import click
 from config.codes import CODES
 from config.errors import SpeckitError
 from config.sources import DEFAULT
+from server.environment import remarks
 from server.options import Common, shared
 from server.output import print_json, table, wrapped
 from server.shadowing import ACTIONS, shadowed
@@ -40,7 +42,7 @@ def command(common: Common) -> int:
 
     Exits with 1 when something is wrong. A store that does not exist yet is no fault.
     """
-    checks = [_packages(), *_engine(common)]
+    checks = [_packages(), *_environment(), *_engine(common)]
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
@@ -59,6 +61,11 @@ def _packages() -> Check:
     if messages:
         return Check("packages", "fail", "; ".join(messages), "; ".join(ACTIONS))
     return Check("packages", "ok", "all of our packages are our own")
+
+
+def _environment() -> list[Check]:
+    hint = "correct the name; `speckit-memory flags list` shows the flags"
+    return [Check("environment", "warn", remark, hint) for remark in remarks(os.environ)]
 
 
 def _engine(common: Common) -> list[Check]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
+from server.environment import remarks
 from server.flag_audit import audit
 from server.options import Common, shared
 from server.output import print_json, table
@@ -16,6 +17,8 @@ from server.output import print_json, table
 @shared("json")
 def command(common: Common) -> None:
     """List the feature flags with state, age, expiry and evidence."""
+    for remark in remarks(os.environ):
+        click.echo(f"remark: {remark}", err=True)
     flags, _ = audit(os.environ, datetime.now(UTC).date())
     if common.as_json:
         print_json({"flags": [flag.as_json() for flag in flags]})

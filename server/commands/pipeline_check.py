@@ -7,6 +7,7 @@ import os
 import click
 
 from config.errors import SpeckitError
+from server.environment import remarks
 from server.failures import lines
 from server.options import Common, shared
 from server.output import print_json
@@ -19,6 +20,8 @@ def command(common: Common, file: str) -> int:
     """Check a pipeline FILE (or preset): all problems at once, as file:line:column: code message, and a hint."""
     from engine.pipelines import check
 
+    for remark in remarks(os.environ):
+        click.echo(f"remark: {remark}", err=True)
     problems = check(file, os.environ, common.overrides)
     if problems:
         error = SpeckitError.of(problems)

@@ -13,6 +13,7 @@ from config.flags import load_flags, unknown_variables
 from config.sources import presets
 from engine import assembly, pipelines
 from pipeline.builder import build, examine
+from server import cli
 
 BASE = """\
 pipeline: mine
@@ -140,7 +141,7 @@ def test_a_mistake_is_reported_at_its_place(tmp_path: Path, old: str, new: str, 
 
 @pytest.mark.requirement("P6")
 def test_channels_are_weighed_by_intent_once(tmp_path: Path) -> None:
-    text = BASE.replace(
+    text = BASE.replace("understand: []", "understand: [intent]").replace(
         "- {use: rrf, id: fuse}",
         "- {use: rrf, id: fuse, weights: by_intent, normalise: min_max}\n"
         "  - {use: composite, id: one, model: by_intent}\n  - {use: composite, id: two, model: by_intent}",
@@ -262,6 +263,34 @@ def test_a_variable_that_is_neither_flag_nor_setting_is_remarked_on() -> None:
     ]
     assert unknown_variables({"SPECKIT_OTHER": "1"}, ["SPECKIT_OTHER"]) == []
     assert pipelines.check("catalogue", environ) == []
+
+
+@pytest.mark.requirement("P4")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("pipeline check bm25", "bm25: no problems"),
+        ("flags list", "SPECKIT_MMR"),
+        ("doctor", "everything is in order"),
+    ],
+)
+def test_a_misspelt_flag_is_remarked_on_by_commands_that_look_at_the_configuration(
+    words: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in {"SPECKIT_MRM": "1", "SPECKIT_DEBUG": "", "SPECKIT_DB": str(tmp_path / "none.db")}.items():
+        monkeypatch.setenv(name, value)
+
+    status = cli.run(words.split())
+    out, err = capsys.readouterr()
+
+    assert status == 0
+    assert told in out
+    [remark] = [line for line in (out + err).splitlines() if " has no effect" in line]
+    assert remark.endswith("the environment variable SPECKIT_MRM has no effect; did you mean 'SPECKIT_MMR'?")
 
 
 @pytest.mark.requirement("P2", "P4")
