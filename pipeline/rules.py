@@ -14,6 +14,11 @@ from pipeline.binding import Bound, Places, of_role
 from pipeline.contracts import Role, Surroundings
 from pipeline.scale_rules import bounds_of_signals, scale_of, scales_agree
 
+INTENT = "C8"
+"""The feature of understanders that determine the intent."""
+BY_INTENT = "by_intent"
+"""The value of parameters that go by it, whatever the parameter is called."""
+
 Rule = Callable[[Sequence[Bound], Places], Iterator[Problem]]
 
 
@@ -102,6 +107,20 @@ def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
         first.setdefault(kind, entry)
 
 
+def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+    """What goes by the query's intent has a step that finds it (feature C8); else one default would always hold."""
+    understand = _in("understand", bound)
+    if any(entry.registered is None or INTENT in entry.registered.about.features for entry in understand):
+        return
+    for entry in bound:
+        for name, field in type(entry.params).model_fields.items() if entry.params else ():
+            if getattr(entry.params, name) == BY_INTENT:
+                message = f"'{entry.step.id}' weighs by intent, which no step determines; "
+                message += "add 'intent' under 'understand'"
+                where = locate(entry.step.params, (field.alias or name,))
+                yield Problem("E119", message, where=where)
+
+
 def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """Where a channel returns passages, a rerank step makes one result of each memory (feature R4)."""
     rerank = _in("rerank", bound)
@@ -138,6 +157,7 @@ RULES: tuple[Rule, ...] = (
     scales_agree,
     order_of_steps,
     intent_counts_once,
+    intent_is_determined,
     bounds_of_signals,
     chunks_are_grouped,
     own_checks,

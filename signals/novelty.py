@@ -36,7 +36,7 @@ class Novelty:
     scores, so it comes before their aggregation (feature P7). Feature F8 (N4).
     """
 
-    about = About(features=("F8",), before=("collapse",))
+    about = About(features=("F8",), before=("collapse", "composite"))
     Params = NoveltyParams
     combine: ClassVar[Literal["add", "multiply"]] = "add"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +18,7 @@ CHARACTERS_PER_TOKEN = 4
 class TokenBudgetParams(Params):
     """The budget, and what is sent of each row."""
 
-    budget: int | Literal["by_complexity"] = Field(
+    budget: Annotated[int, Field(ge=100)] | Literal["by_complexity"] = Field(
         2000, description="Tokens that all rows together may take, or 'by_complexity'."
     )
     simple: int = Field(1500, ge=100, description="Budget of simple queries, for 'by_complexity'.")

@@ -16,9 +16,9 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 COMPLETE = """\
-pipeline: complete
 candidates:
   understand:
+    - {use: intent}
     - {use: complexity}
     - {use: router, simple: {channels: [vector, bm25]}}
     - {use: embedding_expansion}
@@ -68,6 +68,11 @@ BROKEN = {
     "novelty comes before the passages are aggregated": (
         "  - {use: collapse}\n", "  - {use: collapse}\n  - {use: novelty, id: late}\n", (18, 5),
         "'novelty' is a signal and cannot stand under 'rerank'; it belongs to 'fusion'",
+    ),
+    "novelty comes before the composite": (
+        "  - {use: novelty}\n  - {use: composite, model: by_intent}\n",
+        "  - {use: composite, model: by_intent}\n  - {use: novelty}\n", (15, 5),
+        "'novelty' must come before 'composite' (line 14)",
     ),
     "passages are made memories": (
         "  - {use: collapse}\n", "", (8, 7),
@@ -127,6 +132,20 @@ def test_a_file_that_breaks_one_rule_is_refused_at_the_place(rule: str, tmp_path
     found = [(p.where.file, p.where.line, p.where.column, p.message) for p in pipelines.check(file, {}) if p.where]
 
     assert (file, *place, message) in found
+
+
+@pytest.mark.requirement("P6", "P7")
+def test_what_goes_by_intent_needs_a_step_that_determines_it(tmp_path: Path) -> None:
+    text = COMPLETE.replace("    - {use: intent}\n", "").replace("{use: mmr}", "{use: mmr, lambda: by_intent}")
+
+    found = pipelines.check(str(written(tmp_path, text)), {})
+
+    said = "weighs by intent, which no step determines; add 'intent' under 'understand'"
+    assert [(p.where.line, p.where.column, p.message) for p in found if p.where] == [
+        (12, 25, f"'rrf' {said}"),
+        (14, 29, f"'composite' {said}"),
+        (19, 24, f"'mmr' {said}"),
+    ]
 
 
 @pytest.mark.requirement("P6")

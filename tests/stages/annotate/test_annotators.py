@@ -281,7 +281,7 @@ def test_the_budget_follows_the_complexity(complexity: str, tokens: int) -> None
     assert notes.overall["token_budget"] == tokens
 
 
-@given(st.lists(st.integers(0, 2000), min_size=1, max_size=12), st.integers(1, 1000))
+@given(st.lists(st.integers(0, 2000), min_size=1, max_size=12), st.integers(100, 1000))
 def test_what_is_kept_fits_or_is_one_row(lengths: list[int], tokens: int) -> None:
     store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
     ranking = ranking_of(store, falling(store))
