@@ -94,7 +94,7 @@ def warm(model: ReadModel) -> Snapshot:
 def bm25(index: TermIndex, terms: tuple[str, ...], limit: int) -> NDArray[np.int64]:
     """Ids of the best entries: the accumulation that a scorer does over postings."""
     scores = np.zeros(len(index.ids), np.float32)
-    norms = K1 * (1 - B + B * index.lengths / index.mean_length)
+    norms = K1 * (1 - B + B * index.lengths / (index.lengths.sum() / index.count))
     for term in terms:
         postings = index.postings(term)
         weight = np.log((index.count - len(postings.rows) + 0.5) / (len(postings.rows) + 0.5) + 1)

@@ -1,15 +1,13 @@
 """Explain: a pure function over the score columns of a pool (feature P8).
 
-Every score is recombined with the arithmetic that made it, so what explain says is what happened, to the last bit.
+The parts are those that the frame computed the score from, so what explain says is what happened, to the last bit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.apply import recombine
 from pipeline.model import Pool
-from pipeline.ports import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +35,3 @@ def explain(pool: Pool, row: int) -> tuple[StepExplanation, ...]:
         explained.append(StepExplanation(step.step, step.kind, str(step.scale), parts, before, after))
         before = after
     return tuple(explained)
-
-
-def replay(pool: Pool) -> Column:
-    """All final scores, computed again from the parts. Equal to `pool.score`, bit by bit."""
-    score: Column | None = None
-    for step in pool.steps:
-        score = recombine(step, score)
-    assert score is not None  # a pool has at least the fuser's step
-    return score

@@ -161,10 +161,6 @@ class TermIndex(Protocol):
     def count(self) -> int:
         """Number of entries, holes not counted."""
 
-    @property
-    def mean_length(self) -> float:
-        """Mean number of tokens per entry; 0 for an empty index."""
-
     def rows_of(self, ids: Ids) -> NDArray[np.int32]:
         """The row of each id, -1 for an id without an entry."""
 

@@ -95,7 +95,7 @@ class TermIndex:
     `add` and `remove` belong to a copy that nobody else has seen yet.
     """
 
-    __slots__ = ("_base", "_ids", "_lengths", "_lists", "_live", "_rows", "_terms", "_tokens")
+    __slots__ = ("_base", "_ids", "_lengths", "_lists", "_live", "_rows", "_terms")
 
     def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = ()) -> None:
         """Build from (id, tokens) pairs with distinct ids, in one pass over the tokens."""
@@ -119,7 +119,6 @@ class TermIndex:
         self._rows: Rows | None = None
         self._lengths: Frequencies = sizes.astype(np.float32)
         self._live = height
-        self._tokens = int(sizes.sum())
 
     def copy(self) -> TermIndex:
         """An index that answers the same and changes independently; cheap, for the base is shared."""
@@ -131,7 +130,6 @@ class TermIndex:
         twin._rows = self._rows
         twin._lengths = self._lengths
         twin._live = self._live
-        twin._tokens = self._tokens
         return twin
 
     @property
@@ -148,11 +146,6 @@ class TermIndex:
     def count(self) -> int:
         """Number of entries, holes not counted."""
         return self._live
-
-    @property
-    def mean_length(self) -> float:
-        """Mean number of tokens per entry; 0 for an empty index."""
-        return self._tokens / self._live if self._live else 0.0
 
     def rows_of(self, ids: Ids) -> Rows:
         """The row of each id, `HOLE` for an id without an entry."""
@@ -188,7 +181,6 @@ class TermIndex:
         self._rows = None
         self._lengths = np.append(self._lengths, np.float32(len(tokens)))
         self._live += 1
-        self._tokens += len(tokens)
         self._compact_if_due()
 
     def remove(self, id_: int) -> None:
@@ -200,7 +192,6 @@ class TermIndex:
         added = self._terms.pop(row, None)
         for term in self._base.terms_of(row) if added is None else added:
             lists[term] = _Change(lists.get(term), HOLE, 0)
-        self._tokens -= int(self._lengths[row])
         self._live -= 1
         self._ids, self._lengths = self._ids.copy(), self._lengths.copy()
         self._ids[row] = HOLE

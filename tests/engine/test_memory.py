@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frame.replaying import replay
 
 from channels.trigger import Trigger
 from config.errors import SpeckitError
 from engine import Memory
-from pipeline.explain import replay
 
 NOTES = {
     "decisions/fusion.md": "---\ntitle: Fuse by score\ntrigger_phrases: [score fusion]\ncontext_type: decision\n"

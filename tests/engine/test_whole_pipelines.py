@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from components.flags import OPEN
+from frame.replaying import replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.project import NOTES, QUESTIONS, Asked, Project, live, project, write
@@ -21,7 +22,7 @@ from engine.assembly import registry
 from engine.questions import Question
 from pipeline.builder import build
 from pipeline.composition import BoundStep, CandidateStage, Pipeline
-from pipeline.explain import StepExplanation, explain, replay
+from pipeline.explain import StepExplanation, explain
 from pipeline.model import Pool
 from pipeline.ports import Unavailable
 from pipeline.runner import Outcome, Runner

@@ -18,11 +18,12 @@ from frame.doubles import (
     signal,
     step,
 )
+from frame.replaying import replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.errors import SpeckitError
-from pipeline.explain import explain, replay
+from pipeline.explain import explain
 from pipeline.model import Grouped, Plan, Pool, Rescored, Selected
 from pipeline.ports import Store, Unavailable
 from pipeline.runner import Outcome, Runner

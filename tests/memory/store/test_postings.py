@@ -47,7 +47,6 @@ def plain(postings: Postings) -> tuple[list[int], list[float]]:
 def test_a_built_index_knows_rows_and_frequencies_of_each_term() -> None:
     index = TermIndex([(7, ["x", "y", "x"]), (3, ["y"]), (5, [])])
     assert (index.ids.tolist(), index.lengths.tolist(), index.count) == ([7, 3, 5], [3.0, 1.0, 0.0], 3)
-    assert index.mean_length == 4 / 3
     assert plain(index.postings("x")) == ([0], [2.0])
     assert plain(index.postings("y")) == ([0, 1], [1.0, 1.0])
     assert plain(index.postings("z")) == ([], [])
@@ -70,7 +69,7 @@ def test_the_row_of_an_entry_follows_every_change() -> None:
 
 def test_an_empty_index_answers_everything_with_nothing() -> None:
     index = TermIndex()
-    assert (index.ids.tolist(), index.lengths.tolist(), index.count, index.mean_length) == ([], [], 0, 0.0)
+    assert (index.ids.tolist(), index.lengths.tolist(), index.count) == ([], [], 0)
     assert plain(index.postings("x")) == ([], [])
 
 
@@ -96,7 +95,6 @@ def test_an_index_holds_what_was_added_and_not_removed(start: dict[int, list[str
     }
     assert not index.lengths[~live].any()
     assert index.count == len(documents)
-    assert index.mean_length == (sum(map(len, documents.values())) / len(documents) if documents else 0.0)
     assert 3 * np.count_nonzero(~live) <= len(live)
     for word in WORDS:
         rows = index.postings(word).rows
@@ -124,11 +122,10 @@ def test_a_copy_changes_without_the_original(start: dict[int, list[str]], before
     apply(first, after)
     second.add(99, ["a", "b", "a"])
     assert contents(original) == contents(twin)
-    assert (original.ids.tolist(), original.lengths.tolist(), original.count, original.mean_length) == (
+    assert (original.ids.tolist(), original.lengths.tolist(), original.count) == (
         twin.ids.tolist(),
         twin.lengths.tolist(),
         twin.count,
-        twin.mean_length,
     )
 
 

@@ -68,7 +68,7 @@ def answers(store: Snapshot) -> dict[str, Any]:
     ids = np.arange(1, 60)
     known = ids[attributes.parents(ids) >= 0]
     neighbours = store.graph.neighbours(known, 2, WEIGHTS)
-    sizes = [(store.lexicon.index(*part).count, store.lexicon.index(*part).mean_length) for part in PARTS]
+    sizes = [store.lexicon.index(*part).count for part in PARTS]
     return {
         "count": attributes.count,
         "parents": attributes.parents(ids).tolist(),

@@ -234,10 +234,6 @@ class FakeIndex:
     def count(self) -> int:
         return self._live
 
-    @property
-    def mean_length(self) -> float:
-        return float(self.lengths.sum()) / self._live if self._live else 0.0
-
     def rows_of(self, ids: Ids) -> np.ndarray:
         return np.array([self._ids.index(id_) if id_ in self._ids else -1 for id_ in ids.tolist()], np.int32)
 
