@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
 from config.errors import Problem, Where, closest, nearest
 from config.pipeline_file import Step
-from config.yaml_reader import locate, plain
+from config.yaml_reader import Mapping, Node, Sequence, locate, plain
+from pipeline.accepted import describe, keys, schema_at
 from pipeline.contracts import SLOT_ROLES, Params, Role
 from pipeline.registry import Registered, Registry
 
@@ -32,7 +34,7 @@ class Bound:
         return self.meant if self.meant and self.step.id == self.step.use else self.step.id
 
 
-Places = Mapping[str, Where]
+Places = MappingOf[str, Where]
 """Where each slot stands in the file."""
 
 
@@ -62,7 +64,7 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
     try:
         params = registered.params.model_validate(plain(step.params))
     except ValidationError as error:
-        problems.extend(_parameter_problem(step, registered, detail) for detail in error.errors())
+        problems += _parameter_problems(step, registered, error)
         return Bound(step, registered, None)
     return Bound(step, registered, params)
 
@@ -75,24 +77,66 @@ def _misplaced(step: Step, role: Role, home: str) -> str:
     return f"'{step.use}' is {article} {role} and cannot stand under '{step.slot}'; it belongs to '{home}'"
 
 
-def _parameter_problem(step: Step, registered: Registered, detail: object) -> Problem:
-    assert isinstance(detail, dict)
-    path = tuple(part for part in detail["loc"] if isinstance(part, str | int))
+@dataclass(frozen=True, slots=True)
+class _Mistake:
+    """What the validation found at a path as it is written in the file."""
+
+    path: tuple[str | int, ...]
+    kind: str
+    message: str
+    found: object
+
+
+def _parameter_problems(step: Step, registered: Registered, error: ValidationError) -> list[Problem]:
+    """One problem per mistake: a value that fits no form of a parameter is one, and a part of it is told, not it."""
+    first: dict[tuple[str | int, ...], _Mistake] = {}
+    for detail in error.errors():
+        parts = detail["loc"]
+        path = _written(step.params, parts, missing=detail["type"] == "missing")
+        kind = "key" if parts[-1:] == ("[key]",) else detail["type"]
+        first.setdefault(path, _Mistake(path, kind, str(detail["msg"]), detail.get("input")))
+    inner = [
+        path for path in first if not any(len(other) > len(path) and other[: len(path)] == path for other in first)
+    ]
+    return [_parameter_problem(step, registered, first[path]) for path in inner]
+
+
+def _written(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tuple[str | int, ...]:
+    """The parts of a path that stand in the file; the others are the library's names for the forms of a value."""
+    path: list[str | int] = []
+    for at, part in enumerate(parts):
+        if isinstance(node, Mapping) and isinstance(part, str) and (entry := node.get(part)):
+            node = entry.value
+        elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
+            node = node.items[part]
+        elif not (missing and at == len(parts) - 1):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _parameter_problem(step: Step, registered: Registered, mistake: _Mistake) -> Problem:
+    path = mistake.path
     name = ".".join(str(part) for part in path) or "parameters"
     owner = f"'{name}' of the step '{step.id}'"
-    if detail["type"] == "extra_forbidden":
+    if mistake.kind in ("extra_forbidden", "key"):
         entry = step.params.get(str(path[0]))
         where = entry.where if entry and len(path) == 1 else locate(step.params, path)
-        hint = nearest(str(path[-1]), _accepted(registered.params, path[:-1]))
+        known = _accepted(registered.params, path[:-1])
+        known = known or keys(schema_at(registered.params, path[:-1]))
+        hint = nearest(str(path[-1]), known)
         return Problem("E118", f"{registered.name} has no parameter '{name}'; {hint}", where=where)
-    if detail["type"] == "missing":
+    if mistake.kind == "missing":
         return Problem("E118", f"{owner} is missing", where=step.where)
-    reason = str(detail["msg"]).removeprefix("Value error, ")
-    if detail["type"] in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
-        reason = "must map keys to values"  # the library's own words name a Python class
-    found = detail.get("input")
+    where = locate(step.params, path)
+    if mistake.kind in ("value_error", "assertion_error"):
+        reason = mistake.message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        return Problem("E118", f"{owner}: {reason[:1].lower()}{reason[1:]}", where=where)
+    schema = schema_at(registered.params, path)
+    reason = "must map keys to values" if schema.get("type") == "object" else f"must be {describe(schema)}"
+    found = mistake.found
     shown = f"; found {found!r}" if isinstance(found, str | int | float | bool | None) else ""
-    return Problem("E118", f"{owner}: {reason[:1].lower()}{reason[1:]}{shown}", where=locate(step.params, path))
+    return Problem("E118", f"{owner}: {reason}{shown}", where=where)
 
 
 def _accepted(params: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:

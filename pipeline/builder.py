@@ -51,7 +51,10 @@ def examine(
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
     composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
-    return Checked(effective, tuple(bound), (*effective.problems, *misbound, *dormant, *composition))
+    # what could not be read has been reported, and stands for nothing that could be judged
+    unread = {problem.where for problem in effective.problems if problem.where}
+    unbound = [problem for problem in (*misbound, *dormant) if problem.where not in unread]
+    return Checked(effective, tuple(bound), (*effective.problems, *unbound, *composition))
 
 
 def _at_home(problem: Problem, effective: Effective) -> Problem:

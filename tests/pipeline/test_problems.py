@@ -34,6 +34,32 @@ MISTAKES = {
     "a fuser under rerank": ("rerank: []", "rerank: [rsf]", "10:10: E117 'rsf' is a fuser and cannot stand under"),
     "a note under fusion": ("{use: rrf}", "{use: rrf}\n  - attribution", "10:5: E117 'attribution' is an annotator"),
     "a signal under annotate": ("annotate: []", "annotate: [novelty]", "11:12: E117 'novelty' is a signal and changes"),
+    "a token budget below any row": (
+        "annotate: []",
+        "annotate: [{use: token_budget, budget: -5}]",
+        "11:40: E118 'budget' of the step 'token_budget': must be a whole number from 100 up, or by_complexity",
+    ),
+    "a number beyond its range": (
+        "rerank: []",
+        "rerank: [min_max, {use: mmr, lambda: 1.5}]",
+        "10:38: E118 'lambda' of the step 'mmr': must be a number from 0 to 1, or by_intent; found 1.5",
+    ),
+    "a weight that is no number": (
+        "{use: rrf}",
+        "{use: rrf, weights: {bm25: heavy}}",
+        "9:32: E118 'weights.bm25' of the step 'rrf': must be a number from 0 to 10; found 'heavy'",
+    ),
+    "weights of no known form": (
+        "{use: rrf}",
+        "{use: rrf, weights: 3}",
+        "9:25: E118 'weights' of the step 'rrf': must be by_intent, or a mapping of keys to values; found 3",
+    ),
+    "a limit of an unknown state": (
+        "annotate: []",
+        "annotate: [{use: state_filter, limits: {COOL: 3}}]",
+        "11:47: E118 state_filter has no parameter 'limits.COOL'; did you mean 'COLD'?",
+    ),
+    "not a number": ("{use: vector}", "{use: vector, limit: .nan}", "6:28: E114 '.nan' is not a finite number"),
     "no channel but a reranker": (
         TWO,
         "    - mmr\n",

@@ -1,0 +1,67 @@
+"""What a parameter accepts, in words, told by its JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+KINDS = {
+    "number": "a number",
+    "integer": "a whole number",
+    "string": "a text",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping of keys to values",
+    "null": "null",
+}
+
+
+def schema_at(params: type[BaseModel], path: tuple[str | int, ...]) -> dict[str, Any]:
+    """The schema of the value at a path as it is written in a file; empty where nothing is known."""
+    root = params.model_json_schema(by_alias=True)
+    found: dict[str, Any] = root
+    for part in path:
+        found = next((inner for branch in _branches(found, root) if (inner := _inside(branch, part))), {})
+    branches = _branches(found, root)
+    return branches[0] if len(branches) == 1 else {"anyOf": branches}
+
+
+def describe(schema: dict[str, Any]) -> str:
+    """For example "a number from 0 to 1, or by_intent"."""
+    if "anyOf" in schema:
+        return ", or ".join(describe(branch) for branch in schema["anyOf"])
+    if "const" in schema:
+        return str(schema["const"])
+    if "enum" in schema:
+        return "one of " + ", ".join(str(value) for value in schema["enum"])
+    kind = KINDS.get(str(schema.get("type")), "a value of another kind")
+    return " ".join((kind, *_range(schema)))
+
+
+def keys(schema: dict[str, Any]) -> list[str]:
+    """The keys that a mapping takes; empty when it takes any."""
+    return list(schema.get("propertyNames", {}).get("enum", ()))
+
+
+def _range(schema: dict[str, Any]) -> list[str]:
+    least, most, above = (schema.get(name) for name in ("minimum", "maximum", "exclusiveMinimum"))
+    words = [f"from {least:g}"] if least is not None else [f"above {above:g}"] if above is not None else []
+    if most is not None:
+        words.append(f"to {most:g}" if least is not None else f"up to {most:g}")
+    elif least is not None:
+        words.append("up")
+    return words
+
+
+def _branches(schema: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
+    if "$ref" in schema:
+        schema = root["$defs"][str(schema["$ref"]).rpartition("/")[2]]
+    return [inner for branch in schema["anyOf"] for inner in _branches(branch, root)] if "anyOf" in schema else [schema]
+
+
+def _inside(schema: dict[str, Any], part: str | int) -> dict[str, Any]:
+    if isinstance(part, int):
+        return dict(schema.get("items", {}))
+    inner = schema.get("properties", {}).get(part) or schema.get("additionalProperties")
+    return inner if isinstance(inner, dict) else {}
