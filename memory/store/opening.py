@@ -27,8 +27,11 @@ def prepare(connection: apsw.Connection, path: Path) -> None:
 
     Raises E024 when the file belongs to another program, and as `migrations.migrate` does.
     """
+    # One transaction, or another process that makes the store meanwhile would show its tables without its identity.
+    connection.execute("BEGIN")
     identity = connection.pragma("application_id")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    connection.execute("COMMIT")
     if identity != APPLICATION_ID and (identity or tables):
         raise SpeckitError("E024", f"{path} is a SQLite file of another program")
     todo = migrations.pending(connection)
