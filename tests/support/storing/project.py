@@ -162,7 +162,7 @@ NOTES: dict[str, Note] = {
         f"docs/gateway/{name}.md": Note(
             f"Gateway of {name}",
             f"The payment gateway retries {name} three times before the request fails. "
-            + "The next attempt comes later than the one before it. " * (6 + place),
+            + "The next attempt comes later than the one before it. " * (20 + place),
             age=12.0 + place,
             triggers=("gateway retries",) if place % 5 == 0 else (),
             links=(f"related_to: [docs/gateway/{GATEWAYS[place - 1]}.md]",) if place % 3 == 1 else (),
@@ -190,7 +190,7 @@ QUESTIONS = (
     asked("how does the payment gateway retry failing requests of orders and refunds before it gives up"),
     asked("payment gateway retries"),
     asked("gateway retries"),
-    asked("payment retries attempt", limit=40),  # more rows than the budget of a simple question allows
+    asked("payment gateway", limit=40),  # more rows than the budget of a simple question allows
     asked("looked at the crash"),  # more HOT rows than the state allows
     asked("where do retries of the gateway come from, and why does every payment wait for the next attempt"),
     asked("fix the importer crash on empty files"),
