@@ -80,7 +80,7 @@ OTHERS = [role for role in Role if role is not Role.FUSER]
 WRONG = [None, "text", 7, [0.5], {}, object(), Rescored]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda answer: type(answer).__name__)
 @pytest.mark.parametrize("role", OTHERS)
 def test_an_answer_of_a_wrong_type_is_refused_and_named(role: Role, wrong: Any, memory: Memory, tmp_path: Path) -> None:
     pipeline = attacked(tmp_path, role, component(role, lambda *_: wrong))
@@ -93,7 +93,7 @@ def test_an_answer_of_a_wrong_type_is_refused_and_named(role: Role, wrong: Any, 
     assert ACCEPTED[role] in reason
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda answer: type(answer).__name__)
 @pytest.mark.parametrize("role", [Role.FUSER, Role.SIGNAL, Role.RERANKER])
 def test_a_required_step_of_a_wrong_type_is_an_error(role: Role, wrong: Any, memory: Memory, tmp_path: Path) -> None:
     pipeline = attacked(tmp_path, role, component(role, lambda *_: wrong), optional=False)
