@@ -1,4 +1,4 @@
-"""What the environment holds that nothing reads, most likely a misspelt flag (feature P4)."""
+"""What the environment holds that nothing reads, most likely a misspelt flag."""
 
 from __future__ import annotations
 

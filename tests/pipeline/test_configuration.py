@@ -245,14 +245,14 @@ def test_a_flag_decides_whether_a_step_takes_part() -> None:
         load_flags({"SPECKIT_TRY": "maybe"}, text)
 
 
-@pytest.mark.requirement("P4", "P7")
+@pytest.mark.requirement("P7")
 def test_a_flag_without_a_usable_value_is_the_only_problem() -> None:
     [problem] = pipelines.check("catalogue", {"SPECKIT_MMR": "maybe"})
 
     assert str(problem) == "E030 the environment variable SPECKIT_MMR is 'maybe'; accepted: false, true"
 
 
-@pytest.mark.requirement("P4")
+@pytest.mark.requirement("P7")
 def test_a_variable_that_is_neither_flag_nor_setting_is_remarked_on() -> None:
     environ = {"SPECKIT_MRM": "1", "SPECKIT_NOVELTY": "1", "SPECKIT_QQQQ": "", "SPECKIT_DB": "x", "SPECKIT_MMR": "true"}
 
@@ -265,7 +265,7 @@ def test_a_variable_that_is_neither_flag_nor_setting_is_remarked_on() -> None:
     assert pipelines.check("catalogue", environ) == []
 
 
-@pytest.mark.requirement("P4")
+@pytest.mark.requirement("P7")
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -293,7 +293,7 @@ def test_a_misspelt_flag_is_remarked_on_by_commands_that_look_at_the_configurati
     assert remark.endswith("the environment variable SPECKIT_MRM has no effect; did you mean 'SPECKIT_MMR'?")
 
 
-@pytest.mark.requirement("P2", "P4")
+@pytest.mark.requirement("P2")
 @pytest.mark.parametrize(
     ("environ", "path", "message"),
     [

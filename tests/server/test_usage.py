@@ -96,6 +96,8 @@ def test_an_interrupt_ends_with_130_and_the_store_stays_whole(tmp_path: Path) ->
         stderr=subprocess.PIPE,
         env=environment(tmp_path),
         cwd=tmp_path,
+        # A shell lets what it runs in the background ignore interrupts, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     ) as process:
         while not store.exists() or not store.stat().st_size:
             time.sleep(0.01)
