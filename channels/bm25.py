@@ -126,7 +126,7 @@ class Bm25:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted memories or passages that hold any word of the query."""
-        terms = self._telling(tuple(dict.fromkeys(query.terms)), store)
+        terms = telling(self._params, tuple(dict.fromkeys(query.terms)), store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = self._laid_out(store)
         weights = dict.fromkeys(terms, 1.0)
@@ -172,28 +172,6 @@ class Bm25:
             seen[found[~scope.admits(layout.memories[found])]] = 0.0
         return scores[:-1] + self._params.context * np.maximum(seen[previous], seen[following])
 
-    def _telling(self, terms: tuple[str, ...], store: Store) -> tuple[str, ...]:
-        """The rarest of the terms that occur at all, in query order: a bound on the time that a pasted page may take.
-
-        A term is as frequent as in the field, of those that count, that holds it most often.
-        """
-        most = self._params.most_terms
-        if len(terms) <= most:
-            return terms
-        used = self._used(store)
-        frequency = {term: max(len(index.postings(term).rows) for index in used) for term in terms}
-        known = [term for term in terms if frequency[term]]
-        rarest = set(sorted(known, key=frequency.__getitem__)[:most])
-        return tuple(term for term in known if term in rarest)
-
-    def _used(self, store: Store) -> list[TermIndex]:
-        """The indexes whose words count; passages have the words of the text."""
-        params = self._params
-        used = {name for fields in (params.fields, params.single) for name, weight in fields if weight}
-        if params.passage:
-            used |= {"body", "title"} if params.passage_title else {"body"}
-        return [store.lexicon.index(name) for name in FIELDS if name in used]
-
     def _laid_out(self, store: Store) -> _Layout:
         """The bags of the store's present state, kept and used again while the indexes are the same objects."""
         lexicon = store.lexicon
@@ -233,6 +211,28 @@ class Bm25:
         of_passages = Bags(parts, len(chunks.ids), chunks.count, params.k1, params.b)
         beside = _beside(memories, store) if params.context else None
         return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages, beside)
+
+
+def telling(params: Bm25Params, terms: tuple[str, ...], store: Store) -> tuple[str, ...]:
+    """The rarest of the terms that occur at all, in query order: a bound on the time that a pasted page may take.
+
+    A term is as frequent as in the field, of those that count, that holds it most often.
+    """
+    if len(terms) <= params.most_terms:
+        return terms
+    used = _used(params, store)
+    frequency = {term: max(len(index.postings(term).rows) for index in used) for term in terms}
+    known = [term for term in terms if frequency[term]]
+    rarest = set(sorted(known, key=frequency.__getitem__)[: params.most_terms])
+    return tuple(term for term in known if term in rarest)
+
+
+def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
+    """The indexes whose words count; passages have the words of the text."""
+    used = {name for fields in (params.fields, params.single) for name, weight in fields if weight}
+    if params.passage:
+        used |= {"body", "title"} if params.passage_title else {"body"}
+    return [store.lexicon.index(name) for name in FIELDS if name in used]
 
 
 def _beside(memories: Ids, store: Store) -> tuple[Rows, Rows] | None:

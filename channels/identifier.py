@@ -9,8 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from pipeline.contracts import About, ChannelParams
+from pipeline.lookup import memories_with
 from pipeline.model import Hits, Query
-from pipeline.ports import FIELDS, Ids, Store
+from pipeline.ports import Store
 from pipeline.scales import Scale
 
 _WORD = re.compile(r"\w+(?:[-./]\w+)*")
@@ -54,7 +55,7 @@ class Identifier:
         params = self._params
         found = []
         for term, reference in identifiers(query.text, store).items():
-            holders = _holders(term, store)
+            holders = memories_with(term, store.lexicon)
             if 0 < len(holders) <= (params.most_of_reference if reference else params.most_memories):
                 found.append(holders)
         if not found:
@@ -74,9 +75,3 @@ def identifiers(text: str, store: Store) -> dict[str, bool]:
     # The analyser gives the whole first; what it breaks up without keeping it is no identifier to the index.
     cut = ((store.lexicon.analyse(word), reference) for word, reference in words.items())
     return {tokens[0]: reference for tokens, reference in cut if tokens}
-
-
-def _holders(term: str, store: Store) -> Ids:
-    """The memories that hold a term in any field, ascending."""
-    indexes = [store.lexicon.index(field) for field in FIELDS]
-    return np.unique(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))

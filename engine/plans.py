@@ -6,9 +6,10 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.work import Work, holders, work
+from engine.work import Work, work
 from pipeline.boundary import Journal
 from pipeline.gathering import channel_limit, understand
+from pipeline.lookup import memories_with
 from pipeline.model import Mode, Query
 from pipeline.ports import Store
 from pipeline.runner import Runner
@@ -92,6 +93,6 @@ def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
             "rerank": tuple(step.id for step in pipeline.rerank),
             "annotate": tuple(step.id for step in pipeline.annotate),
         },
-        terms=tuple((term, len(holders(term, store))) for term in terms),
+        terms=tuple((term, len(memories_with(term, store.lexicon))) for term in terms),
         work=work(wordings, asked, pipeline.rerank, scope, store),
     )

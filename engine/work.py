@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from channels.bm25 import Bm25Params
+from channels.bm25 import Bm25Params, telling
 from channels.degree import DegreeParams
 from channels.fts5 import Fts5Params
 from channels.graph import GraphParams
@@ -16,6 +16,7 @@ from channels.vector import VectorParams
 from memory.store.matrix import GATHERED_SHARE
 from pipeline.composition import BoundStep
 from pipeline.contracts import Channel, Reranker
+from pipeline.lookup import memories_with
 from pipeline.model import Query
 from pipeline.ports import FIELDS, Ids, Scope, Store, TermIndex, Unavailable
 from stages.rerank.cross_encoder import CrossEncoderParams
@@ -75,7 +76,7 @@ def work(
                     postings += _bm25(SEEDS, terms, store)
                     walked += edges
                 case Fts5Params():
-                    postings += sum(len(holders(term, store)) for term in terms)
+                    postings += sum(len(memories_with(term, store.lexicon)) for term in terms)
                 case IdentifierParams():
                     indexes = [store.lexicon.index(field) for field in FIELDS]
                     postings += _read(indexes, identifiers(query.text, store))
@@ -99,12 +100,6 @@ def work(
     )
 
 
-def holders(term: str, store: Store) -> Ids:
-    """The memories that hold a word in any field, ascending."""
-    indexes = [store.lexicon.index(field) for field in FIELDS]
-    return np.unique(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
-
-
 def _read(indexes: Iterable[TermIndex], terms: Iterable[str]) -> int:
     terms = tuple(terms)
     return sum(len(index.postings(term).rows) for index in indexes for term in terms)
@@ -117,10 +112,7 @@ def _bm25(params: Bm25Params, terms: tuple[str, ...], store: Store) -> int:
     if params.passage:
         bags.append(store.lexicon.index("body", "chunk"))
         bags += [store.lexicon.index("title")] if params.passage_title else []
-    if len(terms) > params.most_terms:
-        frequency = {term: max(len(bag.postings(term).rows) for bag in bags) for term in terms}
-        terms = tuple(sorted(filter(frequency.get, terms), key=frequency.__getitem__)[: params.most_terms])
-    return _read(bags, terms)
+    return _read(bags, telling(params, terms, store))
 
 
 def _compared(passages: Ids, scope: Scope, store: Store) -> int:

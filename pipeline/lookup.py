@@ -1,4 +1,4 @@
-"""Looking words up in inverted indexes, for components that ask which of a few memories hold them."""
+"""Looking words up in inverted indexes: which memories hold a word, and which of a few hold which."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ports import Column, Ids, TermIndex
+from pipeline.ports import FIELDS, Column, Ids, Lexicon, TermIndex
+
+
+def memories_with(term: str, lexicon: Lexicon) -> Ids:
+    """The memories that hold a word in any field, ascending."""
+    indexes = [lexicon.index(field) for field in FIELDS]
+    return np.unique(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
 
 
 def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[np.bool_], Column]:

@@ -92,3 +92,14 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
         "--json", "as_json", is_flag=True, help="Print one JSON document on standard output and nothing else."
     ),
 }
+
+datasets_option = click.option(
+    "--dataset",
+    "datasets",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    metavar="DIR",
+    help="A dataset in the BEIR layout; may be repeated.",
+)
+"""What the commands that measure take: a command receives `datasets: tuple[Path, ...]`."""

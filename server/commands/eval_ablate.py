@@ -7,21 +7,13 @@ from pathlib import Path
 import click
 
 from config.settings import settings
-from server.options import Common, shared
+from server.options import Common, datasets_option, shared
 from server.output import print_json
 from server.progress import ProgressReporter
 
 
 @click.command("ablate")
-@click.option(
-    "--dataset",
-    "datasets",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    required=True,
-    metavar="DIR",
-    help="A dataset in the BEIR layout; may be repeated.",
-)
+@datasets_option
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
 @shared("pipeline", "set", "json")
 def command(common: Common, datasets: tuple[Path, ...], queries: int | None) -> None:

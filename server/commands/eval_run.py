@@ -6,21 +6,13 @@ from pathlib import Path
 
 import click
 
-from server.options import Common, shared
+from server.options import Common, datasets_option, shared
 from server.output import print_json
 from server.progress import ProgressReporter
 
 
 @click.command("run")
-@click.option(
-    "--dataset",
-    "datasets",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    required=True,
-    metavar="DIR",
-    help="A dataset in the BEIR layout; may be repeated.",
-)
+@datasets_option
 @click.option(
     "--pipeline",
     "pipelines",

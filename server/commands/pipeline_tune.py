@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from server.options import Common, shared
+from server.options import Common, datasets_option, shared
 from server.output import print_json
 from server.pipeline_output import check_target, write_pipeline
 from server.progress import ProgressReporter
@@ -14,15 +14,7 @@ from server.progress import ProgressReporter
 
 @click.command("tune")
 @click.argument("source", metavar="FILE|PRESET")
-@click.option(
-    "--dataset",
-    "datasets",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    required=True,
-    metavar="DIR",
-    help="A dataset in the BEIR layout; may be repeated.",
-)
+@datasets_option
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The pipeline file to write."
 )
