@@ -71,7 +71,14 @@ class Vector:
         if isinstance(found, Unavailable):
             return found
         ids, scores, passages = found
-        return Hits.ordered(ids, scores, Scale.COSINE, limit=limit, level=self._params.level, passages=passages)
+        return self._hits(ids, scores, passages, limit, self._floor(query))
+
+    def _hits(self, ids: Ids, scores: Column, passages: Ids, limit: int, floor: float) -> Hits:
+        """What was found. All else is below the floor; without one, it has no vector."""
+        rest = floor / (1.0 + self._params.context) if floor > -1.0 else np.nan
+        return Hits.ordered(
+            ids, scores, Scale.COSINE, limit=limit, level=self._params.level, passages=passages, rest=rest
+        )
 
     def _floor(self, query: Query) -> float:
         wanted = query.plan.min_similarity
@@ -125,7 +132,7 @@ class Vector:
         rows = [positions(common, ids) for ids, _, _ in lists]
         mean = np.mean([found[1][at] for found, at in zip(lists, rows, strict=True)], axis=0)
         best = lists[0][2][rows[0]]
-        return Hits.ordered(common, mean, Scale.COSINE, limit=limit, level=self._params.level, passages=best)
+        return self._hits(common, mean, best, limit, self._floor(query))
 
 
 def _cosines(memories: Ids, query: Vectors, store: Store) -> Column:

@@ -28,11 +28,19 @@ from pipeline.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The hits of one channel for one query variant."""
+    """The hits of one channel for one query variant, of which it was asked for at most `limit`."""
 
     channel: str
     variant: int
     hits: Hits
+    limit: int
+
+    @property
+    def rest(self) -> float:
+        """The score of all that is not among the hits, never above theirs; NaN when the limit cut them off."""
+        if len(self.hits) >= self.limit:
+            return np.nan
+        return float(np.min(self.hits.scores, initial=self.hits.rest))
 
 
 def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
@@ -75,6 +83,7 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
         tuple(s.channel for s in searches),
         tuple(s.variant for s in searches),
         tuple(s.hits.scale for s in searches),
+        np.array([s.rest for s in searches], np.float64),
         raw,
         rank,
     )

@@ -71,11 +71,12 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
     for variant, text in enumerate(plan.variants):
         asked = query if variant == 0 else _variant(query, text, store)
         for step in channels:
-            work = partial(_found, step, asked, asker if step.about.unconditional else scope, store)
+            limit = channel_limit(step, asked)
+            work = partial(_found, step, asked, limit, asker if step.about.unconditional else scope, store)
             # the first answer is due even when the deadline has passed: an empty answer helps nobody
             hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
             if hits is not None:
-                searches.append(Search(step.id, variant, hits))
+                searches.append(Search(step.id, variant, hits, limit))
     if not searches:
         reasons = "; ".join(f"{part.part}: {part.reason}" for part in journal.degraded)
         raise SpeckitError("E040", f"no channel could answer ({reasons})")
@@ -86,8 +87,7 @@ def _variant(query: Query, text: str, store: Store) -> Query:
     return replace(query, text=text, terms=store.lexicon.analyse(text))
 
 
-def _found(step: BoundStep[Channel], query: Query, scope: Scope, store: Store) -> Hits | Unavailable:
-    limit = channel_limit(step, query)
+def _found(step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
     hits = check_hits(step.component.search(query, limit, store), limit, step.id)
     return hits if isinstance(hits, Unavailable) else check_source(hits, step, scope, store.attributes)
 

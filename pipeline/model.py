@@ -100,7 +100,9 @@ class Hits:
     """What one channel found, in total order.
 
     `ids` int64[n], unique, memories or chunks as `level` says; `scores` float64[n], finite, on `scale`; `passages`
-    int64[n] is the chunk that matched best, -1 where the channel cannot tell.
+    int64[n] is the chunk that matched best, -1 where the channel cannot tell. `rest` is what the channel gives to all
+    that it leaves out though its limit had room for more: 0 where it has nothing in common with the query, NaN where
+    the channel cannot tell.
     """
 
     ids: Ids
@@ -108,6 +110,7 @@ class Hits:
     scale: Scale
     level: Level = "memory"
     passages: Ids | None = None
+    rest: float = 0.0
 
     def __post_init__(self) -> None:
         check_columns(self.ids, scores=self.scores, passages=self.passages)
@@ -118,11 +121,19 @@ class Hits:
 
     @classmethod
     def ordered(
-        cls, ids: Ids, scores: Column, scale: Scale, *, limit: int, level: Level = "memory", passages: Ids | None = None
+        cls,
+        ids: Ids,
+        scores: Column,
+        scale: Scale,
+        *,
+        limit: int,
+        level: Level = "memory",
+        passages: Ids | None = None,
+        rest: float = 0.0,
     ) -> Hits:
         """The best `limit` of these rows, put into total order."""
         rows = total_order(scores, ids)[:limit]
-        return cls(ids[rows], scores[rows], scale, level, None if passages is None else passages[rows])
+        return cls(ids[rows], scores[rows], scale, level, None if passages is None else passages[rows], rest)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -150,7 +161,9 @@ class Candidates:
     `ids` ascending; `parents` the memory of each row; `passages` the matched chunk (-1 unknown). The columns are the
     searches that answered: `channels` names the channel of each, `variants` the query variant it searched (0 is the
     query itself). `raw` float64[n, columns], NaN where a search did not return the row; `rank` int32[n, columns] from
-    1, equal where `raw` is equal among the hits, -1 likewise. `updated_at` is in epoch seconds, NaN where unknown.
+    1, equal where `raw` is equal among the hits, -1 likewise. `rest` float64[columns] is the score of the rows that a
+    search did not return, NaN where its limit cut it off: of those one knows only that they are not above its last hit.
+    `updated_at` is in epoch seconds, NaN where unknown.
     """
 
     ids: Ids
@@ -160,6 +173,7 @@ class Candidates:
     channels: tuple[str, ...]
     variants: tuple[int, ...]
     scales: tuple[Scale, ...]
+    rest: Column
     raw: Column
     rank: Ranks
 
@@ -176,6 +190,7 @@ class Candidates:
             self.channels,
             self.variants,
             self.scales,
+            self.rest,
             self.raw[rows],
             self.rank[rows],
         )

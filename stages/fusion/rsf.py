@@ -30,6 +30,9 @@ class RsfParams(Params):
 class Rsf:
     """Relative score fusion in three forms; min-max per search, scores in [0, 1].
 
+    Where a search has told everything, its `rest` is the lower end, so that its last hit still stands above what it
+    left out; a search that its limit cut off ends with its last hit.
+
     pair: the mean of two channels' scores; what one channel alone found keeps half of its score. multi: the mean of the
     scores present, times the share of lists that returned the candidate, which is the sum divided by the number of
     lists. cross_variant: multi within each query variant, the mean over the variants that found the candidate, and a
@@ -52,9 +55,10 @@ class Rsf:
         """One addend per search, the bonus, the clamp."""
         searches = len(candidates.channels)
         variants = np.array(candidates.variants)
-        shares = np.array([min_max(candidates.raw[:, column]) for column in range(searches)])
-        shares = np.nan_to_num(shares.reshape(searches, len(candidates)).T)
         found = candidates.rank != NO_RANK
+        told = np.where(found, candidates.raw, candidates.rest)
+        shares = np.array([min_max(told[:, column]) for column in range(searches)])
+        shares = np.where(found, shares.reshape(searches, len(candidates)).T, 0.0)
         bonus = np.zeros(len(candidates))
         match self._params.form:
             case "pair":

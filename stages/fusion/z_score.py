@@ -25,13 +25,18 @@ class ZScoreParams(Params):
     )
     missing: Literal["lowest", "mean"] = Field(
         "lowest",
-        description="What a candidate gets from a search that did not return it: its lowest score or its mean.",
+        description="What a candidate gets from a search whose limit cut it off: its lowest score or its mean.",
     )
     normalise: Normalise = Field("none", description="Whether scores are mapped to [0, 1], and how.")
 
 
 class ZScore:
-    """Σ weight · z over the searches, z the standardised score among the hits of that search.
+    """Σ weight · z over the searches, z the standardised score of that search.
+
+    A search that returned fewer hits than its limit has told everything: the candidates that it left out have its
+    `rest` as their score (0 for BM25), and it is standardised over all candidates, so that the one document with a rare
+    word stands far above the others. A search that its limit cut off is standardised among its hits, and what it left
+    out gets what `missing` says. Scores that are all equal tell nothing and give 0.
 
     Searches of several query variants share their channel's weight. Scores of channels on the unit scale mean the same
     for every query: they are added as they are, 0 for what was not found. Features F3, F4.
@@ -74,8 +79,11 @@ class ZScore:
         raw = candidates.raw[:, column]
         if candidates.scales[column] is Scale.UNIT:
             return np.nan_to_num(raw)
+        absent = np.isnan(raw)
+        rest = candidates.rest[column]
+        if not np.isnan(rest):
+            return standardise(np.where(absent, rest, raw))
         z = standardise(raw)
-        absent = np.isnan(z)
         if absent.all():
             return np.zeros(len(z))
         z[absent] = 0.0 if self._params.missing == "mean" else z[~absent].min()

@@ -49,6 +49,21 @@ def test_nothing_below_the_minimal_similarity_is_found() -> None:
     assert vector(min_similarity=0.5).search(query("a"), 10, STORE).ids.tolist() == [1, 2]
 
 
+@pytest.mark.requirement("C1")
+@pytest.mark.parametrize(
+    ("params", "rest"),
+    [
+        ({}, 0.0),
+        ({"min_similarity": 0.6}, 0.6),
+        ({"min_similarity": 0.6, "context": 0.2}, 0.5),
+        ({"min_similarity": -0.5}, -0.5),
+        ({"min_similarity": -1.0}, np.nan),  # all vectors are found, so that the rest have none
+    ],
+)
+def test_what_was_not_found_lies_below_the_minimal_similarity(params: dict[str, float], rest: float) -> None:
+    assert vector(**params).search(query("a"), 10, STORE).rest == pytest.approx(rest, nan_ok=True)
+
+
 @pytest.mark.requirement("C14")
 def test_the_plan_may_relax_the_minimal_similarity() -> None:
     relaxed = query("a", plan=Plan(variants=("a",), min_similarity=0.3))

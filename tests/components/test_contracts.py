@@ -321,10 +321,10 @@ def _expected(entry: Registered, answer: object, *accepted: type) -> None:
 
 def searches(variants: int = 1) -> list[Search]:
     found = [
-        Search("bm25", 0, Hits(np.array([6, 1, 4]), np.array([7.5, 3.0, 0.5]), Scale.BM25)),
-        Search("vector", 0, Hits(np.array([1, 2]), np.array([0.9, 0.1]), Scale.COSINE)),
-        Search("bm25", 1, Hits(np.array([4, 6]), np.array([2.0, 1.0]), Scale.BM25)),
-        Search("vector", 1, Hits(np.array([], np.int64), np.array([]), Scale.COSINE)),
+        Search("bm25", 0, Hits(np.array([6, 1, 4]), np.array([7.5, 3.0, 0.5]), Scale.BM25), 50),
+        Search("vector", 0, Hits(np.array([1, 2]), np.array([0.9, 0.1]), Scale.COSINE), 2),
+        Search("bm25", 1, Hits(np.array([4, 6]), np.array([2.0, 1.0]), Scale.BM25), 50),
+        Search("vector", 1, Hits(np.array([], np.int64), np.array([]), Scale.COSINE), 2),
     ]
     return found[: 2 * variants]
 

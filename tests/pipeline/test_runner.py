@@ -27,6 +27,7 @@ from pipeline.explain import explain
 from pipeline.model import Grouped, Plan, Pool, Rescored, Selected
 from pipeline.ports import Store, Unavailable
 from pipeline.runner import Outcome, Runner
+from pipeline.scales import Scale
 
 
 def rows(outcome: Outcome) -> list[tuple[int, float]]:
@@ -174,6 +175,28 @@ def test_a_hit_on_a_memory_counts_for_the_passages_that_others_found(store: Stor
     outcome = Runner(built).run(question(), store)
 
     assert rows(outcome) == [(101, 0.75), (102, 0.5)]
+
+
+def test_a_search_that_returned_less_than_its_limit_has_told_the_score_of_all_others(store: Store) -> None:
+    built = pipeline(
+        {
+            "all": FixedChannel({1: 0.5, 2: 0.25}),
+            "cut": FixedChannel({1: 0.5, 2: 0.25, 3: 0.125}),
+            "none": FixedChannel({}),
+            "floor": FixedChannel({1: -0.25}, scale=Scale.COSINE, rest=-0.5),
+            "above": FixedChannel({1: -0.25}, scale=Scale.COSINE, rest=0.0),
+            "silent": FixedChannel({1: 0.5}, rest=np.nan),
+        },
+        understand=[step("limits", FunctionUnderstander(lambda _, plan: replace(plan, limits={"cut": 3})))],
+    )
+
+    candidates = Runner(built, strict=True).run(question(), store).pool.candidates
+
+    told = dict(zip(candidates.channels, candidates.rest.tolist(), strict=True))
+    # No search can have left out what is better than its last hit.
+    assert told == pytest.approx(
+        {"all": 0.0, "cut": np.nan, "none": 0.0, "floor": -0.5, "above": -0.25, "silent": np.nan}, nan_ok=True
+    )
 
 
 def test_signals_of_one_group_share_a_cap(store: Store) -> None:

@@ -235,3 +235,64 @@ def test_passing_through_needs_one_channel_of_the_declared_scale() -> None:
         (("scale",), "'a' scores on the scale cosine, not bm25"),
     ]
     assert list(Single.check(SingleParams(scale="cosine"), cosine)) == []
+
+
+# Standardised over all candidates: one of four has √3 and the others −1/√3, whatever its score.
+@pytest.mark.requirement("F3")
+@pytest.mark.parametrize("score", [1e-6, 8.0, 1e6])
+def test_the_only_hit_of_a_search_that_told_everything_stands_far_above_the_rest(score: float) -> None:
+    table = candidates({"bm25": {3: score}}, rest={"bm25": 0.0}, others=(1, 2, 4))
+
+    answer = parts(z_score().fuse(query(), table), table)
+
+    assert answer == {3: {"bm25": 1.732051}, **{i: {"bm25": -0.57735} for i in (1, 2, 4)}}
+
+
+@pytest.mark.requirement("F3")
+def test_equal_hits_of_a_search_that_told_everything_stand_above_what_it_left_out() -> None:
+    table = candidates({"bm25": {1: 5.0, 2: 5.0}}, rest={"bm25": 0.0}, others=(3, 4))
+
+    assert parts(z_score().fuse(query(), table), table) == {
+        **{i: {"bm25": 1.0} for i in (1, 2)},
+        **{i: {"bm25": -1.0} for i in (3, 4)},
+    }
+
+
+@pytest.mark.parametrize("rest", [0.0, float("nan")])
+def test_a_search_without_hits_says_nothing(rest: float) -> None:
+    table = candidates({"bm25": {}, "vector": {1: 0.5, 2: 0.3}}, rest={"bm25": rest})
+
+    assert parts(z_score().fuse(query(), table), table) == {1: {"vector": 1.0}, 2: {"vector": -1.0}}
+
+
+@pytest.mark.parametrize("missing", ["lowest", "mean"])
+def test_equal_hits_of_a_search_that_was_cut_off_say_nothing(missing: str) -> None:
+    table = candidates({"bm25": {1: 5.0, 2: 5.0}}, others=(3,))
+
+    assert parts(z_score(missing=missing).fuse(query(), table), table) == {1: {}, 2: {}, 3: {}}
+
+
+# -0.5, 0.1 and the floor -0.8 twice: mean -0.5, deviation √((0 + .36 + .09 + .09)/4) = √.135.
+def test_what_lies_below_a_negative_floor_is_standardised_with_the_floor() -> None:
+    table = candidates({"vector": {1: 0.1, 2: -0.5}}, rest={"vector": -0.8}, others=(3, 4))
+
+    answer = parts(z_score().fuse(query(), table), table)
+
+    assert answer[1] == {"vector": round(0.6 / sqrt(0.135), 6)}
+    assert answer[2] == {}
+    assert answer[3] == answer[4] == {"vector": round(-0.3 / sqrt(0.135), 6)}
+
+
+@pytest.mark.requirement("F2")
+def test_the_last_hit_of_a_search_that_told_everything_keeps_a_share() -> None:
+    table = candidates({"bm25": {1: 8.0, 2: 2.0}, "vector": {3: 0.9, 1: 0.5}}, rest={"bm25": 0.0})
+
+    # bm25: 1, 1/4, and 0 for what it left out; vector: 1, 0.
+    assert scores(rsf(form="multi").fuse(query(), table), table, Scale.UNIT) == {1: 0.5, 3: 0.5, 2: 0.125}
+
+
+@pytest.mark.requirement("F2", "F4")
+def test_a_search_without_hits_adds_no_relative_score() -> None:
+    table = candidates({"bm25": {}, "vector": {1: 0.5}}, rest={"bm25": 0.0, "vector": 0.0})
+
+    assert scores(rsf(form="multi").fuse(query(), table), table, Scale.UNIT) == {1: 0.5}

@@ -52,6 +52,7 @@ def pool_of(
         channels=tuple(found),
         variants=(0,) * len(found),
         scales=(scale,) * len(found),
+        rest=np.full(len(found), np.nan),
         raw=values,
         rank=rank,
     )

@@ -18,10 +18,18 @@ def query(intent: str = "understand", confidence: float = 0.0, **changes: object
 
 
 def candidates(
-    found: dict[str, dict[int, float]], scales: dict[str, Scale] | None = None, ages: dict[int, float] | None = None
+    found: dict[str, dict[int, float]],
+    scales: dict[str, Scale] | None = None,
+    ages: dict[int, float] | None = None,
+    rest: dict[str, float] | None = None,
+    others: tuple[int, ...] = (),
 ) -> Candidates:
-    """The table of searches, each named by its channel or `channel~variant` and mapping ids to raw scores."""
-    ids = np.array(sorted({i for hits in found.values() for i in hits}), np.int64)
+    """The table of searches, each named by its channel or `channel~variant` and mapping ids to raw scores.
+
+    `rest` names the searches that told everything, with the score of what they left out; `others` are candidates that
+    none of them returned.
+    """
+    ids = np.array(sorted({*others, *(i for hits in found.values() for i in hits)}), np.int64)
     raw = np.full((len(ids), len(found)), np.nan)
     rank = np.full(raw.shape, NO_RANK, np.int32)
     for column, hits in enumerate(found.values()):
@@ -36,6 +44,7 @@ def candidates(
         channels=tuple(channel for channel, _, _ in names),
         variants=tuple(int(variant or 0) for _, _, variant in names),
         scales=tuple((scales or {}).get(channel, Scale.BM25) for channel, _, _ in names),
+        rest=np.array([(rest or {}).get(name, np.nan) for name in found]),
         raw=raw,
         rank=rank,
         updated_at=np.array([NOW - (ages or {}).get(int(i), np.nan) * DAY for i in ids]),

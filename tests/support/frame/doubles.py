@@ -60,6 +60,7 @@ class FixedChannel:
     scale: Scale = Scale.UNIT
     level: Literal["memory", "chunk"] = "memory"
     asked: list[str] = field(default_factory=list)
+    rest: float = 0.0
 
     def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
         self.asked.append(query.text)
@@ -68,7 +69,7 @@ class FixedChannel:
         if isinstance(self.hits, Unavailable):
             return self.hits
         ids, scores = np.array([*self.hits], np.int64), np.array([*self.hits.values()], np.float64)
-        return Hits.ordered(ids, scores, self.scale, limit=limit, level=self.level)
+        return Hits.ordered(ids, scores, self.scale, limit=limit, level=self.level, rest=self.rest)
 
 
 class ChunkParams(ChannelParams):
