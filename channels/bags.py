@@ -71,14 +71,27 @@ class Bags:
             scores[rows] += contribution if weight == 1.0 else weight * contribution
         return scores
 
+    def coverage(self, terms: Mapping[str, float]) -> Column:
+        """The share of the query's information, Σ weight · idf of its words, that each row holds; in [0, 1]."""
+        held = np.zeros(len(self._norm))
+        total = 0.0
+        for term, weight in terms.items():
+            rows, _ = self._known.get(term) or self._contribution(term)
+            information = weight * self._idf(len(rows))
+            held[rows] += information
+            total += information
+        return held / total if total else held
+
+    def _idf(self, holders: int) -> float:
+        return float(np.log((self._count - holders + 0.5) / (holders + 0.5) + 1.0))
+
     def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
         """The rows that hold a term and what it adds to the score of each; remembered while there is room."""
         rows, frequency = self._occurrences(term)
         if not len(rows):
             # No end of words occurs nowhere: they would fill the memory without ever taking room.
             return rows, frequency
-        idf = np.log((self._count - len(rows) + 0.5) / (len(rows) + 0.5) + 1.0)
-        contribution = rows, frequency * (idf * (self._k1 + 1.0)) / (frequency + self._norm[rows])
+        contribution = rows, frequency * (self._idf(len(rows)) * (self._k1 + 1.0)) / (frequency + self._norm[rows])
         if self._room < len(rows):
             self._known, self._room = {}, _REMEMBERED
         self._known[term] = contribution

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from channels.bags import Bags, Part, Rows
 from channels.feedback import Feedback, with_feedback
 from pipeline.arithmetic import leading, positions
 from pipeline.contracts import About, ChannelParams, Params, Surroundings
+from pipeline.lookup import idf
 from pipeline.model import Hits, Query, total_order
 from pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
 from pipeline.scales import Scale
@@ -67,12 +69,26 @@ class Bm25Params(ChannelParams):
         0.0, ge=0, le=1, description="Share of the better neighbour's score that a short note of the same folder adds.",
         json_schema_extra={"tunable": [0.0, 0.4]},
     )  # fmt: skip
+    k3: float = Field(
+        0.0, ge=0, le=1000,
+        description="How slowly a word that the query repeats stops counting more; 0: it counts once.",
+        json_schema_extra={"tunable": [0.0, 20.0]},
+    )  # fmt: skip
+    coordination: float = Field(
+        0.0, ge=0, le=10,
+        description="How much a memory loses that lacks words of a short query; the more words, the less.",
+        json_schema_extra={"tunable": [0.0, 10.0]},
+    )  # fmt: skip
     most_terms: int = Field(
-        1000, ge=1, le=1000, description="Of a query with more different words only the rarest so many are searched."
+        1000, ge=1, le=1000, description="Of a query with more different words so many are searched that tell most."
     )
     feedback: Feedback = Field(
         Feedback(), description="A second search with words of the first hits, for queries that are not simple."
     )
+
+
+_LITTLE = 0.05
+"""A power of coverage below this changes no score by more than a few percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +112,13 @@ class Bm25:
     The combined fields form one bag of words per memory (BM25F: a word of the title counts as often as its weight says,
     and saturates once). A single field has its own lengths and word statistics. A passage is scored together with the
     title of its memory, so that it need not repeat it; `passages` of the hits name the best one. Each part uses
-    idf = log((N − df + 0.5)/(df + 0.5) + 1). Repeated query words count once. Scores are unbounded sums.
+    idf = log((N − df + 0.5)/(df + 0.5) + 1). A word that stands n times in the query weighs (k3 + 1)·n / (k3 + n)
+    (Robertson and Walker 1994). Scores are unbounded sums.
+
+    Who types two or three words wants them all, but a long text that repeats one of them may score above a text that
+    holds each once. With `coordination` c a query of n different words multiplies the score of a memory by
+    coverage^(c / (n − 1)²), coverage the share of the query's information, Σ weight · idf, that the combined fields
+    hold. Of a long question no memory holds every word, and nothing changes.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's score. A neighbour that the query
@@ -121,20 +143,21 @@ class Bm25:
             yield ("context",), "passages have no neighbours; use level memory or context 0"
         if params.level == "chunk" and not params.passage:
             yield ("level",), "level chunk needs 'passage' above 0, or all passages of a memory score the same"
+        if params.coordination and not any(params.fields.model_dump().values()):
+            yield ("coordination",), "asks which words the combined fields hold, but every weight of 'fields' is 0"
         if not any((*params.fields.model_dump().values(), *params.single.model_dump().values(), params.passage)):
             yield ("fields",), "every weight is 0, so that nothing could be found"
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted memories or passages that hold any word of the query."""
-        terms = telling(self._params, tuple(dict.fromkeys(query.terms)), store)
+        weights = telling(self._params, query, store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = self._laid_out(store)
-        weights = dict.fromkeys(terms, 1.0)
         feedback = self._params.feedback
         if feedback.model != "none" and query.plan.complexity != "simple":
             # What the first hits say must not depend on how many are asked for; two of them show a lead.
             first = self._found(weights, max(feedback.documents, 2), scope, layout)
-            weights = with_feedback(feedback, terms, first, store) or weights
+            weights = with_feedback(feedback, weights, first, store) or weights
         return self._found(weights, limit, scope, layout)
 
     def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout) -> Hits:
@@ -142,6 +165,9 @@ class Bm25:
         whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
         for factor, bags in layout.wholes:
             whole[:-1] += factor * bags.scores(terms)
+        together = self._coordination(terms, layout)
+        if together is not None:
+            whole *= together
         if not self._params.passage:
             scores = self._in_context(whole, layout, scope)
             rows = _best(layout.memories, scores, limit, scope)
@@ -149,6 +175,8 @@ class Bm25:
         parts = self._params.passage * layout.of_passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
         parts, parents = parts[matched], layout.parents[matched]
+        if together is not None:
+            parts *= together[parents]
         if self._params.level == "chunk":
             found, scores = layout.passages[matched], parts + whole[parents]
             rows = _best(found, scores, limit, scope)
@@ -159,6 +187,14 @@ class Bm25:
         rows = _best(layout.memories, scores, limit, scope)
         passages = _best_passages(rows, layout.passages[matched], parts, parents)
         return Hits(layout.memories[rows], scores[rows], Scale.BM25, "memory", passages)
+
+    def _coordination(self, terms: Mapping[str, float], layout: _Layout) -> Column | None:
+        """What the score of each memory is multiplied by, float64[memories + 1]; None for hardly at all."""
+        power = self._params.coordination / max(len(terms) - 1, 1) ** 2
+        if len(terms) < 2 or power < _LITTLE:
+            return None
+        _, combined = layout.wholes[0]
+        return np.append(combined.coverage(terms) ** power, 0.0)
 
     def _in_context(self, scores: Column, layout: _Layout, scope: Scope) -> Column:
         """The scores of the memories with what their admitted neighbours add; the last row given is no memory's."""
@@ -213,18 +249,23 @@ class Bm25:
         return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages, beside)
 
 
-def telling(params: Bm25Params, terms: tuple[str, ...], store: Store) -> tuple[str, ...]:
-    """The rarest of the terms that occur at all, in query order: a bound on the time that a pasted page may take.
+def telling(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
+    """The different words of a query and what each weighs: (k3 + 1) · n / (k3 + n) for one that stands there n times.
 
-    A term is as frequent as in the field, of those that count, that holds it most often.
+    Of more than `most_terms` words those that tell most are left, by that weight times idf: a bound on the time that a
+    pasted page may take. A term is as frequent as in the field, of those that count, that holds it most often.
     """
-    if len(terms) <= params.most_terms:
-        return terms
+    k3 = params.k3
+    weights = {term: (k3 + 1.0) * count / (k3 + count) for term, count in Counter(query.terms).items()}
+    if len(weights) <= params.most_terms:
+        return weights
     used = _used(params, store)
-    frequency = {term: max(len(index.postings(term).rows) for index in used) for term in terms}
-    known = [term for term in terms if frequency[term]]
-    rarest = set(sorted(known, key=frequency.__getitem__)[: params.most_terms])
-    return tuple(term for term in known if term in rarest)
+    frequency = {term: max(len(index.postings(term).rows) for index in used) for term in weights}
+    known = [term for term in weights if frequency[term]]
+    rarity = idf(np.array([frequency[term] for term in known], np.float64), store.attributes.count)
+    worth = rarity * [weights[term] for term in known]
+    kept = np.sort(np.argsort(-worth, kind="stable")[: params.most_terms])
+    return {known[place]: weights[known[place]] for place in kept.tolist()}
 
 
 def _used(params: Bm25Params, store: Store) -> list[TermIndex]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -36,17 +36,19 @@ class Feedback(Params):
     )  # fmt: skip
 
 
-def with_feedback(params: Feedback, words: Sequence[str], hits: Hits, store: Store) -> Weights | None:
+def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, store: Store) -> Weights | None:
     """The words of the query and of its first hits with their weights; None when these hits are not to be trusted.
+
+    `asked` are the words of the query with theirs.
 
     Where several hits are equally good, some of them are wrong, and their words lead astray: the first one must lead.
     A hit speaks with its title and its matched passage; a memory that names none, with its first passage. Words of
-    one memory alone are left out, for they could lift no other. The weights add up to the number of the query's words,
-    so that scores keep their size. Feature C12.
+    one memory alone are left out, for they could lift no other. The weights add up to those of the query's words, so
+    that scores keep their size. Feature C12.
 
     rm3: (1 - weight) · P(w | query) + weight · P(w | hits), with P(w | hits) = Σ score · tf / length over the hits,
     normalised over the best `terms` words (Lavrenko and Croft 2001, Abdul-Jaleel and others 2004).
-    bo1: 1 for words of the query, and weight · B(w) / max B besides, with B(w) = tf · log2((1 + m)/m) + log2(1 + m), tf
+    bo1: the query's own weights, and weight · B(w) / max B besides, with B(w) = tf · log2((1 + m)/m) + log2(1 + m), tf
     over the hits and m the mean frequency of w in a memory (Amati 2003).
     """
     if not len(hits) or (len(hits) > 1 and hits.scores[0] * (1.0 - params.least_lead) < hits.scores[1]):
@@ -61,12 +63,13 @@ def with_feedback(params: Feedback, words: Sequence[str], hits: Hits, store: Sto
     if not told:
         return None
     scale = sum(value for _, value in told) if params.model == "rm3" else told[0][1]
-    own = (1.0 - params.weight) / len(words) if params.model == "rm3" else 1.0
-    weights = dict.fromkeys(words, own)
+    size = sum(asked.values())
+    own = (1.0 - params.weight) / size if params.model == "rm3" else 1.0
+    weights = {word: own * weight for word, weight in asked.items()}
     for word, value in told:
         weights[word] = weights.get(word, 0.0) + params.weight * value / scale
     total = sum(weights.values())
-    return {word: weight * len(words) / total for word, weight in weights.items() if weight}
+    return {word: weight * size / total for word, weight in weights.items() if weight}
 
 
 def _bags(hits: Hits, documents: int, store: Store) -> list[Counter[str]]:

@@ -61,22 +61,21 @@ def work(
     postings = vectors = walked = feedback = hits = 0
     asked = tuple(channels)
     for query in wordings:
-        terms = tuple(dict.fromkeys(query.terms))
         for step, limit in asked:
             hits += limit
             match step.params:
                 case Bm25Params() as params:
-                    postings += _bm25(params, terms, store)
+                    postings += _bm25(params, query, store)
                     if params.feedback.model != "none" and query.plan.complexity != "simple":
                         feedback += params.feedback.terms
                 case GraphParams() as params if edges:
-                    postings += _bm25(SEEDS, terms, store)
+                    postings += _bm25(SEEDS, query, store)
                     walked += edges * params.hops
                 case DegreeParams():
-                    postings += _bm25(SEEDS, terms, store)
+                    postings += _bm25(SEEDS, query, store)
                     walked += edges
                 case Fts5Params():
-                    postings += sum(len(memories_with(term, store.lexicon)) for term in terms)
+                    postings += sum(len(memories_with(term, store.lexicon)) for term in set(query.terms))
                 case IdentifierParams():
                     indexes = [store.lexicon.index(field) for field in FIELDS]
                     postings += _read(indexes, identifiers(query.text, store))
@@ -105,14 +104,14 @@ def _read(indexes: Iterable[TermIndex], terms: Iterable[str]) -> int:
     return sum(len(index.postings(term).rows) for index in indexes for term in terms)
 
 
-def _bm25(params: Bm25Params, terms: tuple[str, ...], store: Store) -> int:
-    """The postings behind the bags of words of the channel; of a long query, of its rarest words."""
+def _bm25(params: Bm25Params, query: Query, store: Store) -> int:
+    """The postings behind the bags of words of the channel; of a long query, of the words that tell most."""
     weighed = [*params.fields.model_dump().items(), *params.single.model_dump().items()]
     bags = [store.lexicon.index(field) for field in FIELDS for name, weight in weighed if name == field and weight]
     if params.passage:
         bags.append(store.lexicon.index("body", "chunk"))
         bags += [store.lexicon.index("title")] if params.passage_title else []
-    return _read(bags, telling(params, terms, store))
+    return _read(bags, telling(params, query, store))
 
 
 def _compared(passages: Ids, scope: Scope, store: Store) -> int:

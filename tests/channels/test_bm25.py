@@ -39,6 +39,74 @@ def test_scores_follow_the_formula_over_combined_fields() -> None:
 
 
 @pytest.mark.requirement("C3")
+@pytest.mark.parametrize(("k3", "weight"), [(0.0, 1.0), (2.0, 3 * 3 / 5), (8.0, 9 * 3 / 11), (1000.0, 1001 * 3 / 1003)])
+def test_a_word_that_the_query_repeats_counts_more_up_to_k3(k3: float, weight: float) -> None:
+    # One word each: idf = log 2, and tf · 2.2 / (tf + 1.2) = 1.
+    store = FakeStore(Memory(1, "", ("alpha",)), Memory(2, "", ("beta",)))
+    channel = bm25(fields={**FIELDS, "body": 1.0}, k3=k3)
+
+    found = channel.search(query("beta alpha alpha gamma alpha"), 10, store)
+
+    assert scores(found) == {1: round(weight * log(2), 6), 2: round(log(2), 6)}
+
+
+def test_of_a_long_query_the_words_that_tell_most_are_searched_repeated_ones_first() -> None:
+    # alpha and gamma stand in two of four memories, beta in one.
+    texts = ("alpha", "alpha gamma", "beta", "gamma")
+    store = FakeStore(*(Memory(number, "", (text,)) for number, text in enumerate(texts, 1)))
+
+    def found(k3: float) -> list[int]:
+        channel = bm25(fields={**FIELDS, "body": 1.0}, most_terms=1, k3=k3)
+        return sorted(channel.search(query("alpha alpha alpha beta gamma unknown"), 10, store).ids.tolist())
+
+    assert found(k3=0.0) == [3]
+    assert found(k3=8.0) == [1, 2]
+
+
+# Bags of two words each, so that the denominator is tf + 1.2. alpha: idf = log 1.2, beta: log 2.
+@pytest.mark.parametrize(("words_more", "power"), [(0, 3.0), (1, 3.0 / 4), (2, 3.0 / 9)])
+def test_a_memory_that_lacks_words_of_a_short_query_loses_by_what_it_lacks(words_more: int, power: float) -> None:
+    store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha alpha",)))
+    channel = bm25(fields={**FIELDS, "body": 1.0}, coordination=3.0)
+    more = ["unknown", "strange"][:words_more]
+
+    found = channel.search(query(" ".join(["alpha", "beta", *more])), 10, store)
+
+    whole = log(1.2) + log(2) + words_more * log(6)  # nothing holds the others: (2 + .5)/.5 + 1
+    assert scores(found) == {
+        1: round((log(1.2) + log(2)) * ((log(1.2) + log(2)) / whole) ** power, 6),
+        2: round(log(1.2) * 2 * 2.2 / 3.2 * (log(1.2) / whole) ** power, 6),
+    }
+
+
+def test_a_long_question_loses_nothing_for_words_that_a_memory_lacks() -> None:
+    store = FakeStore(Memory(1, "alpha", ("alpha beta", "gamma")), Memory(2, "", ("alpha alpha",)))
+    asked = query("alpha beta " + " ".join(f"word{number}" for number in range(20)))
+
+    plain, coordinated = (bm25(passage=1.0, coordination=c).search(asked, 10, store) for c in (0.0, 6.0))
+
+    assert scores(coordinated) == scores(plain)
+
+
+def test_coordination_counts_for_passages_as_well() -> None:
+    store = FakeStore(Memory(1, "", ("alpha", "beta")), Memory(2, "", ("alpha alpha", "alpha alpha")))
+
+    plain = bm25(passage=1.0, fields={**FIELDS, "body": 1.0}).search(query("alpha beta"), 10, store)
+    coordinated = bm25(passage=1.0, fields={**FIELDS, "body": 1.0}, coordination=2.0).search(
+        query("alpha beta"), 10, store
+    )
+
+    share = log(1.2) / (log(1.2) + log(2))
+    assert scores(coordinated) == pytest.approx({1: scores(plain)[1], 2: scores(plain)[2] * share**2}, abs=1e-5)
+
+
+def test_coordination_needs_combined_fields() -> None:
+    params = Bm25Params.model_validate({"fields": FIELDS, "passage": 1.0, "coordination": 1.0})
+
+    assert [path for path, _ in Bm25.check(params, HERE)] == [("coordination",)]
+
+
+@pytest.mark.requirement("C3")
 def test_a_word_of_the_title_counts_as_often_as_its_weight_says() -> None:
     title = FakeStore(Memory(1, "alpha", ("beta",)), Memory(2, "", ("gamma",)))
     repeated = FakeStore(Memory(1, "", ("alpha " * 10 + "beta",)), Memory(2, "", ("gamma",)))

@@ -57,7 +57,7 @@ def test_rm3_believes_a_hit_by_its_score_and_each_of_its_words_by_its_share_of_t
     told = {"alpha": first / 2 + second / 4, "beta": first / 2, "gamma": second * 3 / 4}
     hits = bm25("none").search(query("alpha"), 10, store)
 
-    weights = with_feedback(Feedback(model="rm3", weight=0.4), ("alpha",), hits, store)
+    weights = with_feedback(Feedback(model="rm3", weight=0.4), {"alpha": 1.0}, hits, store)
 
     total = sum(told.values())
     assert weights == pytest.approx(
@@ -115,14 +115,14 @@ def test_words_of_one_memory_alone_are_not_searched() -> None:
     store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("delta",)))
     hits = bm25("none").search(query("alpha"), 10, store)
 
-    assert with_feedback(Feedback(model="rm3", least_lead=0.0), ("alpha",), hits, store) == {"alpha": 1.0}
+    assert with_feedback(Feedback(model="rm3", least_lead=0.0), {"alpha": 1.0}, hits, store) == {"alpha": 1.0}
 
 
 def test_first_hits_without_a_word_that_others_share_change_nothing() -> None:
     store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("gamma",)))
     hits = bm25("none").search(query("alpha"), 10, store)
 
-    assert with_feedback(Feedback(model="rm3", least_lead=0.0), ("alpha",), hits, store) is None
+    assert with_feedback(Feedback(model="rm3", least_lead=0.0), {"alpha": 1.0}, hits, store) is None
     assert scores(bm25().search(query("alpha"), 10, store)) == scores(hits)
 
 
@@ -133,7 +133,7 @@ def test_a_hit_speaks_with_its_title_and_its_matched_passage() -> None:
     )
     hits = bm25("none", passage=1.0).search(query("alpha"), 10, store)
 
-    weights = with_feedback(Feedback(model="rm3", least_lead=0.0), ("alpha",), hits, store)
+    weights = with_feedback(Feedback(model="rm3", least_lead=0.0), {"alpha": 1.0}, hits, store)
 
     assert weights is not None
     assert sorted(weights) == ["alpha", "beta", "gamma"]
@@ -149,7 +149,7 @@ def test_only_the_first_hits_and_their_best_words_are_used() -> None:
     hits = bm25("none").search(query("alpha"), 10, store)
 
     assert hits.ids.tolist()[0] == 1
-    one = with_feedback(Feedback(model="rm3", least_lead=0.0, documents=1, terms=2), ("alpha",), hits, store)
+    one = with_feedback(Feedback(model="rm3", least_lead=0.0, documents=1, terms=2), {"alpha": 1.0}, hits, store)
     assert one is not None
     assert sorted(one) == ["alpha", "beta"]
 
@@ -172,7 +172,7 @@ def test_the_weights_are_positive_and_add_up_to_the_number_of_words(
     texts: list[str], text: str, model: str, weight: float
 ) -> None:
     store = FakeStore(*(Memory(number, "", (held,)) for number, held in enumerate(texts, 1)))
-    asked = tuple(dict.fromkeys(words(text)))
+    asked = dict.fromkeys(words(text), 1.0)
     hits = bm25("none").search(query(text), 10, store)
 
     feedback = Feedback.model_validate({"model": model, "weight": weight, "least_lead": 0.0})
