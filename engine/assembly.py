@@ -13,6 +13,7 @@ from channels.degree import Degree
 from channels.fts5 import Fts5
 from channels.graph import Graph
 from channels.identifier import Identifier
+from channels.phrase import Phrase
 from channels.trigger import Trigger
 from channels.vector import Vector
 from config.errors import SpeckitError
@@ -94,6 +95,7 @@ COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.CHANNEL, Fts5),
     (Role.CHANNEL, Graph),
     (Role.CHANNEL, Identifier),
+    (Role.CHANNEL, Phrase),
     (Role.CHANNEL, Trigger),
     (Role.CHANNEL, Vector),
     (Role.RECOVERER, Fallback),

@@ -167,6 +167,12 @@ class TermIndex(Protocol):
     def postings(self, term: str) -> Postings:
         """Empty when the term is unknown."""
 
+    def adjacent(self, first: str, second: str) -> NDArray[np.int32]:
+        """The rows in which the second term stands right after the first, ascending.
+
+        Only the indexes of passages and of titles know; others raise ValueError.
+        """
+
 
 class Lexicon(Protocol):
     """The analysed words of the store."""

@@ -17,6 +17,9 @@ from memory.store.postings import TermIndex
 Analyse = Callable[[str], tuple[str, ...]]
 Part = tuple[Field, Level]
 
+_ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
+"""Where words in a row are looked for. A whole body would join the last word of a passage to the first of the next."""
+
 
 class Lexicon:
     """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`."""
@@ -39,7 +42,8 @@ class Lexicon:
         with self._loading:
             if part not in self._indexes:
                 with committed_read(self._database) as connection:
-                    self._indexes[part] = TermIndex(_entries(connection, part, None, self._columns))
+                    entries = _entries(connection, part, None, self._columns)
+                    self._indexes[part] = TermIndex(entries, ordered=part in _ORDERED)
             return self._indexes[part]
 
     def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> Lexicon:

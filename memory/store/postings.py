@@ -11,13 +11,14 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from config.exchange import Ids, Postings
+from memory.store.word_order import WordOrder
 
 HOLE = -1
 """Stands in `ids` for a row whose entry was removed."""
@@ -93,11 +94,13 @@ class TermIndex:
     Changes are only noted, term by term. The first query for a term merges them and puts the result in their place.
     That is one idempotent assignment, so that any number of threads may query while another one takes a copy;
     `add` and `remove` belong to a copy that nobody else has seen yet.
+
+    An index that is asked to be `ordered` knows which words follow one another.
     """
 
-    __slots__ = ("_base", "_ids", "_lengths", "_lists", "_live", "_rows", "_terms")
+    __slots__ = ("_added", "_base", "_ids", "_lengths", "_lists", "_live", "_order", "_rows")
 
-    def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = ()) -> None:
+    def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> None:
         """Build from (id, tokens) pairs with distinct ids, in one pass over the tokens."""
         numbering: defaultdict[str, int] = defaultdict(count().__next__)
         number = numbering.__getitem__
@@ -113,8 +116,9 @@ class TermIndex:
         pairs, frequency = np.unique(keys, return_counts=True)
         code, rows = np.divmod(pairs, max(height, 1))
         self._base = _Base.of(dict(numbering), height, code, rows.astype(np.int32), frequency.astype(np.float32))
+        self._order = WordOrder(np.array(flat, np.int32), sizes, len(numbering)) if ordered else None
         self._lists: dict[str, Postings | _Change] = {}
-        self._terms: dict[int, tuple[str, ...]] = {}
+        self._added: dict[int, tuple[str, ...]] = {}
         self._ids: Ids = np.array(ids, np.int64)
         self._rows: Rows | None = None
         self._lengths: Frequencies = sizes.astype(np.float32)
@@ -125,7 +129,8 @@ class TermIndex:
         twin = TermIndex.__new__(TermIndex)
         twin._base = self._base
         twin._lists = self._lists.copy()
-        twin._terms = self._terms.copy()
+        twin._added = self._added.copy()
+        twin._order = self._order
         twin._ids = self._ids
         twin._rows = self._rows
         twin._lengths = self._lengths
@@ -167,6 +172,25 @@ class TermIndex:
             found = self._lists[term] = self._merged(term, found)
         return found
 
+    def adjacent(self, first: str, second: str) -> Rows:
+        """The rows in which the second term stands right after the first, ascending.
+
+        Raises ValueError unless the index is ordered.
+        """
+        if self._order is None:
+            raise ValueError("the index does not know the order of its words")
+        codes = self._base.codes
+        found = np.empty(0, np.int32)
+        if first in codes and second in codes:
+            found = self._order.adjacent(codes[first], codes[second])
+            found = found[self._ids[found] != HOLE]
+        if not self._added:
+            return found
+        height = self._base.height
+        both = np.intersect1d(self.postings(first).rows, self.postings(second).rows, assume_unique=True)
+        later = [row for row in both[both >= height].tolist() if (first, second) in pairwise(self._added[row])]
+        return np.append(found, np.array(later, np.int32))
+
     def add(self, id_: int, tokens: Sequence[str]) -> None:
         """Add an entry. Raises ValueError when the id is there already."""
         if self._row(id_) is not None:
@@ -176,7 +200,7 @@ class TermIndex:
         frequencies = Counter(tokens)
         for term, frequency in frequencies.items():
             lists[term] = _Change(lists.get(term), row, frequency)
-        self._terms[row] = tuple(frequencies)
+        self._added[row] = tuple(tokens)
         self._ids = np.append(self._ids, id_)
         self._rows = None
         self._lengths = np.append(self._lengths, np.float32(len(tokens)))
@@ -189,8 +213,8 @@ class TermIndex:
         if row is None:
             return
         lists = self._lists
-        added = self._terms.pop(row, None)
-        for term in self._base.terms_of(row) if added is None else added:
+        added = self._added.pop(row, None)
+        for term in self._base.terms_of(row) if added is None else dict.fromkeys(added):
             lists[term] = _Change(lists.get(term), HOLE, 0)
         self._live -= 1
         self._ids, self._lengths = self._ids.copy(), self._lengths.copy()
@@ -220,12 +244,13 @@ class TermIndex:
     def _compact_if_due(self) -> None:
         """Fold everything into a new base, without holes, when holes or additions have become many."""
         height = len(self._ids)
-        if 3 * (height - self._live) <= height and len(self._terms) <= self._base.height + ADDITIONS:
+        if 3 * (height - self._live) <= height and len(self._added) <= self._base.height + ADDITIONS:
             return
         found = ((term, self.postings(term)) for term in self._base.codes | self._lists)
         held = {term: postings for term, postings in found if len(postings.rows)}
         kept = self._ids != HOLE
         new_row = np.cumsum(kept, dtype=np.int32) - 1
+        before, order = self._base, self._order
         self._base = _Base.of(
             {term: code for code, term in enumerate(held)},
             self._live,
@@ -233,6 +258,13 @@ class TermIndex:
             new_row[np.concatenate([np.empty(0, np.int32), *(postings.rows for postings in held.values())])],
             np.concatenate([np.empty(0, np.float32), *(postings.frequency for postings in held.values())]),
         )
+        if order is not None:
+            # What no row holds any more has no number.
+            number = np.array([self._base.codes.get(term, HOLE) for term in before.names], np.int32)
+            stayed = np.repeat(kept[: before.height], order.sizes)
+            added = [self._base.codes[term] for tokens in self._added.values() for term in tokens]
+            codes = np.append(number[order.codes()[stayed]], np.array(added, np.int32))
+            self._order = WordOrder(codes, self._lengths[kept].astype(np.int64), len(held))
         self._lists = {}
-        self._terms = {}
+        self._added = {}
         self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None

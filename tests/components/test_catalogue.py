@@ -88,7 +88,7 @@ WITHOUT = {
 """Steps of which the catalogue names no figure."""
 
 OURS = {
-    "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named",
+    "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named", "phrase",
     "duplicates", "encoder_notice",
 }  # fmt: skip
 """Steps that the catalogue does not know."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -165,3 +166,44 @@ def test_removing_an_unknown_entry_changes_nothing() -> None:
     index.remove(2)
     index.remove(HOLE)
     assert (index.count, plain(index.postings("x"))) == (3, ([0], [1.0]))
+
+
+def test_words_in_a_row_are_found_within_an_entry_and_not_across_entries() -> None:
+    index = TermIndex([(7, ["x", "y", "x"]), (3, []), (5, ["x", "x"]), (9, ["y"])], ordered=True)
+    found = {(a, b): index.ids[index.adjacent(a, b)].tolist() for a in "xyz" for b in "xyz"}
+    assert {pair: ids for pair, ids in found.items() if ids} == {("x", "y"): [7], ("y", "x"): [7], ("x", "x"): [5]}
+
+
+def test_an_index_without_order_says_so() -> None:
+    with pytest.raises(ValueError, match="order of its words"):
+        TermIndex([(1, ["x", "y"])]).adjacent("x", "y")
+
+
+@given(entries, steps)
+def test_words_in_a_row_are_found_after_any_changes(start: dict[int, list[str]], changes: Steps) -> None:
+    documents = dict(start)
+    index = TermIndex(start.items(), ordered=True)
+    for kind, id_, words in changes:
+        index = index.copy()
+        index.remove(id_)
+        documents.pop(id_, None)
+        if kind == "add":
+            index.add(id_, words)
+            documents[id_] = words
+    for first in WORDS:
+        for second in WORDS:
+            rows = index.adjacent(first, second)
+            holders = {id_ for id_, words in documents.items() if (first, second) in pairwise(words)}
+            assert set(index.ids[rows].tolist()) == holders
+            assert np.all(np.diff(rows) > 0)
+
+
+def test_many_additions_keep_the_order_of_words() -> None:
+    index = TermIndex([(1, ["x", "gone", "y"]), (2, ["x", "y"])], ordered=True)
+    for id_ in range(3, ADDITIONS + 10):
+        index.add(id_, ["x", f"only{id_}", "y"] if id_ % 2 else ["x", "y"])
+    index.remove(1)
+    found = set(index.ids[index.adjacent("x", "y")].tolist())
+    assert found == {id_ for id_ in range(2, ADDITIONS + 10) if id_ % 2 == 0}
+    assert index.ids[index.adjacent("only1003", "y")].tolist() == [1003]
+    assert not len(index.adjacent("x", "gone"))

@@ -136,7 +136,7 @@ def test_silence_is_answered_with_half_the_similarity_then_with_words_alone() ->
     last = plan("x", attempt=2)
 
     assert (second.min_similarity, second.limit_factor, second.folders) == (0.17, 2.0, ())
-    assert third.channels == ("fts5", "bm25", "constitutional", "identifier", "trigger")
+    assert third.channels == ("fts5", "bm25", "constitutional", "identifier", "phrase", "trigger")
     assert step.recover(query("x"), last, EMPTY) is last
 
 

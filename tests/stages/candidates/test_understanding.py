@@ -150,7 +150,7 @@ def surroundings(*channels: str, uses: tuple[str, ...] = ("complexity", "router"
 def test_each_tier_asks_its_channels(tier: str, channels: tuple[str, ...], limit: int) -> None:
     plan = Router(RouterParams()).understand(query("x", limit=10), replace(PLAN, complexity=tier), STORE)
 
-    assert plan.channels == (*channels, "constitutional", "identifier", "trigger")
+    assert plan.channels == (*channels, "constitutional", "identifier", "phrase", "trigger")
     assert plan.limits == dict.fromkeys(channels, limit)
 
 

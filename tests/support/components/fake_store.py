@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -241,6 +242,10 @@ class FakeIndex:
         rows = [row for row, tokens in enumerate(self._tokens) if term in tokens]
         frequency = [self._tokens[row].count(term) for row in rows]
         return Postings(np.array(rows, np.int32), np.array(frequency, np.float32))
+
+    def adjacent(self, first: str, second: str) -> np.ndarray:
+        rows = [row for row, tokens in enumerate(self._tokens) if (first, second) in pairwise(tokens)]
+        return np.array(rows, np.int32)
 
 
 class FakeLexicon:

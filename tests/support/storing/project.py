@@ -190,7 +190,7 @@ QUESTIONS = (
     asked("how does the payment gateway retry failing requests of orders and refunds before it gives up"),
     asked("payment gateway retries"),
     asked("gateway retries"),
-    asked("payment gateway", limit=40),  # more rows than the budget of a simple question allows
+    asked("gateway payment", limit=40),  # more rows than the budget of a simple question allows
     asked("looked at the crash"),  # more HOT rows than the state allows
     asked("where do retries of the gateway come from, and why does every payment wait for the next attempt"),
     asked("fix the importer crash on empty files"),

@@ -1,0 +1,148 @@
+"""Memories that hold the query's words in the query's order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from pipeline.contracts import About, ChannelParams
+from pipeline.lookup import idf
+from pipeline.model import Hits, Query
+from pipeline.ports import Column, Ids, Store, TermIndex
+from pipeline.scales import Scale
+
+Pairs = Mapping[tuple[str, str], float]
+"""Adjacent words of a query and the share of its information that each pair holds."""
+
+Rows = NDArray[np.intp]
+
+_WORD = re.compile(r"\w+")
+_WHOLE = 1.0 - 1e-9
+"""From this share on, which is a sum of rounded parts, a text holds every pair."""
+
+
+class PhraseParams(ChannelParams):
+    """Parameters of the phrase channel."""
+
+    least: float = Field(
+        0.3, ge=0, le=1, description="Share of the query's pairs of words below which a passage is no hit.",
+        json_schema_extra={"tunable": [0.0, 0.9]},
+    )  # fmt: skip
+    power: float = Field(
+        4.0, gt=0, le=10, description="Power to which the share is raised: whole phrases count, stray pairs hardly.",
+        json_schema_extra={"tunable": [1.0, 8.0]},
+    )  # fmt: skip
+    loose: float = Field(
+        0.3, ge=0, le=1,
+        description="Factor for a text that holds all pairs, but not the very words: other forms, other stop words.",
+    )  # fmt: skip
+    most_read: int = Field(
+        500, ge=0, le=10_000, description="The very words are looked for in the text of at most so many passages."
+    )
+    most_pairs: int = Field(
+        24, ge=1, le=1000, description="Of a query with more pairs only those that tell most are looked for."
+    )
+
+
+class Phrase:
+    """Memories with a passage or title in which words of the query follow one another as they do in the query.
+
+    Of the pairs of words that are adjacent in the query, each weighed by the idf of both, a text holds a share s; the
+    score is s^power for the best text of the memory, (0, 1]. These are the ordered bigrams of the sequential dependence
+    model (Metzler and Croft 2005), as a share instead of a sum: the exact words of a text stand out, and a sentence
+    that happens to share a pair does not.
+
+    The index knows words without their endings, and no stop words. Texts that hold all pairs are therefore read: where
+    they have the very words of the query, the score is 1, else `loose`. A query with a single word that is no stop word
+    has no pairs, and only the very words count. Features C2, C3.
+    """
+
+    about = About(features=("C2", "C3"), gives=Scale.UNIT)
+    Params = PhraseParams
+
+    def __init__(self, params: PhraseParams) -> None:
+        self._params = params
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The `limit` admitted memories that hold most of the query's pairs of words."""
+        scope = store.attributes.scope(query.wanted, query.now)
+        pairs = self._telling(query.terms, store.lexicon.index("body", "chunk"))
+        found = []
+        for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):
+            shares = _shares(pairs, index) if pairs else _holding(query.terms, index)
+            rows = np.flatnonzero(shares >= max(self._params.least, 1e-12))
+            rows = rows[scope.admits(index.ids[rows])]
+            found.append((index.ids[rows], shares[rows]))
+        (chunks, in_chunks), (memories, in_titles) = found
+        in_chunks = self._worded(in_chunks, query, partial(_texts, chunks, store), exact_only=not pairs)
+        in_titles = self._worded(in_titles, query, partial(_titles, memories, store), exact_only=not pairs)
+        # Passages come first: among equals they are named.
+        owners = np.append(store.attributes.parents(chunks), memories)
+        scores = np.append(in_chunks, in_titles)
+        passages = np.append(chunks, np.full(len(memories), -1))
+        order = np.lexsort((np.arange(len(owners)), -scores, owners))
+        ids, first = np.unique(owners[order], return_index=True)
+        best = order[first]
+        best, ids = best[scores[best] > 0.0], ids[scores[best] > 0.0]
+        return Hits.ordered(ids, scores[best], Scale.UNIT, limit=limit, passages=passages[best])
+
+    def _telling(self, terms: Sequence[str], index: TermIndex) -> Pairs:
+        """The pairs to look for; none when the query has fewer than two different ones in a row."""
+        pairs = list(dict.fromkeys(pairwise(terms)))
+        frequency = {term: len(index.postings(term).rows) for term in dict.fromkeys(terms)}
+        rarity = dict(zip(frequency, idf(np.array([*frequency.values()], np.float64), index.count), strict=True))
+        worth = np.array([rarity[first] + rarity[second] for first, second in pairs])
+        kept = np.argsort(-worth, kind="stable")[: self._params.most_pairs].tolist()
+        total = worth[kept].sum()
+        return {pairs[place]: float(worth[place] / total) for place in kept}
+
+    def _worded(self, shares: Column, query: Query, read: Callable[[Rows], Iterable[str]], exact_only: bool) -> Column:
+        """The scores of texts with these shares of the pairs, of which `read` gives the texts at some places."""
+        scores = shares**self._params.power
+        whole = np.flatnonzero(shares >= _WHOLE)
+        if not len(whole):
+            return scores
+        exact = np.zeros(len(whole), np.bool_)
+        if len(whole) <= self._params.most_read:
+            asked = _plain(query.text)
+            exact[:] = [asked in _plain(text) for text in read(whole)]
+        scores[whole] = np.where(exact, 1.0, 0.0 if exact_only else self._params.loose)
+        return scores
+
+
+def _shares(pairs: Pairs, index: TermIndex) -> Column:
+    """The share of the pairs that each row of the index holds, float64[rows]."""
+    shares = np.zeros(len(index.ids))
+    for (first, second), weight in pairs.items():
+        shares[index.adjacent(first, second)] += weight
+    return shares
+
+
+def _holding(terms: Sequence[str], index: TermIndex) -> Column:
+    """1 for each row that holds the only term, float64[rows]."""
+    shares = np.zeros(len(index.ids))
+    for term in terms:
+        shares[index.postings(term).rows] = 1.0
+    return shares
+
+
+def _texts(chunks: Ids, store: Store, rows: Rows) -> list[str]:
+    return [passage.text for passage in store.passages.passages(chunks[rows].tolist())]
+
+
+def _titles(memories: Ids, store: Store, rows: Rows) -> list[str]:
+    titles: list[str] = store.attributes.label("title", memories[rows]).tolist()
+    return titles
+
+
+def _plain(text: str) -> str:
+    """The words of a text, stop words and endings included, with a blank before and after each."""
+    words = _WORD.findall(text if text.isascii() else normalize("NFKC", text))
+    return f" {' '.join(words)} ".casefold()
