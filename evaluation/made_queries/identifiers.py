@@ -13,18 +13,26 @@ from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 _MOST_DOCUMENTS = 5
 _LONGEST = 64
 _URL = re.compile(r"\b(?:https?://|www\.)\S+")
+_FILE_ENDINGS = (
+    "bat|c|cc|cfg|conf|cpp|cs|css|csv|dll|exe|go|h|hpp|html|ini|ipynb|java|js|json|jsonl|kt|lock|md|php|proto|ps1|py|"
+    "pyi|rb|rs|rst|sh|so|sql|swift|toml|ts|tsv|tsx|txt|whl|xml|ya?ml|zip"
+)
 _SHAPES = {
-    "option": r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)*",
-    "path": r"(?:[\w.-]*\w/)+[\w-]*\w\.[a-z]{1,5}",
+    # in prose two hyphens are a dash: a plain word is an option only where it is quoted as one
+    "option": r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)+|(?<=[`'\"\[])--[a-z][a-z0-9]+",
+    "path": r"\.{0,2}/?[A-Za-z][\w.-]+/(?:[\w.-]*\w/)*[\w.-]*\w\w\.[a-z]{1,5}",
+    "file": rf"[A-Za-z_][\w-]+\.(?:{_FILE_ENDINGS})",
     "version": r"v\d+(?:\.\d+)+|\d+(?:\.\d+){2,3}",
     "reference": r"[A-Z][A-Z0-9]*[A-Z]-\d{1,6}",
-    "dotted": r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+",
+    # of two words with a dot between them many a dot was to end a sentence
+    "dotted": r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+){2,}"
+    r"|[A-Za-z_]\w+\.[A-Za-z]\w+(?=\()|(?<=`)[A-Za-z_]\w+\.[A-Za-z]\w+(?=`)",
     "snake": r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}",
     "camel": r"[A-Za-z][a-z0-9]+(?:[A-Z]+[a-z0-9]+)+[A-Z]*|[a-z]{2,}[A-Z]{2,}|[A-Z]{2,}[a-z]{2,}(?:[A-Z][a-z]+)*",
     "numbered": r"[A-Za-z]{2,}\d{1,4}",
 }
 _IDENTIFIER = re.compile(
-    rf"(?<![\w./@:%+=-])(?:{'|'.join(f'(?P<{shape}>{form})' for shape, form in _SHAPES.items())})(?![\w/@:%+=-]|\.\w)"
+    rf"(?<![\w./\\@:%+=-])(?:{'|'.join(f'(?P<{shape}>{form})' for shape, form in _SHAPES.items())})(?![\w/@:%+=-]|\.\w)"
 )
 
 
@@ -60,5 +68,5 @@ def _documents(collection: Collection, identifier: str) -> Rows:
             held.append(row)
             if len(held) > _MOST_DOCUMENTS:
                 return ()
-    alone = re.compile(rf"(?<![a-z0-9_]){re.escape(folded)}(?![a-z0-9_])")
+    alone = re.compile(rf"(?<![\w.-])v?{re.escape(folded)}(?![\w-]|\.\w)")
     return tuple(held) if all(alone.search(collection.folded[row]) for row in held) else ()

@@ -14,8 +14,13 @@ from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 _MOST_DOCUMENTS = 5
 _LONGEST = 3
 _RUN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*(?: [^\W\d_]+(?:['’-][^\W\d_]+)*)*")
-_PARTICLES = frozenset("van von der den de del della da di dos du la le ten ter bin ibn al".split())
-_HUMPED = re.compile(r"[^\W\d_]*[a-z](?<!Mc)(?<!Mac)[A-Z]")
+_PARTICLES = frozenset(("of", "van", "von", "der", "den", "de", "del", "della", "da", "di", "dos", "du", "la", "le"))
+_JOINTS = frozenset(("and", "or", "for", "the", "in", "on", "to", "with"))
+_HUMPED = re.compile(r".*[a-z](?<!Mc)(?<!Mac)[A-Z]|[A-Z]{2,}[a-z]{2,}")
+_DATES = re.compile(
+    "(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?s?|jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|"
+    "aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?"
+)
 
 
 def names(collection: Collection, random: Random) -> Iterator[MadeQuery]:
@@ -56,7 +61,7 @@ def _in_line(line: str) -> Iterator[str]:
 
 
 def _in_run(run: Sequence[str]) -> Iterator[str]:
-    """The names of a run of words: what is capitalised after a word that is not."""
+    """The names of a run of words: what is capitalised after a word that is not, unless it is part of a longer name."""
     start = 0
     while start < len(run):
         end = start
@@ -65,10 +70,23 @@ def _in_run(run: Sequence[str]) -> Iterator[str]:
         while end > start and run[end - 1] in _PARTICLES:
             end -= 1
         name = re.sub(r"['’]s$", "", " ".join(run[start:end]))
-        if start > 0 and run[start - 1].islower() and 1 <= _size(name) <= _LONGEST:
+        inside = start > 0 and run[start - 1].islower()
+        if inside and 1 <= _size(name) <= _LONGEST and not (_goes_on(run[end:]) or _goes_on(run[start - 1 :: -1])):
             yield name
         start = max(end, start + 1)
 
 
+def _goes_on(words: Sequence[str]) -> bool:
+    """Whether small words lead on to a capitalised one, as in "Kyoto Encyclopedia of Genes and Genomes"."""
+    further = next((place for place, word in enumerate(words) if word not in _JOINTS | _PARTICLES), len(words))
+    return 0 < further < len(words) and _capitalised(words[further])
+
+
 def _capitalised(word: str) -> bool:
-    return len(word) > 2 and word[0].isupper() and is_content(word.casefold()) and not _HUMPED.match(word)
+    parts = word.split("-")
+    return (
+        len(word) > 2
+        and all(part[0].isupper() and not _HUMPED.match(part) for part in parts)
+        and is_content(word.casefold())
+        and not _DATES.fullmatch(word.casefold())
+    )

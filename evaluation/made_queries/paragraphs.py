@@ -54,7 +54,10 @@ def _draft(collection: Collection, row: int, random: Random) -> _Draft | None:
     start = random.randrange(len(pieces) - _LENGTH + 1)
     chosen = pieces[start : start + _LENGTH]
     text = body[chosen[0].start() : chosen[-1].end()]
-    if len(text) > MAX_QUERY_CHARACTERS or sum(_LETTER.search(p[0]) is not None for p in chosen) < _LEAST_WORDLIKE * _LENGTH:
+    if (
+        len(text) > MAX_QUERY_CHARACTERS
+        or sum(_LETTER.search(p[0]) is not None for p in chosen) < _LEAST_WORDLIKE * _LENGTH
+    ):
         return None
     return _Draft(row, text, frozenset(_shingles(folded_words(text))))
 

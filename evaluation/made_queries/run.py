@@ -50,7 +50,9 @@ class MakingReport:
         lines = [f"{self.dataset}: {self.documents:,} documents{scope}, seed {self.seed}"]
         width = max(len(made.kind) for made in self.kinds)
         for made in self.kinds:
-            lines.append(f"{made.kind:{width}}  {made.queries:,} of {self.asked:,} queries  {made.folder or ''}".rstrip())
+            lines.append(
+                f"{made.kind:{width}}  {made.queries:,} of {self.asked:,} queries  {made.folder or ''}".rstrip()
+            )
             lines += [f"{'':{width}}  {made.reason}"] if made.reason else []
         return "\n".join(lines)
 
