@@ -49,7 +49,7 @@ class Collection:
     @cached_property
     def by_word(self) -> Mapping[str, Rows]:
         """The documents of each folded word."""
-        return _postings(text.split() for text in self.worded)
+        return postings(text.split() for text in self.worded)
 
     @cached_property
     def by_stem(self) -> Mapping[str, Rows]:
@@ -58,7 +58,7 @@ class Collection:
         It holds more than `by_word`: a document with another inflection of a word, or with the word as part of an
         identifier, is what a searcher may be content with.
         """
-        return _postings(
+        return postings(
             self._analyser.tokens(f"{text}\n{document.key}\n{document.folder}")
             for text, document in zip(self.texts, self.documents, strict=True)
         )
@@ -69,12 +69,12 @@ class Collection:
 
     def with_tokens(self, tokens: Iterable[str]) -> Rows:
         """The documents that hold all these tokens, anywhere."""
-        return _common(self.by_stem, tokens)
+        return common(self.by_stem, tokens)
 
     def with_sequence(self, sequence: Sequence[str]) -> Rows:
         """The documents that hold these folded words in a row, whatever stands between them but words."""
         wanted = f" {' '.join(sequence)} "
-        return tuple(row for row in _common(self.by_word, sequence) if wanted in self.worded[row])
+        return tuple(row for row in common(self.by_word, sequence) if wanted in self.worded[row])
 
     def unmistakable(self, word: str) -> Rows:
         """The documents of a folded word, none when any other document holds a word of the same stem."""
@@ -93,7 +93,8 @@ def is_content(word: str) -> bool:
     return word.replace("'", "") not in STOP_WORDS
 
 
-def _postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Rows]:
+def postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Rows]:
+    """The rows of the texts that hold each term."""
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, terms in enumerate(texts):
         for term in set(terms):
@@ -101,6 +102,7 @@ def _postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Rows]:
     return {term: tuple(found) for term, found in rows.items()}
 
 
-def _common(postings: Mapping[str, Rows], terms: Iterable[str]) -> Rows:
-    found = sorted((postings.get(term, _NONE) for term in set(terms)), key=len)
+def common(of_term: Mapping[str, Rows], terms: Iterable[str]) -> Rows:
+    """The rows that hold all these terms; none when there are no terms."""
+    found = sorted((of_term.get(term, _NONE) for term in set(terms)), key=len)
     return tuple(sorted(set(found[0]).intersection(*found[1:]))) if found else _NONE

@@ -45,16 +45,25 @@ def write(folder: Path, dataset: Path, kind: str, queries: Sequence[JudgedQuery]
 
     Raises SpeckitError (E014) when the folder cannot be written to.
     """
+    clear(folder)
     ids = [f"{kind}-{number:04}" for number in range(1, len(queries) + 1)]
     try:
         (folder / QRELS).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(dataset / CORPUS, folder / CORPUS)
-        (folder / EDGES).unlink(missing_ok=True)
         if (dataset / EDGES).exists():
             shutil.copyfile(dataset / EDGES, folder / EDGES)
         _write_lines(folder / QUERIES, (_query(name, made) for name, made in zip(ids, queries, strict=True)))
         judged = (f"{name}\t{key}\t1" for name, made in zip(ids, queries, strict=True) for key in made.relevant)
         _write_lines(folder / QRELS, _headed("query-id\tcorpus-id\tscore", judged))
+    except OSError as error:
+        raise SpeckitError("E014", f"the folder '{folder}' cannot be written to: {error.strerror}") from error
+
+
+def clear(folder: Path) -> None:
+    """Removes the files of a dataset that is to be overwritten. Raises SpeckitError (E014) when it cannot."""
+    try:
+        for name in (CORPUS, QUERIES, QRELS, EDGES):
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise SpeckitError("E014", f"the folder '{folder}' cannot be written to: {error.strerror}") from error
 

@@ -27,7 +27,7 @@ _SHAPES = {
     # of two words with a dot between them many a dot was to end a sentence
     "dotted": r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+){2,}"
     r"|[A-Za-z_]\w+\.[A-Za-z]\w+(?=\()|(?<=`)[A-Za-z_]\w+\.[A-Za-z]\w+(?=`)",
-    "snake": r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}",
+    "snake": r"__[A-Za-z]\w*__|_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}",
     "camel": r"[A-Za-z][a-z0-9]+(?:[A-Z]+[a-z0-9]+)+[A-Z]*|[a-z]{2,}[A-Z]{2,}|[A-Z]{2,}[a-z]{2,}(?:[A-Z][a-z]+)*",
     "numbered": r"[A-Za-z]{2,}\d{1,4}",
 }

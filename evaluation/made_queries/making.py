@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
+from config.errors import SpeckitError
 from evaluation.dataset import DatasetDocument
 from evaluation.made_queries.collection import Collection
 from evaluation.made_queries.kind import MadeQuery, in_turn
@@ -29,7 +30,7 @@ class Maker:
     """Makes queries from documents of any origin: a dataset, or what somebody has remembered.
 
     With `scoped` each query is about the documents of one folder and is to search in it; documents without a folder
-    are then passed over.
+    are then passed over. Raises SpeckitError (E125) when that is all of them.
     """
 
     def __init__(self, documents: Iterable[DatasetDocument], *, scoped: bool, seed: int = SEED) -> None:
@@ -37,6 +38,9 @@ class Maker:
         everything = list(documents)
         if scoped:
             folders = sorted({document.folder for document in everything} - {""})
+            if not folders:
+                message = "no document lies in a folder, and each query is to search one"
+                raise SpeckitError("E125", message, actions=("ask about all documents: --scope corpus",))
             self._scopes = {folder: Collection(_within(everything, folder)) for folder in folders}
         else:
             self._scopes = {"": Collection(everything)}

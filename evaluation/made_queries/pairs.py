@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,9 +9,9 @@ from random import Random
 
 from evaluation.made_queries.collection import Collection, is_content
 from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from evaluation.made_queries.prose import plain_runs
 
 _FEWEST, _MOST, _SHARE = 5, 200, 0.05
-_RUN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*")
 _LEAST_LETTERS = 4
 
 
@@ -40,7 +39,7 @@ def _of_document(collection: Collection, row: int, fewest: int, most: int, rando
 
 def _near(collection: Collection, row: int, fewest: int, most: int) -> list[tuple[str, str]]:
     """The neighbours among the words of a document that are both as frequent as wanted."""
-    runs = [run.casefold().split() for line in collection.prose[row] for run in _RUN.findall(line)]
+    runs = (run for line in collection.prose[row] for run in plain_runs(line.casefold()))
     return [
         (first, second)
         for run in runs

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from config.errors import SpeckitError, nearest
 from evaluation.dataset import Dataset, read
-from evaluation.made_queries.folders import check_targets, targets, write
+from evaluation.made_queries.folders import check_targets, clear, targets, write
 from evaluation.made_queries.kinds import KINDS
 from evaluation.made_queries.making import SEED, Maker
 
@@ -91,6 +91,8 @@ def make_queries(
         found = maker.make(kind, queries)
         if found:
             write(folders[kind], dataset, kind, found)
+        else:
+            clear(folders[kind])
         reason = "" if len(found) == queries else f"there is no further {KINDS[kind].asks_for}"
         made.append(MadeKind(kind, len(found), str(folders[kind]) if found else None, reason))
     if not any(kind.queries for kind in made):

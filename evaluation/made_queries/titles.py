@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from evaluation.made_queries.collection import Collection, is_content
+from evaluation.made_queries.collection import Collection, common, is_content, postings
 from evaluation.made_queries.collection import words as folded_words
 from evaluation.made_queries.kind import MadeQuery, shuffled
 
@@ -19,9 +19,10 @@ def titles(collection: Collection, random: Random) -> Iterator[MadeQuery]:
 
     No other document's title holds all these words.
     """
-    held = [frozenset(collection.tokens(document.title)) for document in collection.documents]
-    for row in shuffled(range(len(held)), random):
+    tokens = [collection.tokens(document.title) for document in collection.documents]
+    held = postings(tokens)
+    for row in shuffled(range(len(tokens)), random):
         title = " ".join(_WORD.findall(collection.documents[row].title))
         enough = len({word for word in folded_words(title) if is_content(word)}) >= _LEAST_CONTENT
-        if enough and not any(other >= held[row] for place, other in enumerate(held) if place != row):
+        if enough and common(held, tokens[row]) == (row,):
             yield MadeQuery(title, (row,))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection as Container
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
 from evaluation.made_queries.collection import Collection, Rows, is_content
 from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from evaluation.made_queries.prose import plain_runs
 
 FREQUENCIES = (1, 2, 3, 5)
 """In so many documents a word stands."""
 
 _LEAST_LETTERS = 4
-_AFFIX = r"\w'’/\\@=<>.-"
-_PLAIN_WORD = re.compile(rf"(?<![{_AFFIX}])[^\W\d_]+(?![\w'’/\\@=<>(-]|\.\w)")
 
 
 def words(collection: Collection, random: Random) -> Iterator[MadeQuery]:
@@ -33,7 +30,7 @@ def _queries(drawn: list[tuple[str, Rows]], df: int) -> Iterator[MadeQuery]:
 
 
 def rare_words(
-    collection: Collection, frequencies: Container[int], least_letters: int
+    collection: Collection, frequencies: Iterable[int], least_letters: int
 ) -> Mapping[int, list[tuple[str, Rows]]]:
     """The words by the number of their documents, with these documents."""
     rare: dict[int, list[tuple[str, Rows]]] = {df: [] for df in frequencies}
@@ -46,6 +43,6 @@ def rare_words(
 
 def _plain_words(collection: Collection, least_letters: int) -> set[str]:
     """Every folded word that stands in a sentence as words do: alone, and not in capitals."""
-    written = {word for lines in collection.prose for line in lines for word in _PLAIN_WORD.findall(line)}
+    written = {word for lines in collection.prose for line in lines for run in plain_runs(line) for word in run}
     folded = {word.casefold() for word in written if word[1:].islower()}
     return {word for word in folded if len(word) >= least_letters and is_content(word)}
