@@ -331,6 +331,13 @@ CODES: dict[str, Code] = {
         "Feature flags are few, dated and owned: at most 6 active at once, 90 days of life.",
         ("make the flag permanent or take it out", "correct its entry in flags.yaml"),
     ),
+    "E125": Code(
+        "no queries could be made",
+        "configuration",
+        "medium",
+        "The documents hold nothing that a query of this kind could be judged by.",
+        ("choose another kind", "give a dataset with more or longer documents"),
+    ),
     "E130": Code(
         "stage 4 changed the ranking",
         "internal",

@@ -78,17 +78,22 @@ class Dataset:
         return tuple(query for query in self.queries if relevant(self.judgements.get(query.id, {})))
 
 
-def read(folder: Path) -> Dataset:
-    """Reads a dataset. Raises SpeckitError (E123) with every malformed line of every file, by file and line."""
+def read(folder: Path, *, judged: bool = True) -> Dataset:
+    """Reads a dataset. Raises SpeckitError (E123) with every malformed line of every file, by file and line.
+
+    Without `judged` the documents are enough: queries and judgements may be absent.
+    """
     problems = Problems()
-    missing = [name for name in (CORPUS, QUERIES, QRELS) if not (folder / name).is_file()]
+    needed = (CORPUS, QUERIES, QRELS) if judged else (CORPUS,)
+    missing = [name for name in needed if not (folder / name).is_file()]
     for name in missing:
-        problems.add(None, f"'{folder}' has no file {name}; a dataset needs {CORPUS}, {QUERIES} and {QRELS}")
+        all_needed = f"a dataset needs {CORPUS}, {QUERIES} and {QRELS}" if judged else "the documents are needed"
+        problems.add(None, f"'{folder}' has no file {name}; {all_needed}")
     if missing:
         problems.raise_any()
     keys = _keys(folder, problems)
-    queries = _queries(folder, problems)
-    judgements = _judgements(folder, keys, queries, problems)
+    queries = _queries(folder, problems) if judged or (folder / QUERIES).exists() else {}
+    judgements = _judgements(folder, keys, queries, problems) if judged or (folder / QRELS).exists() else {}
     edges = tuple(_edges(folder, keys, problems)) if (folder / EDGES).exists() else ()
     problems.raise_any()
     return Dataset(folder, frozenset(keys), tuple(queries.values()), judgements, edges)

@@ -29,12 +29,12 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "calibrate": "pipeline_calibrate",
     },
     "flags": {"list": "flags_list", "audit": "flags_audit"},
-    "eval": {"run": "eval_run", "ablate": "eval_ablate"},
+    "eval": {"run": "eval_run", "ablate": "eval_ablate", "make-queries": "eval_make_queries"},
 }
 GROUPS = {
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "flags": "States and ages of the feature flags.",
-    "eval": "Measure pipelines on a dataset.",
+    "eval": "Measure pipelines on a dataset, and make datasets to measure on.",
 }
 
 

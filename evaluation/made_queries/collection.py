@@ -1,0 +1,108 @@
+"""A set of documents, looked up by their words as they are written and as the product searches them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from unicodedata import normalize
+
+from evaluation.dataset import DatasetDocument
+from evaluation.made_queries.prose import prose_lines
+from memory.indexing.analysis import STOP_WORDS, Analyser
+
+Rows = tuple[int, ...]
+"""Documents, by their place in the collection, ascending."""
+
+_WORD = re.compile(r"\w+(?:'\w+)*")
+_NONE: Rows = ()
+
+
+class Collection:
+    """The documents that one query searches. The lookups are built when they are first needed, and kept."""
+
+    def __init__(self, documents: Iterable[DatasetDocument]) -> None:
+        self.documents = tuple(documents)
+        self._analyser = Analyser()
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """All that a reader sees of each document: title, trigger phrases, body."""
+        return tuple("\n".join((d.title, *d.triggers, d.text)) for d in self.documents)
+
+    @cached_property
+    def folded(self) -> tuple[str, ...]:
+        """The texts, case folded."""
+        return tuple(text.casefold() for text in self.texts)
+
+    @cached_property
+    def prose(self) -> tuple[tuple[str, ...], ...]:
+        """The lines of each body that hold sentences, without code and addresses."""
+        return tuple(prose_lines(document.text) for document in self.documents)
+
+    @cached_property
+    def worded(self) -> tuple[str, ...]:
+        """The words of each text in their order, folded, with one blank before, between and after them."""
+        return tuple(f" {' '.join(words(text))} " for text in self.texts)
+
+    @cached_property
+    def by_word(self) -> Mapping[str, Rows]:
+        """The documents of each folded word."""
+        return postings(text.split() for text in self.worded)
+
+    @cached_property
+    def by_stem(self) -> Mapping[str, Rows]:
+        """The documents of each token of the product's analyser, those of their keys and folders included.
+
+        It holds more than `by_word`: a document with another inflection of a word, or with the word as part of an
+        identifier, is what a searcher may be content with.
+        """
+        return postings(
+            self._analyser.tokens(f"{text}\n{document.key}\n{document.folder}")
+            for text, document in zip(self.texts, self.documents, strict=True)
+        )
+
+    def tokens(self, text: str) -> tuple[str, ...]:
+        """What the product searches for when it is asked this; stop words only when there is nothing else."""
+        return self._analyser.tokens(text)
+
+    def with_tokens(self, tokens: Iterable[str]) -> Rows:
+        """The documents that hold all these tokens, anywhere."""
+        return common(self.by_stem, tokens)
+
+    def with_sequence(self, sequence: Sequence[str]) -> Rows:
+        """The documents that hold these folded words in a row, whatever stands between them but words."""
+        wanted = f" {' '.join(sequence)} "
+        return tuple(row for row in common(self.by_word, sequence) if wanted in self.worded[row])
+
+    def unmistakable(self, word: str) -> Rows:
+        """The documents of a folded word, none when any other document holds a word of the same stem."""
+        rows, tokens = self.by_word.get(word, _NONE), self.tokens(word)
+        return rows if len(tokens) == 1 and self.by_stem.get(tokens[0]) == rows else _NONE
+
+
+def words(text: str) -> list[str]:
+    """The folded words of a text, names with underscores in one piece; "Guido's" is the word guido."""
+    plain = (text if text.isascii() else normalize("NFKC", text).replace("’", "'")).casefold()
+    return [word[:-2] if word.endswith("'s") else word for word in _WORD.findall(plain)]
+
+
+def is_content(word: str) -> bool:
+    """Whether a folded word is none of the product's stop words."""
+    return word.replace("'", "") not in STOP_WORDS
+
+
+def postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Rows]:
+    """The rows of the texts that hold each term."""
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for row, terms in enumerate(texts):
+        for term in set(terms):
+            rows[term].append(row)
+    return {term: tuple(found) for term, found in rows.items()}
+
+
+def common(of_term: Mapping[str, Rows], terms: Iterable[str]) -> Rows:
+    """The rows that hold all these terms; none when there are no terms."""
+    found = sorted((of_term.get(term, _NONE) for term in set(terms)), key=len)
+    return tuple(sorted(set(found[0]).intersection(*found[1:]))) if found else _NONE

@@ -1,0 +1,83 @@
+"""Writes made queries as datasets in the BEIR layout, one folder for each kind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from config.errors import Problem, SpeckitError
+from evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
+from evaluation.made_queries.making import JudgedQuery
+
+
+def targets(out: Path, kinds: Sequence[str]) -> dict[str, Path]:
+    """The folder of each kind: `out` itself for one, folders in it for several."""
+    return {kind: out if len(kinds) == 1 else out / kind for kind in kinds}
+
+
+def check_targets(folders: Iterable[Path], dataset: Path, *, force: bool) -> None:
+    """Raises SpeckitError (E014) with every folder that may not be written to.
+
+    That is one that holds anything, unless `force`, and always the dataset's own. To be called before the work whose
+    result is written.
+    """
+    problems = []
+    for folder in folders:
+        actions: tuple[str, ...] = ("give another folder with --out",)
+        if folder.exists() and not folder.is_dir():
+            message = f"'{folder}' is a file; a folder is needed to write the queries to"
+        elif folder.resolve() == dataset.resolve():
+            message = f"'{folder}' is the dataset itself, whose own queries would be lost"
+        elif not force and folder.is_dir() and any(folder.iterdir()):
+            message = f"the folder '{folder}' is not empty"
+            actions = (*actions, "overwrite the dataset in it with --force")
+        else:
+            continue
+        problems.append(Problem("E014", message, actions=actions))
+    if problems:
+        raise SpeckitError.of(problems)
+
+
+def write(folder: Path, dataset: Path, kind: str, queries: Sequence[JudgedQuery]) -> None:
+    """Writes queries with their judgements, beside a copy of the dataset's documents and edges.
+
+    Raises SpeckitError (E014) when the folder cannot be written to.
+    """
+    clear(folder)
+    ids = [f"{kind}-{number:04}" for number in range(1, len(queries) + 1)]
+    try:
+        (folder / QRELS).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(dataset / CORPUS, folder / CORPUS)
+        if (dataset / EDGES).exists():
+            shutil.copyfile(dataset / EDGES, folder / EDGES)
+        _write_lines(folder / QUERIES, (_query(name, made) for name, made in zip(ids, queries, strict=True)))
+        judged = (f"{name}\t{key}\t1" for name, made in zip(ids, queries, strict=True) for key in made.relevant)
+        _write_lines(folder / QRELS, _headed("query-id\tcorpus-id\tscore", judged))
+    except OSError as error:
+        raise SpeckitError("E014", f"the folder '{folder}' cannot be written to: {error.strerror}") from error
+
+
+def clear(folder: Path) -> None:
+    """Removes the files of a dataset that is to be overwritten. Raises SpeckitError (E014) when it cannot."""
+    try:
+        for name in (CORPUS, QUERIES, QRELS, EDGES):
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise SpeckitError("E014", f"the folder '{folder}' cannot be written to: {error.strerror}") from error
+
+
+def _query(name: str, made: JudgedQuery) -> str:
+    metadata: Mapping[str, str | int] = {**made.query.notes, **({"folder": made.folder} if made.folder else {})}
+    return json.dumps({"_id": name, "text": made.query.text, "metadata": metadata}, ensure_ascii=False)
+
+
+def _headed(header: str, lines: Iterable[str]) -> Iterator[str]:
+    yield header
+    yield from lines
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)

@@ -1,0 +1,72 @@
+"""Names of code, paths, versions, options and references."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from evaluation.made_queries.collection import Collection, Rows
+from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+
+_MOST_DOCUMENTS = 5
+_LONGEST = 64
+_URL = re.compile(r"\b(?:https?://|www\.)\S+")
+_FILE_ENDINGS = (
+    "bat|c|cc|cfg|conf|cpp|cs|css|csv|dll|exe|go|h|hpp|html|ini|ipynb|java|js|json|jsonl|kt|lock|md|php|proto|ps1|py|"
+    "pyi|rb|rs|rst|sh|so|sql|swift|toml|ts|tsv|tsx|txt|whl|xml|ya?ml|zip"
+)
+_SHAPES = {
+    # in prose two hyphens are a dash: a plain word is an option only where it is quoted as one
+    "option": r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)+|(?<=[`'\"\[])--[a-z][a-z0-9]+",
+    "path": r"\.{0,2}/?[A-Za-z][\w.-]+/(?:[\w.-]*\w/)*[\w.-]*\w\w\.[a-z]{1,5}",
+    "file": rf"[A-Za-z_][\w-]+\.(?:{_FILE_ENDINGS})",
+    "version": r"v\d+(?:\.\d+)+|\d+(?:\.\d+){2,3}",
+    "reference": r"[A-Z][A-Z0-9]*[A-Z]-\d{1,6}",
+    # of two words with a dot between them many a dot was to end a sentence
+    "dotted": r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+){2,}"
+    r"|[A-Za-z_]\w+\.[A-Za-z]\w+(?=\()|(?<=`)[A-Za-z_]\w+\.[A-Za-z]\w+(?=`)",
+    "snake": r"__[A-Za-z]\w*__|_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}",
+    "camel": r"[A-Za-z][a-z0-9]+(?:[A-Z]+[a-z0-9]+)+[A-Z]*|[a-z]{2,}[A-Z]{2,}|[A-Z]{2,}[a-z]{2,}(?:[A-Z][a-z]+)*",
+    "numbered": r"[A-Za-z]{2,}\d{1,4}",
+}
+_IDENTIFIER = re.compile(
+    rf"(?<![\w./\\@:%+=-])(?:{'|'.join(f'(?P<{shape}>{form})' for shape, form in _SHAPES.items())})(?![\w/@:%+=-]|\.\w)"
+)
+
+
+def identifiers(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """Identifiers as they are written, in five documents at most; all of these are relevant. As many of each shape.
+
+    No other document holds the identifier as part of another one (`ConfigMap` in `ConfigMaps`, `1.2` in `v1.2.1`).
+    """
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for text in collection.texts:
+        for match in _IDENTIFIER.finditer(_URL.sub(" ", text)):
+            if len(match[0]) <= _LONGEST:
+                found[str(match.lastgroup)].setdefault(match[0].casefold(), match[0])
+    written = [list(found[shape].values()) for shape in _SHAPES if shape in found]
+    return in_turn([_queries(collection, shuffled(of_shape, random)) for of_shape in written])
+
+
+def _queries(collection: Collection, drawn: Sequence[str]) -> Iterator[MadeQuery]:
+    for identifier in drawn:
+        rows = _documents(collection, identifier)
+        if 0 < len(rows) <= _MOST_DOCUMENTS:
+            yield MadeQuery(identifier, rows)
+
+
+def _documents(collection: Collection, identifier: str) -> Rows:
+    """The documents that hold an identifier for itself; none when another one holds it as a part."""
+    folded = identifier.casefold()
+    if folded[0] == "v" and folded[1:2].isdigit():
+        folded = folded[1:]  # the release v1.2.3 is 1.2.3
+    held = []
+    for row, text in enumerate(collection.folded):
+        if folded in text:
+            held.append(row)
+            if len(held) > _MOST_DOCUMENTS:
+                return ()
+    alone = re.compile(rf"(?<![\w.-])v?{re.escape(folded)}(?![\w-]|\.\w)")
+    return tuple(held) if all(alone.search(collection.folded[row]) for row in held) else ()

@@ -1,0 +1,25 @@
+"""The table of the kinds of made queries."""
+
+from __future__ import annotations
+
+from evaluation.made_queries.identifiers import identifiers
+from evaluation.made_queries.kind import Kind
+from evaluation.made_queries.names import names
+from evaluation.made_queries.pairs import pairs
+from evaluation.made_queries.paragraphs import paragraphs
+from evaluation.made_queries.phrases import phrases
+from evaluation.made_queries.titles import titles
+from evaluation.made_queries.typos import typos
+from evaluation.made_queries.words import words
+
+KINDS: dict[str, Kind] = {
+    "words": Kind(words, "word that stands in 1, 2, 3 or 5 documents, with no word of its stem in others"),
+    "pairs": Kind(pairs, "two neighbouring words that are in several documents each and in one together"),
+    "names": Kind(names, "capitalised name inside a sentence that 1 to 5 documents hold"),
+    "identifiers": Kind(identifiers, "identifier, path, version, option or reference that 1 to 5 documents hold"),
+    "phrases": Kind(phrases, "line with five words in a row that stand in one document only"),
+    "typos": Kind(typos, "word of six letters that stands in 1 to 3 documents and can be misspelt without doubt"),
+    "titles": Kind(titles, "title of two words that no other document's title holds"),
+    "paragraphs": Kind(paragraphs, "document with more than 80 words that are its own"),
+}
+"""By name, in the order of `KIND_NAMES`."""

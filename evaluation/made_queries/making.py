@@ -1,0 +1,66 @@
+"""Makes queries of the wanted kinds from a set of documents: `eval make-queries` (feature E3, phase A)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from config.errors import SpeckitError
+from evaluation.dataset import DatasetDocument
+from evaluation.made_queries.collection import Collection
+from evaluation.made_queries.kind import MadeQuery, in_turn
+from evaluation.made_queries.kinds import KINDS
+
+SEED = 20
+"""The seed that is used when none is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuery:
+    """A made query with the folder to search in ("" for all) and the keys of its relevant documents."""
+
+    query: MadeQuery
+    folder: str
+    relevant: tuple[str, ...]
+
+
+class Maker:
+    """Makes queries from documents of any origin: a dataset, or what somebody has remembered.
+
+    With `scoped` each query is about the documents of one folder and is to search in it; documents without a folder
+    are then passed over. Raises SpeckitError (E125) when that is all of them.
+    """
+
+    def __init__(self, documents: Iterable[DatasetDocument], *, scoped: bool, seed: int = SEED) -> None:
+        self._seed = seed
+        everything = list(documents)
+        if scoped:
+            folders = sorted({document.folder for document in everything} - {""})
+            if not folders:
+                message = "no document lies in a folder, and each query is to search one"
+                raise SpeckitError("E125", message, actions=("ask about all documents: --scope corpus",))
+            self._scopes = {folder: Collection(_within(everything, folder)) for folder in folders}
+        else:
+            self._scopes = {"": Collection(everything)}
+
+    def make(self, kind: str, count: int) -> list[JudgedQuery]:
+        """So many queries of a kind (a key of `KINDS`), in random order, or as many as there are.
+
+        The same ones for the same documents and seed, whatever else is made. As many of each folder, as far as they
+        go; never the same query twice in one folder.
+        """
+        return list(islice(in_turn([self._of(kind, folder) for folder in self._scopes]), count))
+
+    def _of(self, kind: str, folder: str) -> Iterator[JudgedQuery]:
+        collection, taken = self._scopes[folder], set[str]()
+        for query in KINDS[kind].derive(collection, Random(f"{self._seed} {kind} {folder}")):
+            if query.text.casefold() not in taken:
+                taken.add(query.text.casefold())
+                yield JudgedQuery(query, folder, tuple(collection.documents[row].key for row in query.relevant))
+
+
+def _within(documents: Sequence[DatasetDocument], folder: str) -> list[DatasetDocument]:
+    """What a search in this folder searches: its sub-folders as well."""
+    return [document for document in documents if f"{document.folder}/".startswith(f"{folder}/")]

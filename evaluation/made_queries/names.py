@@ -1,0 +1,92 @@
+"""Names of people and things: words that are capitalised inside a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from random import Random
+
+from evaluation.made_queries.collection import Collection, Rows, is_content
+from evaluation.made_queries.collection import words as folded_words
+from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+
+_MOST_DOCUMENTS = 5
+_LONGEST = 3
+_RUN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*(?: [^\W\d_]+(?:['’-][^\W\d_]+)*)*")
+_PARTICLES = frozenset(("of", "van", "von", "der", "den", "de", "del", "della", "da", "di", "dos", "du", "la", "le"))
+_JOINTS = frozenset(("and", "or", "for", "the", "in", "on", "to", "with"))
+_HUMPED = re.compile(r".*[a-z](?<!Mc)(?<!Mac)[A-Z]|[A-Z]{2,}[a-z]{2,}")
+_DATES = re.compile(
+    "(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?s?|jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|"
+    "aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?"
+)
+
+
+def names(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """One to three capitalised words in a row, inside a sentence, not at its start: "Guido van Rossum".
+
+    The documents that hold the words in a row are relevant, five at most; no other document holds all the words. A
+    name of one word is never written small. As many names of one word as of two and of three.
+    """
+    found = {name for lines in collection.prose for line in lines for name in _in_line(line)}
+    sizes = ([name for name in sorted(found) if _size(name) == size] for size in range(1, _LONGEST + 1))
+    return in_turn([_queries(collection, shuffled(of_size, random)) for of_size in sizes])
+
+
+def _queries(collection: Collection, drawn: Sequence[str]) -> Iterator[MadeQuery]:
+    for name in drawn:
+        rows = _documents(collection, name)
+        if 0 < len(rows) <= _MOST_DOCUMENTS and (_size(name) > 1 or not _written_small(collection, name, rows)):
+            yield MadeQuery(name, rows)
+
+
+def _documents(collection: Collection, name: str) -> Rows:
+    """The documents of a name; none when its words stand apart in another document."""
+    rows = collection.with_sequence(folded_words(name))
+    return rows if rows == collection.with_tokens(collection.tokens(name)) else ()
+
+
+def _written_small(collection: Collection, name: str, rows: Rows) -> bool:
+    small = re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)")
+    return any(small.search(collection.texts[row]) for row in rows)
+
+
+def _size(name: str) -> int:
+    return sum(word not in _PARTICLES for word in name.split())
+
+
+def _in_line(line: str) -> Iterator[str]:
+    return chain.from_iterable(_in_run(run.split(" ")) for run in _RUN.findall(line))
+
+
+def _in_run(run: Sequence[str]) -> Iterator[str]:
+    """The names of a run of words: what is capitalised after a word that is not, unless it is part of a longer name."""
+    start = 0
+    while start < len(run):
+        end = start
+        while end < len(run) and (_capitalised(run[end]) or (end > start and run[end] in _PARTICLES)):
+            end += 1
+        while end > start and run[end - 1] in _PARTICLES:
+            end -= 1
+        name = re.sub(r"['’]s$", "", " ".join(run[start:end]))
+        inside = start > 0 and run[start - 1].islower()
+        if inside and 1 <= _size(name) <= _LONGEST and not (_goes_on(run[end:]) or _goes_on(run[start - 1 :: -1])):
+            yield name
+        start = max(end, start + 1)
+
+
+def _goes_on(words: Sequence[str]) -> bool:
+    """Whether small words lead on to a capitalised one, as in "Kyoto Encyclopedia of Genes and Genomes"."""
+    further = next((place for place, word in enumerate(words) if word not in _JOINTS | _PARTICLES), len(words))
+    return 0 < further < len(words) and _capitalised(words[further])
+
+
+def _capitalised(word: str) -> bool:
+    parts = word.split("-")
+    return (
+        len(word) > 2
+        and all(part[0].isupper() and not _HUMPED.match(part) for part in parts)
+        and is_content(word.casefold())
+        and not _DATES.fullmatch(word.casefold())
+    )

@@ -1,0 +1,80 @@
+"""Pasted text: eighty words of a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from engine.questions import MAX_QUERY_CHARACTERS
+from evaluation.made_queries.collection import Collection
+from evaluation.made_queries.collection import words as folded_words
+from evaluation.made_queries.kind import MadeQuery, shuffled
+
+_LENGTH = 80
+_LONG = 200
+_SHINGLE = 8
+_MOST_SHARED = 0.2
+_LEAST_WORDLIKE = 0.75
+_DRAWS = 3
+_BATCH = 500
+_PIECE = re.compile(r"\S+")
+_LETTER = re.compile(r"[^\W\d_]")
+
+Shingle = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    row: int
+    text: str
+    shingles: frozenset[Shingle]
+
+
+def paragraphs(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """Eighty words in a row from a random place of a body, as they are written; the document is relevant.
+
+    Of documents with 200 words and more, and when these are used up of those with more than eighty. At most a fifth of
+    its runs of eight words also stands in other documents, and three quarters of the words at least hold a letter.
+    """
+    sizes = [len(document.text.split()) for document in collection.documents]
+    long = [row for row, size in enumerate(sizes) if size >= _LONG]
+    short = [row for row, size in enumerate(sizes) if _LENGTH < size < _LONG]
+    order = [row for rows in (long, short) for _ in range(_DRAWS) for row in shuffled(rows, random)]
+    for start in range(0, len(order), _BATCH):
+        drafts = [_draft(collection, row, random) for row in order[start : start + _BATCH]]
+        yield from _own(collection, [draft for draft in drafts if draft is not None])
+
+
+def _draft(collection: Collection, row: int, random: Random) -> _Draft | None:
+    """A piece of a document, None when it is hardly text."""
+    body = collection.documents[row].text
+    pieces = list(_PIECE.finditer(body))
+    start = random.randrange(len(pieces) - _LENGTH + 1)
+    chosen = pieces[start : start + _LENGTH]
+    text = body[chosen[0].start() : chosen[-1].end()]
+    if (
+        len(text) > MAX_QUERY_CHARACTERS
+        or sum(_LETTER.search(p[0]) is not None for p in chosen) < _LEAST_WORDLIKE * _LENGTH
+    ):
+        return None
+    return _Draft(row, text, frozenset(_shingles(folded_words(text))))
+
+
+def _own(collection: Collection, drafts: list[_Draft]) -> Iterator[MadeQuery]:
+    """The drafts that stand in no other document, for the most part. Reads the collection once for all of them."""
+    wanted = frozenset[Shingle]().union(*(draft.shingles for draft in drafts))
+    holders: dict[Shingle, int] = {}
+    shared: set[Shingle] = set()
+    for row, text in enumerate(collection.worded):
+        for shingle in wanted.intersection(_shingles(text.split())):
+            if holders.setdefault(shingle, row) != row:
+                shared.add(shingle)
+    for draft in drafts:
+        if draft.shingles and len(draft.shingles & shared) <= _MOST_SHARED * len(draft.shingles):
+            yield MadeQuery(draft.text, (draft.row,))
+
+
+def _shingles(words: list[str]) -> Iterable[Shingle]:
+    return zip(*(words[offset:] for offset in range(_SHINGLE)), strict=False)

@@ -1,0 +1,35 @@
+"""Five words in a row that stand in one document only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+
+from evaluation.made_queries.collection import Collection, is_content
+from evaluation.made_queries.collection import words as folded_words
+from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+
+_LENGTH = 5
+_LEAST_CONTENT = 2
+_RUN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?:[ \t]+[^\W_]+(?:['’-][^\W_]+)*){4,}")
+
+
+def phrases(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """Five words in a row of a sentence, as they are written, stop words and all; two at least are none.
+
+    Exactly one document holds them in this order, whatever blanks, punctuation and case: it is relevant.
+    """
+    rows = shuffled(range(len(collection.documents)), random)
+    return in_turn(_of_document(collection, row, random) for row in rows)
+
+
+def _of_document(collection: Collection, row: int, random: Random) -> Iterator[MadeQuery]:
+    for line in shuffled(collection.prose[row], random):
+        for run in shuffled(_RUN.findall(line), random):
+            written = run.split()
+            start = random.randrange(len(written) - _LENGTH + 1)
+            phrase = " ".join(written[start : start + _LENGTH])
+            sequence = folded_words(phrase)
+            if sum(map(is_content, sequence)) >= _LEAST_CONTENT and collection.with_sequence(sequence) == (row,):
+                yield MadeQuery(phrase, (row,))

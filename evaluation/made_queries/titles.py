@@ -1,0 +1,28 @@
+"""Titles, as somebody types them who knows what a document is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+
+from evaluation.made_queries.collection import Collection, common, is_content, postings
+from evaluation.made_queries.collection import words as folded_words
+from evaluation.made_queries.kind import MadeQuery, shuffled
+
+_WORD = re.compile(r"\w+(?:[.'’-]\w+)*")
+_LEAST_CONTENT = 2
+
+
+def titles(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """The words of a title, two at least of which are no stop words; its document is relevant.
+
+    No other document's title holds all these words.
+    """
+    tokens = [collection.tokens(document.title) for document in collection.documents]
+    held = postings(tokens)
+    for row in shuffled(range(len(tokens)), random):
+        title = " ".join(_WORD.findall(collection.documents[row].title))
+        enough = len({word for word in folded_words(title) if is_content(word)}) >= _LEAST_CONTENT
+        if enough and common(held, tokens[row]) == (row,):
+            yield MadeQuery(title, (row,))

@@ -1,0 +1,77 @@
+"""Rare words with one slip of the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from evaluation.made_queries.collection import Collection
+from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from evaluation.made_queries.words import rare_words
+
+_FREQUENCIES = (1, 2, 3)
+_LEAST_LETTERS = 6
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+def typos(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """Words of 1, 2 or 3 documents, of six letters or more, with one letter inserted, left out, wrong, or two swapped.
+
+    The documents of the word that was meant (metadata `word`) are relevant. The first letter stays. What is typed
+    stands in no document, its stem neither, and no other word of the documents is as near to it.
+    """
+    rare = rare_words(collection, _FREQUENCIES, _LEAST_LETTERS)
+    return in_turn([_queries(collection, df, rare[df], random) for df in shuffled(rare, random)])
+
+
+def _queries(
+    collection: Collection, df: int, words: list[tuple[str, tuple[int, ...]]], random: Random
+) -> Iterator[MadeQuery]:
+    for word, rows in shuffled(words, random):
+        typed = _slip(word, random)
+        if typed != word and _means_only(collection, typed, word):
+            yield MadeQuery(typed, rows, {"df": df, "word": word})
+
+
+def _slip(word: str, random: Random) -> str:
+    """The word with one random edit after its first letter."""
+    place = random.randrange(1, len(word))
+    before, letter, after = word[:place], word[place], word[place + 1 :]
+    edit = random.choice(("insert", "delete", "substitute", "transpose"))
+    if edit == "insert":
+        return before + random.choice([*_beside(letter), letter]) + letter + after
+    if edit == "delete":
+        return before + after
+    if edit == "substitute":
+        return before + random.choice(_beside(letter)) + after
+    return before + after[:1] + letter + after[1:]
+
+
+def _beside(letter: str) -> list[str]:
+    """The keys beside that of a letter; of letters that are on no such key, all keys."""
+    for keys in _ROWS:
+        if letter in keys:
+            place = keys.index(letter)
+            return [*keys[max(0, place - 1) : place], *keys[place + 1 : place + 2]]
+    return list(_ALPHABET)
+
+
+def _means_only(collection: Collection, typed: str, word: str) -> bool:
+    """Whether what is typed is no word of the documents, and of their words near to this one only."""
+    if typed in collection.by_word or any(token in collection.by_stem for token in collection.tokens(typed)):
+        return False
+    meant = collection.tokens(word)
+    near = (other for other in _edits(typed, {*_ALPHABET, *word}) if other in collection.by_word)
+    return all(collection.tokens(other) == meant for other in near)
+
+
+def _edits(word: str, letters: set[str]) -> Iterator[str]:
+    """Everything that is one edit away."""
+    for place in range(len(word) + 1):
+        before, after = word[:place], word[place:]
+        yield before + after[1:]
+        yield before + after[1:2] + after[:1] + after[2:]
+        for letter in letters:
+            yield before + letter + after
+            yield before + letter + after[1:]

@@ -1,0 +1,74 @@
+"""`eval make-queries`: datasets with made queries of the kinds that people type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evaluation.made_queries import KIND_NAMES
+from server.options import Common, shared
+from server.output import print_json
+from server.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    from evaluation.made_queries.run import Scope
+
+
+@click.command("make-queries")
+@click.option(
+    "--dataset",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="A dataset in the BEIR layout; its corpus.jsonl is enough.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write.")
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(KIND_NAMES),
+    multiple=True,
+    help="What the queries are; may be repeated. Else all. Several are written to a folder each.",
+)
+@click.option(
+    "--queries", type=click.IntRange(min=1), default=200, show_default=True, help="So many queries of each kind."
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["auto", "corpus", "folder"]),
+    default="auto",
+    show_default=True,
+    help="Ask about all documents or about those of one folder; auto does as the dataset's own queries do.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
+@click.option("--force", is_flag=True, help="Overwrite the dataset in the folder.")
+@shared("json")
+def command(
+    common: Common,
+    dataset: Path,
+    out: Path,
+    kinds: tuple[str, ...],
+    queries: int,
+    scope: Scope,
+    seed: int,
+    force: bool,
+) -> None:
+    """Make queries of the kinds that people type from the documents of a dataset, judged by how they are made.
+
+    Words, pairs of words, names, identifiers, phrases, misspelt words, titles and pasted paragraphs: each is known to
+    stand in some documents and in no others. Writes datasets that `eval run` measures. Exits with 1 when the documents
+    allow not one.
+    """
+    from evaluation.made_queries.run import make_queries
+
+    with ProgressReporter("make-queries") as bar:
+        report = make_queries(
+            dataset, out, kinds, queries=queries, seed=seed, scope=scope, force=force,
+            progress=lambda kind, done, total: bar.update(done, total, kind),
+        )  # fmt: skip
+    if common.as_json:
+        print_json(report.as_json())
+    else:
+        click.echo(report.as_text())

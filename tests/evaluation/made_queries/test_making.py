@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from config.errors import SpeckitError
+from evaluation.dataset import DatasetDocument
+from evaluation.made_queries.making import Maker
+
+DOCUMENTS = [
+    DatasetDocument("a1", "", "The lighthouse stands.", "a"),
+    DatasetDocument("a2", "", "A harbour.", "a/deep"),
+    DatasetDocument("b1", "", "The lighthouse burns.", "b"),
+    DatasetDocument("c", "", "The lighthouse and its lantern."),
+]
+
+
+def asked(maker: Maker, kind: str = "words", count: int = 100) -> set[tuple[str, str, tuple[str, ...]]]:
+    return {(one.query.text, one.folder, one.relevant) for one in maker.make(kind, count)}
+
+
+def test_without_scopes_all_documents_count() -> None:
+    assert ("lighthouse", "", ("a1", "b1", "c")) in asked(Maker(DOCUMENTS, scoped=False))
+
+
+def test_within_a_folder_only_its_documents_and_those_of_its_sub_folders_count() -> None:
+    assert asked(Maker(DOCUMENTS, scoped=True)) == {
+        ("lighthouse", "a", ("a1",)), ("stands", "a", ("a1",)), ("harbour", "a", ("a2",)),
+        ("harbour", "a/deep", ("a2",)),
+        ("lighthouse", "b", ("b1",)), ("burns", "b", ("b1",)),
+    }  # fmt: skip
+
+
+def test_folders_have_equal_shares() -> None:
+    made = Maker(DOCUMENTS, scoped=True).make("words", 3)
+
+    assert [one.folder for one in made] == ["a", "a/deep", "b"]
+
+
+def test_documents_without_any_folder_cannot_be_asked_about_by_folder() -> None:
+    with pytest.raises(SpeckitError, match="no document lies in a folder") as caught:
+        Maker(DOCUMENTS[3:], scoped=True)
+    assert caught.value.code == "E125"
+
+
+def test_a_kind_comes_out_the_same_whatever_else_is_made_and_differs_by_seed() -> None:
+    documents = [DatasetDocument(str(n), "", f"word{chr(97 + n)}xyz lone{chr(97 + n)}qrs") for n in range(20)]
+    letters = [DatasetDocument(d.key, "", d.text.replace("word", "glim")) for d in documents]
+    first, second = Maker(letters, scoped=False), Maker(letters, scoped=False)
+    second.make("pairs", 5)
+
+    assert first.make("words", 9) == second.make("words", 9) == first.make("words", 9)
+    assert first.make("words", 9) != Maker(letters, scoped=False, seed=21).make("words", 9)
+
+
+def test_no_query_is_asked_twice() -> None:
+    documents = [DatasetDocument(str(n), "", "It met the Kettle club. It met the KETTLE club.") for n in range(2)]
+
+    texts = [one.query.text.casefold() for one in Maker(documents, scoped=False).make("names", 50)]
+    assert texts
+    assert len(texts) == len(set(texts))

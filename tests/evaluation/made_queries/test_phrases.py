@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.evaluation.made_queries.made import collection, made
+
+
+def test_five_words_are_quoted_as_they_are_written() -> None:
+    assert made("phrases", collection("Then the Copper  kettle was old.", "Nothing.")).keys() <= {
+        "Then the Copper kettle was", "the Copper kettle was old"
+    }  # fmt: skip
+    assert len(made("phrases", collection("Then the Copper  kettle was old."))) == 1
+
+
+@pytest.mark.parametrize("other", ["the copper kettle was old", "THE COPPER:\nKettle - was... old!"])
+def test_a_phrase_that_another_document_holds_is_left_out(other: str) -> None:
+    assert made("phrases", collection("the copper kettle was old", other)) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the copper kettle, was old", "the copper `kettle` was old", "it is in the kettle", "the copper\nkettle was old"],
+)
+def test_a_phrase_runs_in_one_line_without_punctuation_and_says_something(text: str) -> None:
+    assert made("phrases", collection(text)) == {}
