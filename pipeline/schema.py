@@ -68,7 +68,7 @@ def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, An
         "type": "object",
         "description": f"{entry.summary} ({entry.role}; {', '.join(entry.about.features)})",
         "additionalProperties": False,
-        "required": ["use", *params.get("required", [])],
+        "required": ["use"],  # everything else may be inherited
         "properties": {
             "use": {"const": entry.name},
             "id": {"type": "string", "description": "The name of the step; the component's name unless set."},
