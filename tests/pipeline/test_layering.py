@@ -9,6 +9,7 @@ import pytest
 
 from engine import assembly, pipelines
 from pipeline.builder import Checked, build, examine
+from pipeline.contracts import Role
 
 
 def checked(tmp_path: Path, text: str, overrides: dict[str, str] | None = None, name: str = "p.yaml") -> Checked:
@@ -65,6 +66,19 @@ def test_another_id_or_component_or_no_pipeline_below_starts_from_the_components
     assert params(ranks, "z_score")["weights"] == of_one | {"graph": 1.5}
     alone = "extends: none\ncandidates: {channels: [bm25, vector]}\nfusion: [{use: z_score, weights: {bm25: 0.5}}]\n"
     assert params(checked(tmp_path, alone), "z_score")["weights"] == {"bm25": 0.5, "vector": 1.0}
+
+
+WEIGHING = [
+    entry.name for entry in assembly.registry() if entry.role is Role.FUSER and "weights" in entry.params.model_fields
+]
+
+
+@pytest.mark.parametrize("fuser", WEIGHING)
+def test_every_fuser_that_weighs_channels_says_the_weight_of_each(fuser: str, tmp_path: Path) -> None:
+    channels = "extends: none\ncandidates: {channels: [bm25, vector, graph]}\n"
+    whole = checked(tmp_path, channels + f"fusion: [{{use: {fuser}, weights: {{vector: 0.5}}}}]\n")
+    weights = params(whole, fuser)["weights"]
+    assert (list(weights), weights["vector"], weights["bm25"]) == (["bm25", "vector", "graph"], 0.5, 1.0)
 
 
 def test_what_a_file_that_extends_nothing_does_not_mention_is_empty(tmp_path: Path) -> None:
