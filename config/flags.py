@@ -15,7 +15,7 @@ STATES = ("off", "enabled", "permanent")
 UNBUILT = ("dark_run", "shadow")
 """States that the product knows and cannot keep: a step would neither run beside the others nor be compared."""
 
-INSTEAD = "Take 'off' or 'enabled', and compare two pipelines with `speckit-memory eval run`."
+INSTEAD = "Switch the step on in a pipeline file of its own, and compare the two with `speckit-memory eval run`."
 
 PREFIX = "SPECKIT_"
 
@@ -63,7 +63,8 @@ def read_flags(
         if not item.key.startswith(PREFIX):
             problems.append(Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where))
         elif state in UNBUILT:
-            message = f"the state of '{item.key}' is '{state}', which is not built: the step would silently be off"
+            message = f"the state of '{item.key}' is '{state}', which is not built: nothing would run or be compared"
+            message += f"; accepted: {', '.join(STATES)}"
             problems.append(Problem("E114", message, hint=INSTEAD, where=item.value.where))
         elif state not in STATES:
             message = f"the state of '{item.key}' is {state!r}; accepted: {', '.join(STATES)}"
@@ -99,9 +100,9 @@ def _overridden(flag: Flag, environ: Mapping[str, str], problems: list[Problem])
     wanted = {"true": "enabled", "false": "off"}.get(word)
     if word in UNBUILT:
         message = (
-            f"the environment variable {flag.name} asks for '{word}', which is not built: the step would silently "
+            f"the environment variable {flag.name} asks for '{word}', which is not built: nothing would run or be "
         )
-        problems.append(Problem("E030", f"{message}be off; accepted: false, true", hint=INSTEAD))
+        problems.append(Problem("E030", f"{message}compared; accepted: false, true", hint=INSTEAD))
         return flag
     if wanted is None:
         problems.append(

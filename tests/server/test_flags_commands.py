@@ -110,12 +110,12 @@ def test_a_state_that_would_silently_do_nothing_is_refused_wherever_it_stands(st
     with pytest.raises(SpeckitError) as caught:
         audit({}, TODAY, f"flags:\n  SPECKIT_X: {{state: {state}, {GOOD}}}\n")
     assert str(caught.value) == (
-        f"config/flags.yaml:2:14: E114 the state of 'SPECKIT_X' is '{state}', which is not built: the step would "
-        "silently be off"
+        f"config/flags.yaml:2:14: E114 the state of 'SPECKIT_X' is '{state}', which is not built: nothing would run or "
+        "be compared; accepted: off, enabled, permanent"
     )
     for words in ("flags list", "flags audit", "pipeline check catalogue", "search ranks", "pipeline show"):
         ran = run(*words.split(), env={"SPECKIT_NOVELTY_BOOST": state.upper()})
         told = ran.out + ran.err
         assert ran.status == 2, words
         assert f"SPECKIT_NOVELTY_BOOST asks for '{state}', which is not built" in told
-        assert "compare two pipelines with `speckit-memory eval run`" in told
+        assert "compare the two with `speckit-memory eval run`" in told
