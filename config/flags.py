@@ -11,7 +11,12 @@ from config.settings import VARIABLES
 from config.yaml_reader import Mapping as YamlMapping
 from config.yaml_reader import plain, read
 
-STATES = ("off", "dark_run", "shadow", "enabled", "permanent")
+STATES = ("off", "enabled", "permanent")
+UNBUILT = ("dark_run", "shadow")
+"""States that the product knows and cannot keep: a step would neither run beside the others nor be compared."""
+
+INSTEAD = "Switch the step on in a pipeline file of its own, and compare the two with `speckit-memory eval run`."
+
 PREFIX = "SPECKIT_"
 
 
@@ -57,6 +62,10 @@ def read_flags(
         state = value.get("state") if isinstance(value, dict) else None
         if not item.key.startswith(PREFIX):
             problems.append(Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where))
+        elif state in UNBUILT:
+            message = f"the state of '{item.key}' is '{state}', which is not built: nothing would run or be compared"
+            message += f"; accepted: {', '.join(STATES)}"
+            problems.append(Problem("E114", message, hint=INSTEAD, where=item.value.where))
         elif state not in STATES:
             message = f"the state of '{item.key}' is {state!r}; accepted: {', '.join(STATES)}"
             problems.append(Problem("E114", message, where=item.value.where))
@@ -87,7 +96,14 @@ def _overridden(flag: Flag, environ: Mapping[str, str], problems: list[Problem])
     value = environ.get(flag.name)
     if value is None:
         return flag
-    wanted = {"true": "enabled", "false": "off"}.get(value.strip().lower())
+    word = value.strip().lower()
+    wanted = {"true": "enabled", "false": "off"}.get(word)
+    if word in UNBUILT:
+        message = (
+            f"the environment variable {flag.name} asks for '{word}', which is not built: nothing would run or be "
+        )
+        problems.append(Problem("E030", f"{message}compared; accepted: false, true", hint=INSTEAD))
+        return flag
     if wanted is None:
         problems.append(
             Problem("E030", f"the environment variable {flag.name} is {value!r}; {nearest(value, ('true', 'false'))}")

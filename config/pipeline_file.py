@@ -10,12 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from config.errors import Problem, Where, nearest
+from config.sources import DEFAULT
 from config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain
 
 SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
 """Where steps stand, in the order in which they run. The first three make up the stage `candidates`."""
 
 CANDIDATE_SLOTS = SLOTS[:3]
+
+NEVER_INHERITED = ("flag", "replaces")
+"""Keys that decide whether a listed step takes part: that is said by the list it stands in."""
 
 BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0}
 """Latency budgets per complexity (feature P10)."""
@@ -53,11 +57,11 @@ class PipelineFile:
     description: str
     extends: str
     extends_where: Where
-    budgets_ms: dict[str, float] | None
-    """None when the file does not mention them."""
+    budgets_ms: dict[str, float]
+    """Those that the file mentions."""
     slots: dict[str, tuple[Step, ...] | None]
     places: dict[str, Where]
-    """Where each slot stands; the file itself for those it does not mention."""
+    """Where each slot stands, the file itself for those it does not mention; and each budget that it mentions."""
 
 
 def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
@@ -76,16 +80,18 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
         for slot in SLOTS
     }
     slots = {slot: _steps(slot, entry, problems) for slot, entry in sources.items()}
+    budgets = _budgets(node.get("budgets_ms"), problems)
     return (
         PipelineFile(
             file=file,
             name=_text(node.get("pipeline"), "", problems),
             description=_text(node.get("description"), "", problems),
-            extends=_text(node.get("extends"), "default", problems),
+            extends=_text(node.get("extends"), DEFAULT, problems),
             extends_where=extends.value.where if (extends := node.get("extends")) else node.where,
-            budgets_ms=_budgets(node.get("budgets_ms"), problems),
+            budgets_ms={name: value for name, (value, _) in budgets.items()},
             slots=slots,
-            places={slot: entry.where if entry else node.where for slot, entry in sources.items()},
+            places={slot: entry.where if entry else node.where for slot, entry in sources.items()}
+            | {name: where for name, (_, where) in budgets.items()},
         ),
         problems,
     )
@@ -113,10 +119,10 @@ def _text(entry: Entry | None, default: str, problems: list[Problem]) -> str:
     return default
 
 
-def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, float] | None:
+def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, tuple[float, Where]]:
+    budgets: dict[str, tuple[float, Where]] = {}
     if entry is None:
-        return None
-    budgets = dict(BUDGETS_MS)
+        return budgets
     if not isinstance(entry.value, Mapping):
         problems.append(
             _form(entry.value.where, "'budgets_ms'", "a mapping of complexity to milliseconds", entry.value)
@@ -128,8 +134,8 @@ def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, float] |
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             message = f"the budget '{item.key}' must be a number of milliseconds above 0; found {value!r}"
             problems.append(Problem("E114", message, where=item.value.where))
-        elif item.key in budgets:
-            budgets[item.key] = float(value)
+        elif item.key in BUDGETS_MS:
+            budgets[item.key] = float(value), item.value.where
     return budgets
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from config.errors import SpeckitError, nearest
 
 DEFAULT = "default"
+NOTHING = "none"
+"""What a pipeline of its own extends: it says everything itself."""
 SHIPPED = "(shipped) config/"
 """How positions name files of the package: a user may well have a `config/pipeline.yaml` of their own."""
 

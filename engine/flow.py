@@ -11,9 +11,14 @@ _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "
 def flow(value: Any) -> str:
     """A value in YAML's flow style, which JSON is a part of; plain words stay unquoted where that is safe."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(flow(item) for item in value) + "]"
-    if isinstance(value, str) and value.replace("_", "").isalnum() and value[0].isalpha() and value not in _RESERVED:
+    if (
+        isinstance(value, str)
+        and value.replace("_", "").isalnum()
+        and value[0].isalpha()
+        and value.lower() not in _RESERVED
+    ):
         return value
     return json.dumps(value, ensure_ascii=False)

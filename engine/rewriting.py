@@ -10,7 +10,7 @@ from config.errors import Where
 from config.pipeline_file import Step, shape
 from config.sources import pipeline_text
 from config.yaml_reader import Mapping as YamlMapping
-from config.yaml_reader import Node, Scalar, plain, read
+from config.yaml_reader import Scalar, plain, read
 from engine.flow import flow
 
 Edit = tuple[int, int, str]
@@ -29,10 +29,10 @@ def rewritten(
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str | None:
-    """The text of a pipeline file or preset under another name, with `overrides` ("step.parameter" to YAML text).
+    """The text of a pipeline file or preset under another name, with `overrides` ("step.parameter.key" to YAML text).
 
-    `present` holds the parameters of each step before that, with their defaults: of a mapping only what changes is
-    written. `heading` stands at its top and `remarks`, by step id, above the steps, all as comments. None when a value
+    `present` holds the parameters of each step before that, with their defaults: only what changes is written.
+    `heading` stands at its top and `remarks`, by step id, above the steps, all as comments. None when a value
     cannot be put in its place, as in steps that the file inherits. Raises SpeckitError when there is no text.
     """
     text, file = pipeline_text(source)
@@ -42,12 +42,10 @@ def rewritten(
     page = _Page(text)
     steps = {step.id: step for slot in shape(node, file)[0].slots.values() for step in slot or ()}
     edits = list(page.named(node, name))
-    for path, value in overrides.items():
-        step_id, _, key = path.partition(".")
-        wanted, _ = read(value, file)
-        if step_id not in steps or wanted is None:
+    for step_id, wanted in _wanted(overrides).items():
+        if step_id not in steps:
             return None
-        changed = page.with_parameter(steps[step_id], key, plain(wanted), present[step_id].get(key))
+        changed = page.with_parameters(steps[step_id], _changes(present[step_id], wanted))
         if changed is None:
             return None
         edits += changed
@@ -57,6 +55,32 @@ def rewritten(
         edits.append(page.remarked(steps[step_id], lines))
     top = "".join(f"# {line}".rstrip() + "\n" for line in heading)
     return (f"{top}\n" if top else "") + page.edited(edits)
+
+
+def _wanted(overrides: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The values to write by step, mappings inside mappings."""
+    wanted: dict[str, dict[str, Any]] = {}
+    for path, text in overrides.items():
+        *parts, last = path.split(".")
+        inside: dict[str, Any] = wanted
+        for part in parts:
+            inside = inside.setdefault(part, {})
+        node, _ = read(text, path)
+        inside[last] = None if node is None else plain(node)
+    return wanted
+
+
+def _changes(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The wanted values that differ from the present ones, key by key."""
+    changes: dict[str, Any] = {}
+    for key, value in wanted.items():
+        before = present.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            if inner := _changes(before, value):
+                changes[key] = inner
+        elif key not in present or value != before:
+            changes[key] = value
+    return changes
 
 
 class _Page:
@@ -91,41 +115,44 @@ class _Page:
         pad = line[: len(line) - len(line.lstrip())]
         return start, start, "".join(f"{pad}# {remark}\n" for remark in lines)
 
-    def with_parameter(self, step: Step, key: str, value: object, before: object) -> list[Edit] | None:
-        """Another value of a parameter; one that is not written follows the name of the component."""
-        entry = step.params.get(key)
-        if entry is not None:
-            return self._changed(entry.value, value, before)
+    def with_parameters(self, step: Step, changes: Mapping[str, Any]) -> list[Edit] | None:
+        """Other values of a step; those that are not written follow the name of the component."""
+        edits, new = self._changed(step.params, changes)
+        if edits is None or not new:
+            return edits
         _, end, _ = self._token(step.places["use"], "", _TOKEN)
-        in_flow = self._text[self._at(step.where)] == "{"
-        return [(end, end, (", " if in_flow else "\n" + " " * (step.where.column - 1)) + f"{key}: {flow(value)}")]
+        between = ", " if self._text[self._at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
+        return [*edits, (end, end, "".join(f"{between}{flow(key)}: {flow(value)}" for key, value in new.items()))]
 
-    def _changed(self, node: Node, value: object, before: object) -> list[Edit] | None:
-        """What leads from a written value to another: the parts that differ from `before`."""
-        if value == before:
-            return []
-        if isinstance(node, Scalar) and not isinstance(value, dict | list):
-            return [self._token(node.where, flow(value), _TOKEN)]
-        if not isinstance(node, YamlMapping) or not isinstance(value, dict) or not isinstance(before, dict):
-            return None
+    def _changed(self, mapping: YamlMapping, changes: Mapping[str, Any]) -> tuple[list[Edit] | None, dict[str, Any]]:
+        """The edits of values that are written, None where they cannot be; and the values that are not written."""
         edits: list[Edit] = []
-        for key, inner in value.items():
-            entry = node.get(key)
-            if entry is not None:
-                found = self._changed(entry.value, inner, before.get(key))
-                if found is None:
-                    return None
-                edits += found
-            elif inner != before.get(key):
-                edits.append(self._added(node, key, inner))
-        return edits
+        new: dict[str, Any] = {}
+        for key, value in changes.items():
+            entry = mapping.get(key)
+            if entry is None:
+                new[key] = value
+            elif isinstance(entry.value, Scalar) and not isinstance(value, dict | list):
+                edits.append(self._token(entry.value.where, flow(value), _TOKEN))
+            elif isinstance(entry.value, YamlMapping) and isinstance(value, dict):
+                inner, added = self._changed(entry.value, value)
+                if inner is None:
+                    return None, {}
+                edits += [*inner, *self._added(entry.value, added)]
+            else:
+                return None, {}
+        return edits, new
 
-    def _added(self, node: YamlMapping, key: str, value: object) -> Edit:
-        """A new first entry of a mapping."""
-        start = self._at(node.where)
+    def _added(self, mapping: YamlMapping, new: Mapping[str, Any]) -> Iterator[Edit]:
+        """New first entries of a mapping."""
+        if not new:
+            return
+        start = self._at(mapping.where)
+        pairs = [f"{flow(key)}: {flow(value)}" for key, value in new.items()]
         if self._text[start] == "{":
-            return start + 1, start + 1, f"{key}: {flow(value)}" + (", " if node.entries else "")
-        return start, start, f"{key}: {flow(value)}\n" + " " * (node.where.column - 1)
+            yield start + 1, start + 1, ", ".join(pairs) + (", " if mapping.entries else "")
+        else:
+            yield start, start, "".join(pair + "\n" + " " * (mapping.where.column - 1) for pair in pairs)
 
     def _token(self, where: Where, new: str, form: re.Pattern[str]) -> Edit:
         start = self._at(where)

@@ -16,16 +16,18 @@ from tempfile import TemporaryDirectory
 
 from config.errors import SpeckitError
 from config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
+from config.sources import NOTHING
 from config.yaml_reader import Mapping as YamlMapping
 from config.yaml_reader import Node, Sequence, plain
-from engine import pipelines
+from engine import assembly, pipelines
 from evaluation.ablation_report import AblationReport, Share, Worth
 from evaluation.comparison import Values, compare, levelled
 from evaluation.measure import Report
 from evaluation.report import EvalReport
 from evaluation.run import evaluate_pipelines
 from evaluation.trials import read_sets
-from pipeline.effective import Effective, load
+from pipeline.builder import examine
+from pipeline.effective import Effective
 
 Evaluated = tuple[EvalReport, Mapping[str, Values]]
 """One dataset: the figures of the full pipeline and of the variants, and their values for each query."""
@@ -54,9 +56,10 @@ def ablate(
     """
     environ = os.environ if environ is None else environ
     sets = read_sets(datasets)
-    if problems := pipelines.check(pipeline, environ, overrides):
-        raise SpeckitError.of(problems)
-    whole = load(pipeline, environ, overrides)
+    checked = examine(pipeline, assembly.registry(), environ, overrides)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    whole = checked.effective
     report = progress or (lambda _: None)
     with TemporaryDirectory(prefix="speckit-ablation-") as name:
         folder = Path(name)
@@ -134,6 +137,7 @@ def pipeline_text(effective: Effective) -> str:
     slots = {slot: [_declared(step) for step in effective.slots[slot]] for slot in SLOTS}
     document = {
         "pipeline": effective.name,
+        "extends": NOTHING,
         "budgets_ms": effective.budgets_ms,
         "candidates": {slot: slots.pop(slot) for slot in CANDIDATE_SLOTS},
         **slots,

@@ -88,21 +88,9 @@ def tunable(bound: Iterable[Bound], wanted: Sequence[str] = ()) -> tuple[Paramet
     return tuple(p for p in found if not wanted or any(_within(p.name, name) for name in wanted))
 
 
-def overrides(bound: Iterable[Bound], setting: Setting) -> dict[str, str]:
-    """A setting in the form in which a pipeline is loaded: "step.parameter" to YAML text.
-
-    A value of a mapping cannot be replaced alone: the mapping is written anew, with the others as they are.
-    """
-    values = {entry.step.id: _values(entry) for entry in bound if entry.params is not None}
-    changed: dict[str, str] = {}
-    for name, value in setting.items():
-        step, *path = name.split(".")
-        place = values[step]
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value
-        changed[f"{step}.{path[0]}"] = json.dumps(values[step][path[0]])
-    return changed
+def overrides(setting: Setting) -> dict[str, str]:
+    """A setting in the form in which a pipeline is loaded: "step.parameter" or "step.parameter.key" to YAML text."""
+    return {name: json.dumps(value) for name, value in setting.items()}
 
 
 def _within(name: str, whole: str) -> bool:

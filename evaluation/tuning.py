@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +67,7 @@ def tune(
         sets = stack.enter_context(open_sets(asked, pipeline, overrides=None, environ=environ, progress=report))
         moment = time.time() if now is None else now
         ask = stack.enter_context(asking(work(sets, pipeline, environ, moment), jobs))
-        table = Trials(sets, ask, pipeline, environ, partial(overrides, checked.bound), now=moment, seed=seed)
+        table = Trials(sets, ask, pipeline, environ, overrides, now=moment, seed=seed)
         rng = np.random.default_rng(seed)
         fold_of = [splits.folds(size, folds, rng) for size in sizes.values()]
         views = list(_views(fold_of, folds))
@@ -92,7 +91,7 @@ def tune(
         overall=_figures("mean of all", levelled(start), levelled(held_out), seed),
         held_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, held_out, strict=True)),
         left_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, left_out, strict=False)),
-        overrides=overrides(checked.bound, final.setting),
+        overrides=overrides(final.setting),
         warnings=warnings,
     )
 

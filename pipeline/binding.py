@@ -62,11 +62,31 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
         return Bound(step, None, None)
     try:
-        params = registered.params.model_validate(plain(step.params))
+        params = validated(registered.params, step.params)
     except ValidationError as error:
         problems += _parameter_problems(step, registered, error)
         return Bound(step, registered, None)
     return Bound(step, registered, params)
+
+
+def validated(params: type[Params], written: Mapping) -> Params:
+    """The parameters as written; a mapping is laid upon the one it overrides, the default. Raises ValidationError."""
+    values = {entry.key: plain(entry.value) for entry in written.entries}
+    for name, field in params.model_fields.items():
+        key = field.alias or name
+        default = field.get_default(call_default_factory=True)
+        below = default.model_dump(by_alias=True) if isinstance(default, BaseModel) else default
+        if isinstance(below, dict) and isinstance(above := values.get(key), dict):
+            values[key] = _upon(below, above)
+    return params.model_validate(values)
+
+
+def _upon(below: dict[str, object], above: dict[str, object]) -> dict[str, object]:
+    both = dict(below)
+    for key, value in above.items():
+        under = both.get(key)
+        both[key] = _upon(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
+    return both
 
 
 def _misplaced(step: Step, role: Role, home: str) -> str:

@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import Any
 
 from config.errors import Problem, SpeckitError, Where
-from config.pipeline_file import CANDIDATE_SLOTS
+from config.layering import holds
+from config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from config.sources import SHIPPED
 from pipeline.binding import Bound, bind
 from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
@@ -18,6 +19,7 @@ from pipeline.effective import Effective, load
 from pipeline.registry import Registry
 from pipeline.rules import check
 from pipeline.scale_rules import scale_of
+from pipeline.surroundings import settled, without_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +52,25 @@ def examine(
     effective = load(source, environ, overrides)
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
+    bound = without_left_out(bound, effective.left_out)
+    steps = {slot: tuple(entry.step for entry in bound if entry.step.slot == slot) for slot in SLOTS}
+    effective = replace(effective, slots=steps)
     composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
     # what could not be read has been reported, and stands for nothing that could be judged
     unread = {problem.where for problem in effective.problems if problem.where}
     unbound = [problem for problem in (*misbound, *dormant) if problem.where not in unread]
-    return Checked(effective, tuple(bound), (*effective.problems, *unbound, *composition))
+    return Checked(effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition))
 
 
 def _at_home(problem: Problem, effective: Effective) -> Problem:
-    """A problem with an inherited step, shown in the user's own file: only there can it be mended."""
+    """A problem with an inherited step or value, shown in the user's own file: only there can it be mended."""
     where = problem.where
     if where is None or where.file == effective.file or not where.file.startswith(SHIPPED):
         return problem
+    heir = next((step for step in effective.steps() if step.where.file == effective.file and holds(step, where)), None)
+    if heir:
+        message = f"{problem.message}. That value is inherited from {where}; say another one here"
+        return replace(problem, message=message, where=heir.where)
     own = [place for place in effective.places.values() if place.file == effective.file]
     message = f"{problem.message}. That step is inherited from {where}; write that part of the file yourself"
     return replace(problem, message=message, where=min(own, default=Where(effective.file, 1, 1)))

@@ -99,7 +99,8 @@ class Surroundings:
 
     A component that wants to offers `check(params, surroundings) -> Iterable[tuple[path, message]]`, a class method
     that yields a problem for the parameter at `path`. What depends on parameters is offered as class methods too:
-    `scale(params) -> Scale` and `weighs_intent(params) -> str | None`.
+    `scale(params) -> Scale` and `weighs_intent(params) -> str | None`. What parameters leave to the rest of the
+    pipeline, as weights leave channels that nobody names, is filled in by `settled(params, surroundings) -> params`.
     """
 
     channels: tuple[str, ...]

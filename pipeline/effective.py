@@ -1,20 +1,22 @@
 """Pass 3: fill. Merges the layers of configuration and remembers where every value came from (DESIGN: layers).
 
 package default < user file < environment < call. A slot that a file does not mention is inherited from the pipeline it
-extends; the environment decides flags; the call overrides single parameters (`step.parameter=value`).
+extends, and so is what a listed step does not say about itself (`config.layering`); the environment decides flags; the
+call overrides single values (`step.parameter=value`, `step.parameter.key=value`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from config.errors import Problem, SpeckitError, Where, nearest
 from config.flags import Flag, read_flags
+from config.layering import slots_of
 from config.pipeline_file import BUDGETS_MS, SLOTS, PipelineFile, Step, shape
-from config.sources import DEFAULT, pipeline_text
-from config.yaml_reader import Entry, read
-from config.yaml_reader import Mapping as YamlMapping
+from config.sources import DEFAULT, NOTHING, pipeline_text, presets
+from config.yaml_reader import read
+from pipeline.overriding import overridden
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,43 +34,62 @@ class Effective:
     """Steps whose flag is off, or that an active step replaces."""
     flags: dict[str, Flag]
     problems: tuple[Problem, ...]
-    overridden: frozenset[tuple[str, str]] = frozenset()
-    """(step, parameter) pairs that the call decided."""
+    budget_places: dict[str, Where] = field(default_factory=dict)
+    """Where each budget stands that a file mentions."""
+    extended: frozenset[str] = frozenset()
+    """The files that `file` extends."""
+    unlisted: frozenset[str] = frozenset()
+    """Channels of those files that are left out of the list that stands nearer."""
 
     def steps(self) -> list[Step]:
         """All active steps in running order."""
         return [step for slot in SLOTS for step in self.slots[slot]]
 
+    def left_out(self, channel: str, where: Where) -> bool:
+        """Whether what is said about a channel at this place is out of use, because the channel is.
+
+        It waits for a flag; or the list of channels in which it stood gave way to a nearer one, and what is said about
+        it was inherited.
+        """
+        waiting = any(step.slot == "channels" and step.id == channel for step in self.inactive)
+        return waiting or (channel in self.unlisted and where.file in self.extended)
+
 
 def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Effective:
     """Reads a pipeline by path or preset name and fills what it leaves open. Problems are collected, not raised.
 
-    Raises SpeckitError only when there is no text to read at all. `overrides` maps "step.parameter" to YAML text.
+    Raises SpeckitError only when there is no text to read at all. `overrides` maps "step.parameter" or
+    "step.parameter.key" to YAML text.
     """
     files, problems = _chain(source)
-    slots: dict[str, tuple[Step, ...]] = {}
-    places: dict[str, Where] = {}
-    for slot in SLOTS:
-        source_of_slot = next((file for file in files if file.slots[slot] is not None), files[0])
-        slots[slot] = source_of_slot.slots[slot] or ()
-        places[slot] = source_of_slot.places[slot]
+    slots = slots_of(files)
+    places = {
+        slot: next((file for file in files if file.slots[slot] is not None), files[0]).places[slot] for slot in SLOTS
+    }
+    budgets = dict(BUDGETS_MS)
+    budget_places: dict[str, Where] = {}
+    for file in reversed(files):
+        budgets |= file.budgets_ms
+        budget_places |= {name: file.places[name] for name in file.budgets_ms}
+    listed = {step.id for step in slots["channels"]}
     flags, misread = read_flags(environ)
     problems += misread
     slots, inactive = _resolve_flags(slots, flags, problems)
-    slots, overridden = _override(slots, inactive, overrides or {}, problems)
+    slots = overridden(slots, inactive, overrides or {}, problems)
     first = files[0]
-    budgets = next((file.budgets_ms for file in files if file.budgets_ms is not None), BUDGETS_MS)
     return Effective(
         file=first.file,
         name=first.name or source,
         description=first.description,
-        budgets_ms=dict(budgets),
+        budgets_ms=budgets,
         slots=slots,
         places=places,
         inactive=inactive,
         flags=flags,
         problems=tuple(problems),
-        overridden=overridden,
+        budget_places=budget_places,
+        extended=frozenset(file.file for file in files[1:]),
+        unlisted=frozenset(step.id for file in files[1:] for step in file.slots["channels"] or ()) - listed,
     )
 
 
@@ -82,20 +103,27 @@ def _chain(source: str) -> tuple[list[PipelineFile], list[Problem]]:
         file, misshapen = shape(node, name)
         problems += [*found, *misshapen]
         files.append(file)
-        complete = all(steps is not None for steps in file.slots.values())
-        if complete or source == DEFAULT:
+        if file.extends == NOTHING:
             return files, problems
         source = file.extends
         try:
             text, name = pipeline_text(source, name)
         except SpeckitError as error:
-            problems += [replace(problem, where=file.extends_where) for problem in error.problems]
+            problems += [_no_parent(problem, file) for problem in error.problems]
             source = DEFAULT
             text, name = pipeline_text(source)
         if name in [earlier.file for earlier in files]:
             problems.append(Problem("E114", f"'{name}' extends itself", where=file.extends_where))
             source = DEFAULT
             text, name = pipeline_text(source)
+
+
+def _no_parent(problem: Problem, file: PipelineFile) -> Problem:
+    """That the file extended is not there, with everything that could be meant."""
+    if problem.code == "E121":
+        meant = nearest(file.extends, [*presets(), NOTHING])
+        problem = replace(problem, message=f"'{file.extends}' is neither a file nor a preset; {meant}")
+    return replace(problem, where=file.extends_where)
 
 
 def _resolve_flags(
@@ -134,49 +162,3 @@ def _resolve_flags(
 def _flag_hint(*steps: Step) -> str:
     flags = [step.flag for step in steps if step.flag]
     return f" (close one of the flags {', '.join(flags)})" if flags else ""
-
-
-def _override(
-    slots: dict[str, tuple[Step, ...]],
-    inactive: tuple[Step, ...],
-    overrides: Mapping[str, str],
-    problems: list[Problem],
-) -> tuple[dict[str, tuple[Step, ...]], frozenset[tuple[str, str]]]:
-    done: set[tuple[str, str]] = set()
-    for path, text in overrides.items():
-        where = Where(f"--set {path}", 1, 1)
-        step_id, dot, key = path.partition(".")
-        active = [step for steps in slots.values() for step in steps]
-        ids = [step.id for step in active]
-        absent = next((step for step in inactive if step.id == step_id), None)
-        if not dot or step_id not in ids:
-            message = f"no step '{step_id}' to set '{path}' on; {nearest(step_id, ids)}"
-            if dot and absent:
-                message = f"'{path}' has no effect: {_why_absent(absent, active)}"
-            problems.append(Problem("E030", message, hint="Write step.parameter=value.", where=where))
-            continue
-        node, found = read(text, where.file)
-        problems += found
-        if node is None:
-            continue
-        done.add((step_id, key))
-        slots = {
-            slot: tuple(
-                _with_param(step, key, Entry(key, where, node)) if step.id == step_id else step for step in steps
-            )
-            for slot, steps in slots.items()
-        }
-    return slots, frozenset(done)
-
-
-def _why_absent(step: Step, active: list[Step]) -> str:
-    instead = next((other for other in active if other.replaces == step.id), None)
-    if instead is None:
-        return f"the step '{step.id}' waits for the flag {step.flag}"
-    flag = f" (flag {instead.flag})" if instead.flag else ""
-    return f"'{instead.id}'{flag} stands in the place of '{step.id}'; set it on '{instead.id}'"
-
-
-def _with_param(step: Step, key: str, entry: Entry) -> Step:
-    others = tuple(e for e in step.params.entries if e.key != key)
-    return replace(step, params=YamlMapping((*others, entry), step.params.where))

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from config.errors import Problem
 from config.yaml_reader import locate
 from pipeline.binding import Bound, Places, of_role
-from pipeline.contracts import Role, Surroundings
-from pipeline.scale_rules import bounds_of_signals, scale_of, scales_agree
+from pipeline.contracts import Role
+from pipeline.scale_rules import bounds_of_signals, scales_agree
+from pipeline.surroundings import objections, surroundings
 
 INTENT = "C8"
 """The feature of understanders that determine the intent."""
@@ -134,19 +135,10 @@ def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 def own_checks(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """What components know about their own parameters among these surroundings."""
-    declared = {entry.step.id for entry in bound if entry.registered}
-    # a misspelt step stands for what it means, unless that stands there as well
-    channels = [entry for entry in _in("channels", bound) if entry.registered or entry.id not in declared]
-    surroundings = Surroundings(
-        channels=tuple(entry.id for entry in channels),
-        scales=tuple(scale_of(entry) for entry in channels),
-        steps=tuple(entry.id for entry in bound),
-        uses=tuple(entry.meant or entry.step.use for entry in bound),
-    )
+    around = surroundings(bound)
     for entry in bound:
-        own = getattr(entry.registered.component, "check", None) if entry.registered and entry.params else None
-        for path, message in own(entry.params, surroundings) if own else ():
-            where = locate(entry.step.params, tuple(path))
+        for path, message in objections(entry, around):
+            where = locate(entry.step.params, path)
             yield Problem("E119", f"'{entry.step.id}': {message}", where=where)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from config.pipeline_file import BUDGETS_MS, CANDIDATE_SLOTS, SLOTS
+from config.sources import NOTHING
 from pipeline.contracts import SLOT_ROLES
 from pipeline.registry import Registered, Registry
 
@@ -39,8 +40,8 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
             "description": {"type": "string"},
             "extends": {
                 "type": "string",
-                "description": "Parts that this file leaves out are taken from there; 'default' unless set.",
-                "examples": presets,
+                "description": "Where what this file leaves out comes from: 'default' unless set, 'none' for nowhere.",
+                "examples": [*presets, NOTHING],
             },
             "budgets_ms": {
                 "type": "object",
@@ -68,7 +69,7 @@ def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, An
         "type": "object",
         "description": f"{entry.summary} ({entry.role}; {', '.join(entry.about.features)})",
         "additionalProperties": False,
-        "required": ["use", *params.get("required", [])],
+        "required": ["use"],  # everything else may be inherited
         "properties": {
             "use": {"const": entry.name},
             "id": {"type": "string", "description": "The name of the step; the component's name unless set."},

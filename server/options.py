@@ -85,8 +85,8 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
         "overrides",
         multiple=True,
         callback=_parse_overrides,
-        metavar="STEP.PARAM=VALUE",
-        help="Change one parameter for this call; may be repeated.",
+        metavar="STEP.PARAM[.KEY]=VALUE",
+        help="Change one value for this call, or one key of a mapping (z_score.weights.bm25=0.9); may be repeated.",
     ),
     "json": click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON document on standard output and nothing else."

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 
 import click
 
 from server.environment import remarks
-from server.flag_audit import audit
+from server.flag_audit import audit, today
 from server.options import Common, shared
 from server.output import print_json, table
 
@@ -17,9 +16,10 @@ from server.output import print_json, table
 @shared("json")
 def command(common: Common) -> None:
     """List the feature flags with state, age, expiry and evidence."""
-    for remark in remarks(os.environ):
+    found = audit(os.environ, today())
+    flags = found.flags
+    for remark in (*remarks(os.environ), *found.remarks):
         click.echo(f"remark: {remark}", err=True)
-    flags, _ = audit(os.environ, datetime.now(UTC).date())
     if common.as_json:
         print_json({"flags": [flag.as_json() for flag in flags]})
     elif not flags:

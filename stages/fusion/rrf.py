@@ -13,10 +13,16 @@ from pipeline.model import NO_RANK, Candidates, Fused, Query
 from pipeline.ports import Column
 from pipeline.scales import Scale
 from stages.fusion.addends import normalised, search_names
-from stages.fusion.weighting import ChannelWeights, check_channel_weights, recency_bonus, search_weights
+from stages.fusion.weighting import (
+    ChannelWeights,
+    check_channel_weights,
+    recency_bonus,
+    search_weights,
+    settled_weights,
+)
 
-GRAPH_WEIGHT = 1.5
-"""The weight of the graph channel unless the parameters name one (feature F1)."""
+DEFAULTS = {"graph": 1.5}
+"""Weights of channels that the parameters do not name (feature F1); 1.0 for the others."""
 
 
 class RrfParams(Params):
@@ -64,10 +70,15 @@ class Rrf:
         """Weights name declared channels."""
         return check_channel_weights(params.weights, surroundings)
 
+    @classmethod
+    def settled(cls, params: RrfParams, surroundings: Surroundings) -> RrfParams:
+        """With the weight of every channel."""
+        return params.model_copy(update={"weights": settled_weights(params.weights, surroundings, DEFAULTS)})
+
     def fuse(self, query: Query, candidates: Candidates) -> Fused:
         """One addend per search, then the bonuses, then what normalisation adds."""
         params = self._params
-        weights = search_weights(params.weights, query, candidates, {"graph": GRAPH_WEIGHT})
+        weights = search_weights(params.weights, query, candidates, DEFAULTS)
         found = candidates.rank != NO_RANK
         terms = np.where(found, weights / (params.k + candidates.rank), 0.0)
         names = [*search_names(candidates), "convergence", "variants"]

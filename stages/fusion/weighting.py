@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from config.errors import closest
 from pipeline.contracts import Surroundings
 from pipeline.model import Candidates, Query
 from pipeline.ports import Column
@@ -26,6 +27,9 @@ ChannelWeights = (
 
 STATIC = {"vector": 1.0, "fts5": 0.8, "bm25": 0.6, "graph": 0.5, "degree": 0.4}
 """Weights while the intent is uncertain."""
+
+UNSAID = 1.0
+"""The weight of a channel that nobody names."""
 
 MIN_CONFIDENCE = 0.3
 SHIFT = 0.1
@@ -74,7 +78,7 @@ def profile(query: Query) -> Profile | None:
 def search_weights(
     weights: ChannelWeights, query: Query, candidates: Candidates, defaults: Mapping[str, float]
 ) -> Column:
-    """The weight of each search, float64[searches]; `defaults` by channel id, 1.0 for channels that nobody names."""
+    """The weight of each search, float64[searches]; `defaults` by channel id, else `UNSAID`."""
     if weights != "by_intent":
         return _of({**defaults, **weights}, candidates)
     chosen = profile(query)
@@ -86,7 +90,7 @@ def search_weights(
 
 
 def _of(weights: Mapping[str, float], candidates: Candidates) -> Column:
-    return np.array([weights.get(channel, 1.0) for channel in candidates.channels], np.float64)
+    return np.array([weights.get(channel, UNSAID) for channel in candidates.channels], np.float64)
 
 
 def recency_bonus(query: Query, candidates: Candidates) -> Column:
@@ -106,5 +110,18 @@ def check_channel_weights(
         return
     for channel in weights:
         if channel not in surroundings.channels:
-            accepted = ", ".join(surroundings.channels) or "none"
-            yield ("weights", channel), f"there is no channel '{channel}' to weigh; declared channels: {accepted}"
+            close = closest(channel, surroundings.channels)
+            meant = f"did you mean '{close}'? " if close else ""
+            declared = ", ".join(surroundings.channels) or "none"
+            message = f"there is no channel '{channel}' to weigh; {meant}declared channels: {declared}"
+            yield ("weights", channel), message
+
+
+def settled_weights(
+    weights: ChannelWeights, surroundings: Surroundings, defaults: Mapping[str, float]
+) -> ChannelWeights:
+    """The weight of every channel that the pipeline has, as `search_weights` will use them."""
+    if weights == "by_intent":
+        return weights
+    said = {**defaults, **weights}
+    return {channel: said.get(channel, UNSAID) for channel in surroundings.channels}

@@ -14,7 +14,13 @@ from pipeline.model import Candidates, Fused, Query
 from pipeline.ports import Column
 from pipeline.scales import Scale
 from stages.fusion.addends import Normalise, normalised, search_names
-from stages.fusion.weighting import ChannelWeights, check_channel_weights, recency_bonus, search_weights
+from stages.fusion.weighting import (
+    ChannelWeights,
+    check_channel_weights,
+    recency_bonus,
+    search_weights,
+    settled_weights,
+)
 
 
 class ZScoreParams(Params):
@@ -62,6 +68,11 @@ class ZScore:
     def check(cls, params: ZScoreParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Weights name declared channels."""
         return check_channel_weights(params.weights, surroundings)
+
+    @classmethod
+    def settled(cls, params: ZScoreParams, surroundings: Surroundings) -> ZScoreParams:
+        """With the weight of every channel."""
+        return params.model_copy(update={"weights": settled_weights(params.weights, surroundings, {})})
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:
         """One addend per search, then what normalisation adds."""

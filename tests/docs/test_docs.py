@@ -58,6 +58,19 @@ def test_every_command_in_the_documentation_is_accepted(line: str, tmp_path: Pat
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_decision_stands_in_the_index_with_its_title_and_every_number_is_accounted_for() -> None:
+    folder = ROOT / "docs" / "decisions"
+    rows = re.findall(
+        r"^\| (?:\[(\d{4})\]\((.+?)\)|(\d{4})) \| (.*?) \|", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    titles = {page.name: re.findall(r"^# (.+)$", page.read_text(), re.MULTILINE)[0] for page in folder.glob("0*.md")}
+
+    assert {file: title for _, file, _, title in rows if file} == titles
+    numbers = [number or unused for number, _, unused, _ in rows]
+    assert numbers == [f"{number:04}" for number in range(1, len(rows) + 1)]
+    assert all(file.startswith(number) for number, file, _, _ in rows if file)
+
+
 def test_reference_pages_are_what_the_code_says() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -39,6 +39,7 @@ candidates:
 fusion: [{use: single, scale: bm25}]
 rerank: []
 annotate: []
+extends: none
 """
 PLAIN = [asked for asked in QUESTIONS if not asked.arguments]
 ARGUMENTS = {

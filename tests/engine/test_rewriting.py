@@ -25,6 +25,7 @@ candidates:
 fusion: [{use: z_score, weights: {bm25: 0.7, vector: 0.3}}]
 rerank: []
 annotate: []
+extends: none
 """
 
 
@@ -81,6 +82,7 @@ candidates:
 fusion: [{use: z_score, weights: {bm25: 0.65, vector: 0.3}}]
 rerank: []
 annotate: []
+extends: none
 """
     )
     made = tmp_path / "made.yaml"

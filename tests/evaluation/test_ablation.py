@@ -32,6 +32,7 @@ fusion:
   - {use: rrf, id: fuse, k: 60}
 rerank: []
 annotate: []
+extends: none
 """
 
 
@@ -107,6 +108,7 @@ fusion:
   - {use: rrf, id: fuse, k: 60}
 rerank: [{use: min_max}]
 annotate: []
+extends: none
 """
 """A document that has the word in its title comes first, one that has it in its text second."""
 

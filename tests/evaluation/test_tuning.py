@@ -97,13 +97,13 @@ def test_a_setting_changes_its_own_values_alone() -> None:
     steps = bound("default")
     before = {entry.step.id: entry.params for entry in steps}
     after = {entry.step.id: entry.params for entry in examine(
-        "default", assembly.registry(), {}, overrides(steps, setting)).bound}  # fmt: skip
+        "default", assembly.registry(), {}, overrides(setting)).bound}  # fmt: skip
     changed = {step for step, params in after.items() if params != before[step]}
     assert changed == {"z_score", "bm25"}
     old, new = ({name: params.model_dump() for name, params in state.items()} for state in (before, after))
     assert new["z_score"]["weights"] == {**old["z_score"]["weights"], "bm25": 0.5, "vector": 0.25}
     assert new["bm25"] == {**old["bm25"], "k1": 0.9, "limit": 30}
-    assert overrides(steps, START) == {}
+    assert overrides(START) == {}
 
 
 @given(queries=st.integers(2, 60), count=st.integers(2, 8), seed=st.integers(0, 2**32 - 1))
@@ -117,12 +117,11 @@ def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_p
     file = tmp_path / "p.yaml"
     file.write_text(PIPELINE)
     (dataset,) = read_sets([titles(tmp_path / "mixed", by_title=3, by_text=3)])
-    steps = bound(str(file))
     asked = [(dataset, sampled(dataset, 4, 1))]
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 1))
-        table = Trials(sets, ask, str(file), {}, lambda setting: overrides(steps, setting), now=NOW, seed=1)
+        table = Trials(sets, ask, str(file), {}, overrides, now=NOW, seed=1)
         assert table.possible({"bm25.single.title": 1.0})
         assert not table.possible({"bm25.fields.body": 0.0})
         first = table.values(0, {"bm25.single.title": 1.2})
@@ -140,6 +139,7 @@ candidates:
 fusion: [{use: z_score, weights: {bm25: 0.5, fts5: 0.5}}]
 rerank: [{use: min_max}]
 annotate: [{use: state_filter, limits: {HOT: 1}}, {use: attribution}]
+extends: none
 """
 SETTINGS: list[dict[str, float]] = [{}, {"z_score.weights.fts5": 0.0}, {"bm25.single.title": 1.5}, {"bm25.limit": 21}]
 
@@ -149,12 +149,11 @@ def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(
     file = tmp_path / "p.yaml"
     file.write_text(HIDING)
     sets = read_sets([titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40)])
-    steps = bound(str(file))
     asked, moment = [(dataset, sampled(dataset, None, 1)) for dataset in sets], time.time()
     with ExitStack() as stack:
         opened = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(opened, str(file), {}, moment), jobs))
-        table = Trials(opened, ask, str(file), {}, lambda setting: overrides(steps, setting), now=moment, seed=1)
+        table = Trials(opened, ask, str(file), {}, overrides, now=moment, seed=1)
         seen = []
         for setting in SETTINGS:
             begun = np.isnan(table.begun(0, setting)["MRR@5"])

@@ -38,6 +38,7 @@ rerank:
   - {use: mmr}
 annotate:
   - {use: evidence_gap}
+extends: none
 """
 """A file that keeps to every composition rule; each of the refused ones below breaks one."""
 

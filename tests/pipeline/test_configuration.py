@@ -27,6 +27,7 @@ fusion:
   - {use: rrf, id: fuse}
 rerank: []
 annotate: []
+extends: none
 """
 
 
@@ -85,7 +86,7 @@ annotate:
         ({"fusion:": "fusion:\n  - {use: rrf}"}, ["E119"]),
         ({"{use: z_score,": "{use: z_score, flag: nope,"}, ["E120"]),
         ({"optional: true": "optional: yes"}, ["E113"]),
-        ({"pipeline: default": "pipeline: default\nextends: nope", "annotate:": "anotate:"}, ["E115", "E121"]),
+        ({"extends: none": "extends: nope", "annotate:": "anotate:"}, ["E115", "E121"]),
     ],
 )
 @pytest.mark.requirement("P7")

@@ -17,6 +17,7 @@ candidates:
 fusion: [{use: rrf, id: fuse}]
 rerank: []
 annotate: []
+extends: none
 """
 
 
@@ -38,7 +39,7 @@ def test_a_file_that_is_extended_lies_where_the_file_that_says_so_sees_it(
     (missing,) = pipelines.check("../mine/q.yaml", {})
     assert str(missing) == (
         "../mine/q.yaml:1:10: E121 'middle.yaml' is neither a file nor a preset; "
-        f"accepted: {', '.join(sorted(presets()))}"
+        f"accepted: {', '.join(sorted([*presets(), 'none']))}"
     )
     assert missing.hint == "Paths in a file start at that file: there is no ../mine/middle.yaml."
 

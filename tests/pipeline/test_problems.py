@@ -20,6 +20,7 @@ fusion:
   - {use: rrf}
 rerank: []
 annotate: []
+extends: none
 """
 TWO = "    - {use: bm25}\n    - {use: vector}\n"
 MISTAKES = {

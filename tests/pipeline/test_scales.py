@@ -34,7 +34,7 @@ def text(channels: Sequence[str], fusion: Sequence[str], rerank: Sequence[str] =
     lines += [f"    - {step}" for step in channels]
     lines += ["  recover: []", "fusion:", *(f"  - {step}" for step in fusion)]
     lines += ["rerank:", *(f"  - {step}" for step in rerank)] if rerank else ["rerank: []"]
-    return "\n".join([*lines, "annotate: []", ""])
+    return "\n".join([*lines, "annotate: []", "extends: none", ""])
 
 
 def problems(tmp_path: Path, content: str) -> list[tuple[int, int, str]]:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
+import server.commands.flags_audit
+import server.commands.flags_list
+from config.errors import SpeckitError
+from config.settings import workspace_root
+from server import cli
 from server.flag_audit import audit
 from tests.server.doors import Run
 
@@ -12,13 +18,13 @@ GOOD = "group: A, owner: search, since: 2026-11-01, expires: 2027-01-15, evidenc
 
 
 def broken(text: str) -> list[str]:
-    _, problems = audit({}, TODAY, "flags:\n" + text)
-    return [problem.message for problem in problems]
+    return [problem.message for problem in audit({}, TODAY, "flags:\n" + text).problems]
 
 
 def test_the_shipped_flags_keep_their_rules(run: Run) -> None:
     ran = run("flags", "audit", "--json")
     assert (ran.status, ran.json["problems"]) == (0, [])
+    assert run("flags", "audit").out.startswith(f"{ran.json['flags']} flags, no rule is broken\n")
 
 
 def test_list_shows_the_shipped_flags(run: Run) -> None:
@@ -27,11 +33,11 @@ def test_list_shows_the_shipped_flags(run: Run) -> None:
 
 
 def test_a_flag_in_order_breaks_no_rule() -> None:
-    flags, problems = audit({}, TODAY, f"flags:\n  SPECKIT_X: {{state: shadow, {GOOD}}}\n")
-    assert problems == []
-    assert flags[0].as_json() == {
+    found = audit({}, TODAY, f"flags:\n  SPECKIT_X: {{state: enabled, {GOOD}}}\n")
+    assert (found.problems, found.remarks) == ([], [])
+    assert found.flags[0].as_json() == {
         "name": "SPECKIT_X",
-        "state": "shadow",
+        "state": "enabled",
         "origin": "config/flags.yaml:2",
         "group": "A",
         "owner": "search",
@@ -65,5 +71,51 @@ def test_a_permanent_flag_does_not_expire() -> None:
 def test_a_seventh_active_flag_is_one_too_many() -> None:
     six = "".join(f"  SPECKIT_{n}: {{state: enabled, {GOOD}}}\n" for n in range(6))
     assert broken(six + f"  SPECKIT_OFF: {{state: off, {GOOD}}}\n".replace("off", '"off"')) == []
-    [message] = broken(six + f"  SPECKIT_7: {{state: dark_run, {GOOD}}}\n")
+    [message] = broken(six + f"  SPECKIT_7: {{state: enabled, {GOOD}}}\n")
     assert message.startswith("7 flags are active, accepted: at most 6; active: SPECKIT_0, ")
+
+
+LATER = date(2028, 1, 1)
+
+
+def test_expired_shipped_flags_are_told_to_a_user_and_fail_the_project_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server.commands.flags_audit, "today", lambda: LATER)
+    monkeypatch.setattr(server.commands.flags_list, "today", lambda: LATER)
+    temporary = [flag for flag in audit({}, LATER).flags if flag.state != "permanent"]
+    assert cli.run(["flags", "audit"]) == 0
+    told = capsys.readouterr().out
+    assert f"remark: {len(temporary)} shipped flags expired on 2027-02-20; they work as before, " in told
+    assert cli.run(["flags", "list"]) == 0
+    assert "shipped flags expired on 2027-02-20" in capsys.readouterr().err
+    assert cli.run(["flags", "audit", "--strict", "--json"]) == 1
+    assert capsys.readouterr().out.count(" expired on 2027-02-20") >= len(temporary)
+
+
+def test_the_projects_own_checks_are_strict() -> None:
+    checks = (workspace_root(Path(__file__).parent) / ".ci" / "run").read_text()
+    assert "\n$bin/speckit-memory flags audit --strict\n" in checks
+
+
+def test_flags_of_a_file_of_ones_own_expire() -> None:
+    text = f"flags:\n  SPECKIT_X: {{state: enabled, {GOOD}}}\n"
+    found = audit({}, LATER, text)
+    assert [problem.message for problem in found.problems] == ["SPECKIT_X expired on 2027-01-15"]
+    assert found.remarks == []
+
+
+@pytest.mark.parametrize("state", ["shadow", "dark_run"])
+def test_a_state_that_would_silently_do_nothing_is_refused_wherever_it_stands(state: str, run: Run) -> None:
+    with pytest.raises(SpeckitError) as caught:
+        audit({}, TODAY, f"flags:\n  SPECKIT_X: {{state: {state}, {GOOD}}}\n")
+    assert str(caught.value) == (
+        f"config/flags.yaml:2:14: E114 the state of 'SPECKIT_X' is '{state}', which is not built: nothing would run or "
+        "be compared; accepted: off, enabled, permanent"
+    )
+    for words in ("flags list", "flags audit", "pipeline check catalogue", "search ranks", "pipeline show"):
+        ran = run(*words.split(), env={"SPECKIT_NOVELTY_BOOST": state.upper()})
+        told = ran.out + ran.err
+        assert ran.status == 2, words
+        assert f"SPECKIT_NOVELTY_BOOST asks for '{state}', which is not built" in told
+        assert "compare the two with `speckit-memory eval run`" in told

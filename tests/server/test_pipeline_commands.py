@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judged_sets import titles
 
 from tests.server.doors import Run, call
 
@@ -162,3 +163,55 @@ def test_a_mapping_that_is_missing_is_named_in_words_of_the_file(run: Run, tmp_p
     assert ran.status == 2
     assert "'simple' of the step 'router': must map keys to values; found 'fast'" in ran.out
     assert "Route" not in ran.out
+
+
+HALVES = "pipeline: halves\nfusion:\n  - {use: z_score, weights: {bm25: 0.7, vector: 0.3}}\n"
+
+
+def values(text: str) -> list[str]:
+    return [line.partition("  #")[0].strip() for line in text.splitlines()]
+
+
+@pytest.mark.requirement("P2")
+def test_what_a_file_weighs_anew_leaves_the_other_weights_and_show_and_diff_say_all_of_them(
+    run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "halves.yaml"
+    file.write_text(HALVES)
+    document = run("pipeline", "diff", "default", file, "--json").json
+    assert (document["same"], document["diff"]) == (True, "")
+    shown = values(run("pipeline", "show", "--pipeline", file, "--effective", "--origin").out)
+    start = shown.index("weights:")
+    assert sorted(shown[start + 1 : start + 7]) == [
+        "bm25: 0.7", "constitutional: 0.0", "graph: 0.3", "identifier: 0.0", "trigger: 1.0", "vector: 0.3",
+    ]  # fmt: skip
+    file.write_text(HALVES.replace("use: z_score", "use: z_score, id: mine"))
+    lines = [line.strip() for line in run("pipeline", "diff", "default", file).out.splitlines()]
+    assert {"+    mine.weights.graph: 1.0", "+    mine.weights.identifier: 1.0"} <= set(lines)
+    file.write_text(HALVES.replace("bm25: 0.7", "bm25: 0.5"))
+    assert run("pipeline", "diff", "default", file).out.splitlines()[3:] == [
+        "   z_score (use: z_score)",
+        "-    z_score.weights.bm25: 0.7",
+        "+    z_score.weights.bm25: 0.5",
+        "     z_score.weights.vector: 0.3",
+    ]
+
+
+@pytest.mark.requirement("P2", "P7")
+@pytest.mark.parametrize(
+    "command",
+    ["pipeline show", "pipeline check default", "pipeline plan ranks", "search ranks", "doctor", "demo",
+     "eval run --dataset {set}", "eval ablate --dataset {set}"],
+)  # fmt: skip
+def test_every_command_that_sets_values_sets_one_key_of_a_mapping_and_refuses_one_that_is_none(
+    command: str, run: Run, tmp_path: Path
+) -> None:
+    titles(tmp_path / "set", by_title=2, by_text=2)
+    words = command.format(set=tmp_path / "set").split()
+    taken = run(*words, "--set", "z_score.weights.bm25=0.9", "--set", "bm25.fields.title=2")
+    assert taken.status == 0, taken.out + taken.err
+    refused = run(*words, "--set", "z_score.weights.bm52=0.9", "--set", "bm25.fields.titel=2")
+    assert refused.status != 0
+    told = refused.out + refused.err
+    assert "did you mean 'bm25'?" in told
+    assert "did you mean 'title'?" in told

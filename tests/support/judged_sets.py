@@ -19,6 +19,7 @@ fusion:
   - {use: single, scale: bm25}
 rerank: []
 annotate: []
+extends: none
 """
 """The title of a document does not count, and may be given any weight from 0 to 2."""
 

@@ -34,6 +34,7 @@ fusion:
 rerank:
   - {use: min_max}
 annotate: []
+extends: none
 """
 """Scores on the unit scale all the way."""
 

@@ -1,0 +1,80 @@
+"""How what a file says is laid upon what it inherits (feature P2).
+
+Mappings merge key by key, at any depth; everything else replaces. What a file does not name keeps its inherited value.
+"""
+
+from __future__ import annotations
+
+from collections import abc
+from dataclasses import replace
+
+from config.errors import Where
+from config.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, Step
+from config.yaml_reader import Entry, Mapping, Node, Sequence
+
+
+def merged(below: Mapping, above: Mapping) -> Mapping:
+    """Both mappings as one, which stands where `above` does; of a key that both hold, `above` decides.
+
+    The keys keep the order of `below`, new ones follow. Every value keeps the place at which it was written.
+    """
+    own = {entry.key: entry for entry in above.entries}
+    kept = tuple(_upon(entry, own.pop(entry.key, entry)) for entry in below.entries)
+    return Mapping((*kept, *own.values()), above.where)
+
+
+def _upon(below: Entry, above: Entry) -> Entry:
+    if isinstance(below.value, Mapping) and isinstance(above.value, Mapping) and below is not above:
+        return replace(above, value=merged(below.value, above.value))
+    return above
+
+
+def slots_of(files: abc.Sequence[PipelineFile]) -> dict[str, tuple[Step, ...]]:
+    """The steps of a file and of those it extends, the nearest first.
+
+    The nearest file that mentions a slot decides which steps stand there, in which order and behind which flags. A step
+    that the file below has as well, under the same id and component, says only what differs.
+    """
+    slots: dict[str, tuple[Step, ...]] = dict.fromkeys(SLOTS, ())
+    for file in reversed(files):
+        for slot, steps in file.slots.items():
+            if steps is not None:
+                slots[slot] = tuple(_heir(step, slots[slot]) for step in steps)
+    return slots
+
+
+def _heir(step: Step, inherited: abc.Sequence[Step]) -> Step:
+    """The step with what it leaves to the step that it restates."""
+    below = next((other for other in inherited if (other.id, other.use) == (step.id, step.use)), None)
+    if below is None:
+        return step
+    return replace(
+        step,
+        params=merged(below.params, step.params),
+        optional=step.optional if "optional" in step.places else below.optional,
+        places={key: at for key, at in below.places.items() if key not in NEVER_INHERITED} | step.places,
+    )
+
+
+def holds(node: Node | Step, where: Where) -> bool:
+    """Whether a value that was written at this place is part of a value, or of the parameters of a step."""
+    match node:
+        case Step(params=params):
+            return holds(params, where)
+        case Mapping(entries=entries):
+            return any(where in (entry.where, entry.value.where) or holds(entry.value, where) for entry in entries)
+        case Sequence(items=items):
+            return any(item.where == where or holds(item, where) for item in items)
+    return False
+
+
+def without(mapping: Mapping, path: tuple[str | int, ...]) -> Mapping:
+    """The mapping without the entry at `path`, which leads through mappings alone."""
+    first, *rest = path
+    kept: list[Entry] = []
+    for entry in mapping.entries:
+        if entry.key != first:
+            kept.append(entry)
+        elif rest and isinstance(entry.value, Mapping):
+            kept.append(replace(entry, value=without(entry.value, tuple(rest))))
+    return replace(mapping, entries=tuple(kept))

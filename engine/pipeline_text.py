@@ -1,0 +1,119 @@
+"""Pipelines as text: as a file that anyone can read back, and as lines to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from config.errors import Where
+from config.pipeline_file import CANDIDATE_SLOTS, SLOTS
+from config.sources import NOTHING
+from config.yaml_reader import Entry, plain
+from config.yaml_reader import Mapping as YamlMapping
+from engine.flow import flow
+from pipeline.binding import Bound
+from pipeline.builder import Checked
+from pipeline.effective import Effective
+from pipeline.overriding import BY_CALL
+
+
+def as_yaml(checked: Checked, *, effective: bool, origin: bool) -> str:
+    """A pipeline without problems as a file that inherits nothing; `effective` with every value filled in.
+
+    With `origin` each value, key by key, says in a comment where it was written.
+    """
+    lines = [f"# hash: {checked.hash}", f"pipeline: {flow(checked.effective.name)}", f"extends: {NOTHING}"]
+    lines += _budgets(checked.effective, origin)
+    by_slot = {slot: [entry for entry in checked.bound if entry.step.slot == slot] for slot in SLOTS}
+    lines.append("candidates:")
+    for slot in SLOTS:
+        indent = 2 if slot in CANDIDATE_SLOTS else 0
+        lines += _section(slot, by_slot[slot], indent, effective, origin)
+    for step in checked.effective.inactive:
+        lines.append(
+            f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _section(slot: str, entries: list[Bound], indent: int, effective: bool, origin: bool) -> list[str]:
+    pad = " " * indent
+    if not entries:
+        return [f"{pad}{slot}: []"]
+    return [
+        f"{pad}{slot}:",
+        *(line for entry in entries for line in step_lines(entry, pad, effective=effective, origin=origin)),
+    ]
+
+
+def step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> list[str]:
+    """A step of a list at this indentation; `effective` and `origin` as for the pipeline."""
+    step = entry.step
+    head: dict[str, Any] = {"use": step.use}
+    if step.id != step.use:
+        head["id"] = step.id
+    if step.optional:
+        head["optional"] = True
+    if step.flag:
+        head["flag"] = step.flag
+    written = {item.key: plain(item.value) for item in step.params.entries}
+    params = written
+    if effective and entry.params is not None:
+        params = entry.params.model_dump(mode="json", by_alias=True)
+    if not origin:
+        return [f"{pad}  - {flow(head | params)}"]
+    lines = [f"{pad}  - use: {step.use}  # {step.where}"]
+    for key, value in head.items():
+        if key != "use":
+            lines.append(f"{pad}    {key}: {flow(value)}  # {step.place(key)}")
+    for key, value in params.items():
+        lines += _with_origin(key, value, step.params.get(key), f"{pad}    ", f"default of {step.use}")
+    return lines
+
+
+def _with_origin(key: str, value: Any, written: Entry | None, pad: str, default: str) -> Iterator[str]:
+    """A value, key by key, each with the place at which it was written."""
+    if isinstance(value, dict) and value:
+        yield f"{pad}{flow(key)}:"
+        inside = written.value if written else None
+        for inner, item in value.items():
+            below = inside.get(inner) if isinstance(inside, YamlMapping) else None
+            yield from _with_origin(inner, item, below, f"{pad}  ", default)
+    else:
+        yield f"{pad}{flow(key)}: {flow(value)}  # {_told(written.value.where) if written else default}"
+
+
+def _told(where: Where) -> str:
+    return "this call" if where.file.startswith(BY_CALL) else str(where)
+
+
+def _budgets(effective: Effective, origin: bool) -> list[str]:
+    if not origin:
+        return [f"budgets_ms: {flow(effective.budgets_ms)}"]
+    places = effective.budget_places
+    return [
+        "budgets_ms:",
+        *(f"  {k}: {flow(v)}  # {places.get(k, 'default')}" for k, v in effective.budgets_ms.items()),
+    ]
+
+
+def as_lines(checked: Checked) -> list[str]:
+    """A line for each step and for each value that it will use, named as `--set` names it; for comparisons."""
+    lines = list(_named("budgets_ms", checked.effective.budgets_ms))
+    for slot in SLOTS:
+        lines.append(f"{slot}:")
+        for entry in checked.bound:
+            if entry.step.slot == slot and entry.params is not None:
+                optional = ", optional" if entry.step.optional else ""
+                lines.append(f"  {entry.step.id} (use: {entry.step.use}{optional})")
+                for key, value in entry.params.model_dump(mode="json", by_alias=True).items():
+                    lines += _named(f"    {entry.step.id}.{key}", value)
+    return lines
+
+
+def _named(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _named(f"{name}.{key}", item)
+    else:
+        yield f"{name}: {flow(value)}"
