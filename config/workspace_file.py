@@ -12,9 +12,9 @@ from pathlib import Path
 
 from config.errors import Problem, SpeckitError, Where, nearest
 from config.patterns import compiled
+from config.settings import CONFIG_FILE
 from config.yaml_reader import Mapping, Node, Scalar, Sequence, read
 
-CONFIG_FILE = Path(".speckit") / "config.yaml"
 _KEYS = ("sources", "deadline_ms")
 _SOURCE_KEYS = ("include", "exclude")
 _ACTIONS = ("correct the value at the position shown", "see docs/workspace.md")
@@ -104,21 +104,26 @@ def _patterns(node: Mapping, key: str, problems: list[Problem]) -> tuple[SourceP
     for item in entry.value.items:
         if not isinstance(item, Scalar) or not isinstance(item.value, str):
             problems.append(_form(item, f"a pattern of '{key}'", "a text; put it in quotes"))
-        elif not _means_something(item.value):
-            message = f"'{item.value}' is not a pattern as .gitignore files have them"
-            hint = "A pattern is a path below the workspace root, with * ? [a-z] and **."
+        elif reason := _useless(item.value, key):
+            message = f"'{item.value}' is no pattern for '{key}': {reason}"
+            hint = "A pattern is a path below the workspace root, as .gitignore files have them: * ? [a-z] and **."
             problems.append(Problem("E114", message, hint, _ACTIONS, item.where))
         else:
             patterns.append(SourcePattern(item.value, item.where))
     return tuple(patterns)
 
 
-def _means_something(pattern: str) -> bool:
-    """Whether a pattern can match. A comment or a blank line is one to the library, and a slip in a list."""
+def _useless(pattern: str, key: str) -> str:
+    """Why a pattern does nothing here, "" when it may. To the library, blanks and comments are patterns that do not."""
+    if {".", ".."} & set(pattern.split("/")):
+        return "it begins at the workspace root, and has no part '.' or '..'"
+    if key == "include" and pattern.startswith("!"):
+        return "what is not wanted stands under 'exclude'"
     try:
-        return any(made.include is not None for made in compiled([pattern]).patterns)
+        meant = any(made.include is not None for made in compiled([pattern]).patterns)
     except ValueError:
-        return False
+        meant = False
+    return "" if meant else "it matches nothing"
 
 
 def _milliseconds(node: Mapping, key: str, problems: list[Problem]) -> float | None:

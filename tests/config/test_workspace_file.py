@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from config.errors import SpeckitError
-from config.workspace_file import CONFIG_FILE, WorkspaceConfig, load_workspace_config, read_workspace_config
+from config.settings import CONFIG_FILE
+from config.workspace_file import WorkspaceConfig, load_workspace_config, read_workspace_config
 
 
 def write(root: Path, text: str | bytes) -> Path:
@@ -71,9 +72,15 @@ def test_every_problem_is_reported_at_its_place_with_the_nearest_name(tmp_path: 
     assert all("pipeline schema" not in action for p in raised.value.problems for action in p.actions)
 
 
-@pytest.mark.parametrize("pattern", ["'!'", "'a\\'", "'[z-a]'", "'# remark'", "''", "'/'", "'['", "12", "[a]"])
+@pytest.mark.parametrize(
+    "pattern", ["'!'", "'a\\'", "'[z-a]'", "'# remark'", "''", "'/'", "'['", "12", "[a]", "./a", "a/../b"]
+)
 def test_a_pattern_that_can_match_nothing_is_a_mistake(tmp_path: Path, pattern: str) -> None:
     assert found(tmp_path, f"sources:\n  exclude:\n    - ok\n    - {pattern}\n") == [("E114", 4, 7)]
+
+
+def test_what_is_not_wanted_is_no_pattern_of_what_is(tmp_path: Path) -> None:
+    assert found(tmp_path, "sources:\n  include: ['!drafts/']\n  exclude: ['!drafts/']\n") == [("E114", 2, 13)]
 
 
 @pytest.mark.parametrize("value", ["true", "soon", "-1", "[1]", ".inf"])
