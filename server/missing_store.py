@@ -8,8 +8,11 @@ from config.errors import SpeckitError
 from config.settings import FOLDER, ROOT_VARIABLE, Settings, is_home
 
 
-def no_store(config: Settings, actions: tuple[str, ...]) -> SpeckitError:
-    """The error of whoever needs a store that nobody has made: which folder was looked at, and why that one."""
+def no_store(config: Settings, actions: tuple[str, ...], further: str = "") -> SpeckitError:
+    """The error of whoever needs a store that nobody has made: which folder was looked at, and why that one.
+
+    `further` ends the message.
+    """
     if config.environ.get(ROOT_VARIABLE):
         why = f"{ROOT_VARIABLE} names it"
     elif (config.root / FOLDER).is_dir() or (config.root / ".git").exists():
@@ -19,7 +22,7 @@ def no_store(config: Settings, actions: tuple[str, ...]) -> SpeckitError:
         why = f"no folder from {Path.cwd()} upwards holds {FOLDER} or .git"
     return SpeckitError(
         "E010",
-        f"there is no store at {config.db}",
+        f"there is no store at {config.db}{further}",
         hint=f"Nothing has been indexed for the workspace {config.root} ({why}).",
         actions=actions,
     )

@@ -8,7 +8,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from config.errors import SpeckitError
-from config.settings import Settings
+from config.settings import ROOT_VARIABLE, Settings
 from server import logs
 from server.missing_store import no_store, why_not_create
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from engine import Memory
 
 WARM_UP = "warm up"
+_ELSEWHERE = (
+    "set SPECKIT_ROOT to the project's folder where the client configures this server",
+    "run `speckit-memory init` in the project's folder",
+)
 
 
 class Workspace:
@@ -39,12 +43,13 @@ class Workspace:
         return self._memory
 
     def _open(self, create: bool) -> Memory:
-        if self._config.db.exists():
+        try:
             return self._opener(False)
-        reason = why_not_create(self._config)
-        if reason:
-            message = "set SPECKIT_ROOT to the project's folder in the client's configuration of this server"
-            raise no_store(self._config, (message, "run `speckit-memory init` in the project's folder"))
+        except SpeckitError as error:
+            if error.code != "E010":
+                raise
+        if reason := why_not_create(self._config):
+            raise no_store(self._config, _ELSEWHERE, f", and {self._config.root} is no workspace: {reason}")
         if not create:
             raise no_store(self._config, ("call memory_index_scan, or memory_save for one file",))
         return self._opener(True)
@@ -81,13 +86,14 @@ class Workspace:
     def _require_open(self, path: str, parts: tuple[str, ...], is_folder: bool) -> None:
         """Raises E014 for a path where nothing is indexed, unless somebody named it at the command line."""
         from config.workspace_file import load_workspace_config
-        from memory.indexing.scanner import below  # loads numpy, which must not delay the handshake
-        from memory.indexing.selection import DOCUMENT_FOLDERS, SKIPPED_FOLDERS, refusal
+        from memory.indexing.selection import (  # loads numpy, which must not delay the handshake
+            DOCUMENT_FOLDERS,
+            SKIPPED_FOLDERS,
+            refusal,
+        )
 
         reason = refusal(parts, is_folder, load_workspace_config(self._config.root).sources)
-        if not reason or (
-            self._config.db.exists() and any(name and below("/".join(parts), name) for name in self.memory().sources())
-        ):
+        if not reason or self._named_before(parts, is_folder):
             return
         raise SpeckitError(
             "E014",
@@ -97,6 +103,19 @@ class Workspace:
                 f"{', '.join(sorted(DOCUMENT_FOLDERS))}."
             ),
             actions=("choose another path", "name the hidden folder under sources.include in .speckit/config.yaml"),
+        )
+
+    def _named_before(self, parts: tuple[str, ...], is_folder: bool) -> bool:
+        """Whether a path is a source, or nothing but a source's name keeps it from being taken."""
+        from config.workspace_file import SourcePatterns
+        from memory.indexing.selection import refusal
+
+        if not self._config.db.exists():
+            return False
+        sources = [tuple(name.split("/")) for name in self.memory().sources() if name]
+        return any(
+            parts[: len(name)] == name and not refusal(parts[len(name) :], is_folder, SourcePatterns())
+            for name in sources
         )
 
     def folder(self, path: str) -> Path:
@@ -122,6 +141,9 @@ class Workspace:
     def memory_to_fill(self, path: Path) -> Memory:
         """The memory, created for the sake of a path that is there. Raises E010 when it is not: a store made in vain
         would be worse than none."""
+        if path == path.parent and not self._config.environ.get(ROOT_VARIABLE):
+            message = "the whole file system is no workspace"
+            raise SpeckitError("E014", message, hint="The server was started in /.", actions=_ELSEWHERE)
         if not self._config.db.exists() and not path.exists():
             raise SpeckitError("E010", f"{path}: there is no such file or folder")
         return self.memory(create=True)

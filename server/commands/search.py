@@ -70,11 +70,16 @@ def command(
 
 def existing_store(common: Common) -> Memory:
     """Opens a store that must exist; without one, the error says where it was looked for and how to make it."""
-    config = settings(common.db)
-    if not config.db.exists():
-        further = () if common.db else ("name another store with --db FILE",)
-        raise no_store(config, ("run `speckit-memory index PATH` in the project's folder first", *further))
-    return common.open(create=False)
+    try:
+        return common.open(create=False)
+    except SpeckitError as error:
+        if error.code != "E010":
+            raise
+        actions = (
+            "run `speckit-memory index PATH` first, in the project's folder",
+            "name another store with --db FILE",
+        )
+        raise no_store(settings(common.db), actions) from None
 
 
 def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> str:
