@@ -57,7 +57,9 @@ def forget(
     gone = [key for key in concerned if key not in held]
     report = IndexReport(dry_run=dry_run, unchanged=held, sources=left)
     if held:
-        message = f"{len(held)} memories stay, such as {held[0]}: another source holds them"
+        one = len(held) == 1
+        who = f"1 memory stays, {held[0]}" if one else f"{len(held)} memories stay, such as {held[0]}"
+        message = f"{who}: another source holds {'it' if one else 'them'}"
         actions = (f"leave them out with sources.exclude in {CONFIG_FILE}", "forget that source too")
         report.problems.append(Problem("E014", message, "A source holds what lies below it.", actions))
     if dry_run:
