@@ -126,7 +126,8 @@ def _shown(common: Common, memory: Memory, report: IndexReport, seconds: float) 
     error = SpeckitError.of(report.failures) if report.failures else None
     store = settings(common.db).db
     if common.as_json:
-        print_json(as_json(report, seconds) | {"store": str(store)} | (error.as_json() if error else {}))
+        where = {"store": str(store), "workspace": str(memory.settings.root)}
+        print_json(as_json(report, seconds) | where | (error.as_json() if error else {}))
     else:
         show(report, seconds)
         click.secho(f"store {store}, workspace {memory.settings.root}", dim=True)
