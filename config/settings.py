@@ -27,7 +27,10 @@ VARIABLES = (
     QUERY_PROMPT_VARIABLE,
     DOCUMENT_PROMPT_VARIABLE,
 )
-DEFAULT_DB = Path(".speckit") / "memory.db"
+FOLDER = ".speckit"
+"""The folder of the product in the root of a workspace."""
+DEFAULT_DB = Path(FOLDER) / "memory.db"
+CONFIG_FILE = Path(FOLDER) / "config.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,22 @@ def settings(
 
 
 def workspace_root(start: Path) -> Path:
-    """The nearest folder at or above `start` that holds `.speckit` or `.git`; `start` when there is none."""
+    """The nearest folder at or above `start` that holds `.speckit` or `.git`; `start` when there is none.
+
+    What lies below it is no part of the root of the file system, nor of a home folder that is a repository: people keep
+    their settings in one.
+    """
     for folder in (start, *start.parents):
-        if (folder / ".speckit").is_dir() or (folder / ".git").exists():
+        if folder != start and folder == folder.parent:
+            break
+        if (folder / FOLDER).is_dir() or ((folder / ".git").exists() and (folder == start or not is_home(folder))):
             return folder
     return start
+
+
+def is_home(folder: Path) -> bool:
+    """Whether this is the user's home folder."""
+    try:
+        return folder.resolve() == Path.home().resolve()
+    except RuntimeError:  # a user without one
+        return False

@@ -11,6 +11,7 @@ from typing import Self
 
 from config.errors import SpeckitError, nearest
 from config.settings import Settings, settings
+from config.workspace_file import load_workspace_config
 from engine import assembly, events
 from engine.answer import answer, explanation
 from engine.health import HealthReport, health
@@ -67,7 +68,8 @@ class Memory:
         mode failures of steps are raised. Raises SpeckitError.
         """
         config = settings(path, pipeline, root, environ)
-        # the pipeline comes first: a wrong file is reported before a store is created
+        # the files come first: a wrong one is reported before a store is created
+        load_workspace_config(config.root)
         runner = Runner(build(config.pipeline, assembly.registry(), config.environ, overrides), strict=strict)
         store = assembly.OpenStore(Database.open(config.db, create=create), config.root, config.environ)
         return cls(store, config, runner)
@@ -123,12 +125,22 @@ class Memory:
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> IndexReport:
-        """Brings the store up to date with these files and folders (features I1–I8).
+        """Brings the store up to date with these files and folders (features I1–I8), and remembers them as sources.
 
+        What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
         A file that cannot be read or parsed is reported with its reason; the rest is indexed.
         """
         absolute = [Path(path).expanduser().resolve() for path in paths]
         return self._open.indexer.index(absolute, force=force, dry_run=dry_run, now=time.time(), progress=progress)
+
+    def forget(self, paths: Sequence[str | Path], *, dry_run: bool = False) -> IndexReport:
+        """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
+        absolute = [Path(path).expanduser().resolve() for path in paths]
+        return self._open.indexer_without_model.forget(absolute, dry_run=dry_run, now=time.time())
+
+    def sources(self) -> dict[str, bool]:
+        """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
+        return self._open.indexer_without_model.sources()
 
     def index_documents(
         self, documents: Iterable[Source], *, progress: Callable[[Progress], None] | None = None

@@ -13,6 +13,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, InputRequiredResult
 
 from config.errors import SpeckitError, nearest
+from config.settings import settings
 from server import logs
 from server.envelope import failure
 from server.options import Common
@@ -64,8 +65,8 @@ class WarmUp:
 
 
 def workspace_of(common: Common) -> Workspace:
-    """The workspace of a command's options. The store is created when it does not exist: an agent may begin with it."""
-    return Workspace(common.open)
+    """The workspace of a command's options. A tool that writes creates the store where it is clear which is meant."""
+    return Workspace(lambda create: common.open(create=create), settings(common.db, common.pipeline))
 
 
 def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitTool]:
@@ -74,17 +75,18 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
     def reading(module: Any) -> SpeckitTool:
         return SpeckitTool.of(module.build(workspace), budget=module.BUDGET, limiter=limiter, read_only=True)
 
-    def writing(module: Any, idempotent: bool = True) -> SpeckitTool:
+    def writing(module: Any, idempotent: bool = True, destructive: bool = False) -> SpeckitTool:
         return SpeckitTool.of(
-            module.build(workspace), budget=module.BUDGET, limiter=limiter, read_only=False, idempotent=idempotent
-        )
+            module.build(workspace), budget=module.BUDGET, limiter=limiter, read_only=False, idempotent=idempotent,
+            destructive=destructive,
+        )  # fmt: skip
 
     return [
         reading(context),
         reading(search),
         writing(save),
         writing(validate, idempotent=False),
-        writing(index_scan),
+        writing(index_scan, destructive=True),
         reading(list_memories),
         reading(stats),
         reading(health),

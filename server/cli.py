@@ -15,6 +15,7 @@ from server import failures
 
 COMMANDS: dict[str, str | dict[str, str]] = {
     "demo": "demo",
+    "init": "init",
     "index": "index",
     "search": "search",
     "serve": "serve",

@@ -25,11 +25,11 @@ def show(error: SpeckitError, as_json: bool) -> int:
     return error.exit_status
 
 
-def lines(problem: Problem) -> str:
-    """A problem in as many lines as it needs: what and where, the hint, the next steps."""
+def lines(problem: Problem, label: str = "error") -> str:
+    """A problem in as many lines as it needs: what and where, the hint, the next steps. `label` says how bad it is."""
     code = click.style(problem.code, fg="red", bold=True)
     message = printable(problem.message)
-    head = f"{printable(str(problem.where))}: {code} {message}" if problem.where else f"error {code}: {message}"
+    head = f"{printable(str(problem.where))}: {code} {message}" if problem.where else f"{label} {code}: {message}"
     hint, actions = printable(problem.hint), map(printable, problem.actions)
     return "\n".join([head, f"  hint: {hint}", *(f"  try:  {action}" for action in actions)])
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from config.errors import SpeckitError
-from config.settings import settings
+from config.settings import CONFIG_FILE, settings
 from config.sources import presets
 from memory.store.store_file import require_file
 from server.options import Common
 
 
 def check_configuration(common: Common) -> None:
-    """Raises SpeckitError for a file that is no store and for what is wrong with the text of a pipeline file.
+    """Raises SpeckitError for a file that is no store, and for what is wrong with `config.yaml` or a pipeline's text.
 
     Whether its steps exist and fit together takes their modules; the warm-up finds that out.
     """
     config = settings(common.db, common.pipeline)
     if config.db.exists():
         require_file(config.db, create=True)
+    if (config.root / CONFIG_FILE).exists():
+        from config.workspace_file import load_workspace_config
+
+        load_workspace_config(config.root)
     if config.pipeline in presets() and not common.overrides:
         return
     from pipeline.effective import load

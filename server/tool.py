@@ -40,6 +40,7 @@ class SpeckitTool(Tool):
         limiter: anyio.CapacityLimiter,
         read_only: bool,
         idempotent: bool = True,
+        destructive: bool = False,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description.
 
@@ -49,7 +50,10 @@ class SpeckitTool(Tool):
             function,
             description=inspect.cleandoc(function.__doc__ or ""),
             annotations=ToolAnnotations(
-                read_only_hint=read_only, destructive_hint=False, idempotent_hint=idempotent, open_world_hint=False
+                read_only_hint=read_only,
+                destructive_hint=destructive,
+                idempotent_hint=idempotent,
+                open_world_hint=False,
             ),
             structured_output=False,
         )

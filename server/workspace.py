@@ -1,4 +1,4 @@
-"""The store that the tools share: opened by the first call, by one thread, however many ask at once."""
+"""The store that the tools share: opened by the first call that needs it, by one thread, however many ask at once."""
 
 from __future__ import annotations
 
@@ -8,32 +8,51 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from config.errors import SpeckitError
+from config.settings import ROOT_VARIABLE, Settings
 from server import logs
+from server.missing_store import no_store, why_not_create
 
 if TYPE_CHECKING:
     from engine import Memory
 
 WARM_UP = "warm up"
+_ELSEWHERE = (
+    "set SPECKIT_ROOT to the project's folder where the client configures this server",
+    "run `speckit-memory init` in the project's folder",
+)
 
 
 class Workspace:
     """Opens the memory when it is first needed: numpy and the models must not delay the handshake (feature T27)."""
 
-    def __init__(self, opener: Callable[[], Memory]) -> None:
-        """`opener` is called once; when it raises, the next call tries again."""
+    def __init__(self, opener: Callable[[bool], Memory], config: Settings) -> None:
+        """`opener` is told whether it may create the store; when it raises, the next call tries again."""
         self._opener = opener
+        self._config = config
         self._lock = Lock()
         self._warming = Lock()
         self._memory: Memory | None = None
         self.closing = Event()
 
-    def memory(self) -> Memory:
-        """The open memory."""
+    def memory(self, create: bool = False) -> Memory:
+        """The open memory. Raises E010 when there is no store, unless one may be created, and is."""
         if self._memory is None:
             with self._lock:
                 if self._memory is None:
-                    self._memory = self._opener()
+                    self._memory = self._open(create)
         return self._memory
+
+    def _open(self, create: bool) -> Memory:
+        try:
+            return self._opener(False)
+        except SpeckitError as error:
+            if error.code != "E010":
+                raise
+        if reason := why_not_create(self._config):
+            raise no_store(self._config, _ELSEWHERE, f", and {self._config.root} is no workspace: {reason}")
+        if not create:
+            raise no_store(self._config, ("call memory_index_scan, or memory_save for one file",))
+        return self._opener(True)
 
     def warm_up(self) -> None:
         """Does ahead of time what the first search would wait for.
@@ -53,7 +72,7 @@ class Workspace:
 
     def _inside(self, path: str) -> tuple[Path, tuple[str, ...]]:
         """A path of the workspace, made absolute, and its parts below the root. Raises E014 for any other."""
-        root = self.memory().settings.root.resolve()
+        root = self._config.root.resolve()
         resolved = (root / path).resolve()
         if not resolved.is_relative_to(root):
             raise SpeckitError(
@@ -64,31 +83,70 @@ class Workspace:
             )
         return resolved, resolved.relative_to(root).parts
 
+    def _require_open(self, path: str, parts: tuple[str, ...], is_folder: bool) -> None:
+        """Raises E014 for a path where nothing is indexed, unless somebody named it at the command line."""
+        from config.workspace_file import load_workspace_config
+        from memory.indexing.selection import (  # loads numpy, which must not delay the handshake
+            DOCUMENT_FOLDERS,
+            SKIPPED_FOLDERS,
+            refusal,
+        )
+
+        reason = refusal(parts, is_folder, load_workspace_config(self._config.root).sources)
+        if not reason or self._named_before(parts, is_folder):
+            return
+        raise SpeckitError(
+            "E014",
+            f"'{path}' is {reason}",
+            hint=(
+                f"Not indexed are {', '.join(sorted(SKIPPED_FOLDERS))} and hidden folders but "
+                f"{', '.join(sorted(DOCUMENT_FOLDERS))}."
+            ),
+            actions=("choose another path", "name the hidden folder under sources.include in .speckit/config.yaml"),
+        )
+
+    def _named_before(self, parts: tuple[str, ...], is_folder: bool) -> bool:
+        """Whether a path is a source, or nothing but a source's name keeps it from being taken."""
+        from config.workspace_file import SourcePatterns
+        from memory.indexing.selection import refusal
+
+        if not self._config.db.exists():
+            return False
+        sources = [tuple(name.split("/")) for name in self.memory().sources() if name]
+        return any(
+            parts[: len(name)] == name and not refusal(parts[len(name) :], is_folder, SourcePatterns())
+            for name in sources
+        )
+
     def folder(self, path: str) -> Path:
         """A folder of the workspace, made absolute: what an index run of all of it would enter. Raises E014 else."""
-        from memory.indexing.scanner import SKIPPED_FOLDERS  # loads numpy, which must not delay the handshake
-
         folder, parts = self._inside(path)
-        for part in parts:
-            if part.startswith(".") or part in SKIPPED_FOLDERS:
-                what = "hidden" if part.startswith(".") else f"in '{part}'"
-                hint = f"Not indexed are hidden folders and {', '.join(sorted(SKIPPED_FOLDERS))}."
-                raise SpeckitError("E014", f"'{path}' is {what}", hint=hint, actions=("choose another folder",))
         if folder.is_file():
             raise SpeckitError("E014", f"'{path}' is a file", actions=("remember one file with memory_save",))
+        self._require_open(path, parts, is_folder=True)
         return folder
 
     def document(self, path: str) -> Path:
         """A document of the workspace, made absolute: what an index run would take. Raises E014 for any other path."""
-        from memory.indexing.scanner import SUFFIXES  # loads numpy, which must not delay the handshake
+        from memory.indexing.selection import SUFFIXES  # loads numpy, which must not delay the handshake
 
         file, parts = self._inside(path)
-        hint = f"Documents are {', '.join(sorted(SUFFIXES))} files outside hidden folders."
-        if any(part.startswith(".") for part in parts):
-            raise SpeckitError("E014", f"'{path}' is hidden", hint=hint)
+        self._require_open(path, parts, is_folder=False)
         if file.suffix.lower() not in SUFFIXES:
-            raise SpeckitError("E014", f"'{path}' is not a document", hint=hint)
+            raise SpeckitError(
+                "E014", f"'{path}' is not a document", hint=f"Documents are {', '.join(sorted(SUFFIXES))} files."
+            )
         return file
+
+    def memory_to_fill(self, path: Path) -> Memory:
+        """The memory, created for the sake of a path that is there. Raises E010 when it is not: a store made in vain
+        would be worse than none."""
+        if path == path.parent and not self._config.environ.get(ROOT_VARIABLE):
+            message = "the whole file system is no workspace"
+            raise SpeckitError("E014", message, hint="The server was started in /.", actions=_ELSEWHERE)
+        if not self._config.db.exists() and not path.exists():
+            raise SpeckitError("E010", f"{path}: there is no such file or folder")
+        return self.memory(create=True)
 
     def stop_when_closing(self, _progress: object) -> None:
         """A progress callback that ends a long piece of work at its next step once the server shuts down."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from config.errors import Problem, SpeckitError, Where
+from config.workspace_file import SourcePatterns, load_workspace_config
 from memory.indexing import causal_links, preflight
 from memory.indexing.analysis import Analyser
 from memory.indexing.batches import BatchWriter
@@ -14,11 +15,13 @@ from memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
 from memory.indexing.documents import build, content_hash
 from memory.indexing.embedders.protocol import Embedder
 from memory.indexing.encoding import clean
-from memory.indexing.scanner import FoundFile, decide, scan
+from memory.indexing.forgetting import forget, still_stored
+from memory.indexing.scanner import FoundFile, Scan, decide, scan
 from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
+from memory.indexing.workspace_sources import WorkspaceSources
 from memory.lifecycle import interference
 from memory.store import reader, writer
-from memory.store.connection import Database, Transaction
+from memory.store.connection import Database
 from memory.store.links import resolve_links
 from memory.store.meta import get_meta, set_meta
 from memory.store.reader import KnownFile
@@ -48,6 +51,7 @@ class Indexer:
         self._analyser = analyser
         self._root = root
         self._sizes = sizes
+        self._sources = WorkspaceSources(database, root)
 
     def index(
         self,
@@ -60,16 +64,20 @@ class Indexer:
     ) -> IndexReport:
         """Brings the store up to date with these files and folders: new, changed and vanished files.
 
+        They are remembered as sources. What lies below them and was named in an earlier run is looked at as well.
         `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
         reported, and the rest is indexed. `now` is in epoch seconds.
         """
         report = IndexReport(dry_run=dry_run)
         connection = self._database.reader()
         known = reader.known_files(connection)
-        found = scan(paths, self._root)
+        found = scan(paths, self._root, self._patterns(), self._sources.overruling(connection))
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
-        decision = decide(found, known, force)
+        decision = decide(found, known, force, self._sources.elsewhere(connection))
         report.failures += found.problems
+        report.problems += found.remarks
+        report.ignored |= found.ignored
+        report.overruled |= found.overruled
         report.failures += [
             Problem("E010", f"{key}: there is no such file or folder")
             for key in found.missing
@@ -84,15 +92,28 @@ class Indexer:
             report.deleted += decision.gone
         else:
             with self._database.write() as txn:
+                self._sources.remember(txn, found)
                 writer.touch_mtime(txn, touched)
-                report.deleted += _still_stored(txn, decision.gone, known)
+                report.deleted += still_stored(txn, decision.gone, known)
                 writer.delete_memories(txn, [known[key].id for key in report.deleted])
                 # last: while a moved file is stored twice, the end of its key means two memories
                 report.links = resolve_links(txn, now)
             interference.recount(self._database)
             self._note_analyser(known, report)
         report.aliases += found.links
+        report.sources += self.sources()
         return report
+
+    def sources(self) -> dict[str, bool]:
+        """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
+        return self._sources.known(self._database.reader())
+
+    def forget(self, paths: Sequence[Path], *, dry_run: bool = False, now: float) -> IndexReport:
+        """Forgets the sources at and below these paths, with every memory that no other source holds.
+
+        Raises E014 for a path that nothing was indexed from. `now` is in epoch seconds.
+        """
+        return forget(self._database, self._sources, self._root, self._patterns(), paths, dry_run=dry_run, now=now)
 
     def index_documents(
         self, sources: Iterable[Source], *, now: float, progress: OnProgress | None = None
@@ -110,14 +131,14 @@ class Indexer:
 
     def save_file(self, path: Path, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
         """Stores one file below the root, as `save_text`. Raises E010 to E014 for a file that cannot be read."""
-        found = scan([path], self._root)
+        found = scan([path], self._root, self._patterns())
         if found.problems or found.missing:
             raise SpeckitError.of(found.problems or [Problem("E010", f"{path}: there is no such file")])
         if found.covered != list(found.files):
             raise SpeckitError("E014", f"{path} is a folder; one file is saved at a time")
         (file,) = found.files.values()
         source = Source(file.key, file.read(), file=file.path, mtime_ns=file.mtime_ns)
-        return self._save(source, now, force, dry_run)
+        return self._save(source, now, force, dry_run, found)
 
     def save_text(self, key: str, text: str, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
         """Stores a text under a key if nothing is wrong with it: front matter, anchors, links, a duplicate elsewhere.
@@ -132,7 +153,11 @@ class Indexer:
             raise SpeckitError("E030", f"{clean(key)!r} cannot be a key", hint="A key is one line of Unicode text.")
         return self._save(Source(key, text), now, force, dry_run)
 
-    def _save(self, source: Source, now: float, force: bool, dry_run: bool) -> Saved:
+    def _patterns(self) -> SourcePatterns:
+        """Read anew for every run: people edit the file while a server goes on."""
+        return load_workspace_config(self._root).sources
+
+    def _save(self, source: Source, now: float, force: bool, dry_run: bool, scanned: Scan | None = None) -> Saved:
         connection = self._database.reader()
         known = reader.known_files(connection)
         targets: list[tuple[str, Where]] = []
@@ -159,6 +184,8 @@ class Indexer:
         batches.add(document)
         batches.finish()
         with self._database.write() as txn:
+            if scanned is not None:
+                self._sources.remember(txn, scanned)
             resolve_links(txn, now)
         interference.recount(self._database)
         if report.failures:
@@ -262,9 +289,3 @@ class Indexer:
             return
         with self._database.write() as txn:
             set_meta(txn, ANALYSER, self._analyser.version)
-
-
-def _still_stored(txn: Transaction, keys: Sequence[str], known: Mapping[str, KnownFile]) -> list[str]:
-    """Those keys whose memory is still the known one: another process may have deleted or rewritten it since."""
-    stored = reader.known_files(txn.connection) if keys else {}
-    return [key for key in keys if key in stored and stored[key][:3] == known[key][:3]]  # whatever its vectors

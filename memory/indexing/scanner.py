@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from stat import S_ISREG
 
 from config.errors import Problem, SpeckitError
+from config.workspace_file import SourcePatterns
 from memory.indexing.encoding import decode
+from memory.indexing.ignore_files import IgnoreFiles
+from memory.indexing.selection import Selection, reason_to_leave_out
 from memory.store.reader import KnownFile
 
-SUFFIXES = frozenset({".md", ".markdown", ".txt"})
-SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"})
-"""Passed over beside hidden folders: none of them holds what somebody wrote."""
+FORBIDDEN_FOLDERS = frozenset({".git", ".speckit"})
+"""What they hold is written by programs, and changes while it is read."""
 LARGEST_FILE = 10_000_000
 """Bytes."""
+
+NO_PATTERNS = SourcePatterns()
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python shows bytes of a name that are not UTF-8
 
@@ -47,7 +51,9 @@ class Scan:
 
     `covered` are the keys of those paths: only what lies below them can be gone. `missing` are those of them that do
     not exist. `hidden` are files and folders that could not be looked at: what is there is unknown, not gone. `links`
-    are pairs of keys that lead to one file, the first one taken.
+    are pairs of keys that lead to one file, the first one taken. `ignored` says why documents and folders (with "/" at
+    the end) were left out, `overruled` why the named ones would have been. `remarks` are problems that are no mistake
+    of whoever named the paths.
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
@@ -56,6 +62,9 @@ class Scan:
     missing: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
+    ignored: dict[str, str] = field(default_factory=dict)
+    overruled: dict[str, str] = field(default_factory=dict)
+    remarks: list[Problem] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +76,17 @@ class Decision:
     gone: tuple[str, ...]
 
 
-def scan(paths: Sequence[Path], root: Path) -> Scan:
-    """Walks files and folders, relative ones from the root. Files given by name are taken whatever their suffix.
+def scan(
+    paths: Sequence[Path],
+    root: Path,
+    patterns: SourcePatterns = NO_PATTERNS,
+    remembered: Sequence[str] = (),
+) -> Scan:
+    """Walks files and folders, relative ones from the root, and what is `remembered` (keys) below them.
 
-    Links are followed as long as they stay below the root; one that leaves it is reported (E014), and what is stored
-    of it stays. A file or folder that can be reached twice is taken the first time, so that loops end.
+    What is given by name is taken: a file whatever its suffix, a folder though it is hidden or ignored. Below it,
+    `Selection` decides. Links are followed as long as they stay below the root; one that leaves it is reported (E014),
+    and what is stored of it stays. A file or folder that can be reached twice is taken the first time: loops end.
     """
     found = Scan()
     seen: dict[tuple[int, int], str] = {}
@@ -83,26 +98,34 @@ def scan(paths: Sequence[Path], root: Path) -> Scan:
             found.problems.append(Problem("E014", message, "Keys are paths relative to the workspace root."))
             continue
         key = path.relative_to(root).as_posix()
+        if forbidden := FORBIDDEN_FOLDERS & set(path.relative_to(root).parts):
+            hint = "What programs keep there is no document."
+            found.problems.append(Problem("E014", f"{key}: nothing in '{min(forbidden)}' is indexed", hint))
+            continue
         found.covered.append("" if key == "." else key)
-        try:
-            if _leaves(path, root, found):
-                continue
-            if path.is_dir():
-                _walk(path, root, found, seen)
-            else:
-                _add(path, root, found, seen, path.stat())
-        except FileNotFoundError:
+        if not _enter(path, root, patterns, found, seen, found.problems):
             found.missing.append(key)
-        except OSError as error:
-            _hide(key, error, found)
+        elif reason := _left_out(path, root, patterns):
+            found.overruled[key] = reason
+    for key in sorted(set(remembered) - set(found.covered)):
+        if any(below(key, folder) for folder in found.covered):
+            _enter(root / key, root, patterns, found, seen, found.remarks)
+    for key in (*found.covered, *remembered):  # left out on the way from above, and taken by name
+        found.ignored.pop(key, None)
+        found.ignored.pop(f"{key}/", None)
     return found
 
 
-def decide(found: Scan, known: Mapping[str, KnownFile], force: bool = False) -> Decision:
+def decide(
+    found: Scan,
+    known: Mapping[str, KnownFile],
+    force: bool = False,
+    elsewhere: Callable[[str], bool] = lambda _key: False,
+) -> Decision:
     """What to do with each file, given what is stored.
 
     A file with the stored time of modification is skipped. Any other time, however near, means reading it; equal
-    content then decides. What never came from a file cannot be gone.
+    content then decides. What never came from a file cannot be gone, and what another root has is there `elsewhere`.
     """
     read: list[FoundFile] = []
     skip: list[str] = []
@@ -118,16 +141,48 @@ def decide(found: Scan, known: Mapping[str, KnownFile], force: bool = False) -> 
         for key, stored in known.items()
         if stored.mtime_ns is not None
         and key not in found.files
-        and any(_below(key, folder) for folder in found.covered)
-        and not any(_below(key, folder) for folder in found.hidden)
+        and any(below(key, folder) for folder in found.covered)
+        and not any(below(key, folder) for folder in found.hidden)
+        and not elsewhere(key)
     )
     return Decision(tuple(read), tuple(skip), gone)
 
 
-def _walk(top: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str]) -> None:
-    waiting = [top]
+def _enter(
+    path: Path,
+    root: Path,
+    patterns: SourcePatterns,
+    found: Scan,
+    seen: dict[tuple[int, int], str],
+    problems: list[Problem],
+) -> bool:
+    """Takes one source, `problems` telling whose mistake a link is that leaves the root. False when it is not there."""
+    try:
+        if _leaves(path, root, found, problems):
+            return True
+        if path.is_dir():
+            _walk(Selection.below(path, root, patterns), found, seen)
+        else:
+            _add(path, root, found, seen, path.stat())
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        _hide(path.relative_to(root).as_posix(), error, found)
+    return True
+
+
+def _left_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
+    try:
+        return reason_to_leave_out(path, root, patterns)
+    except OSError:  # what is on the way may not be looked at; entering it has said so
+        return ""
+
+
+def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -> None:
+    root = selection.root
+    waiting = [(selection.folder, selection.ignore_files(found.remarks))]
     while waiting:
-        folder = waiting.pop()
+        folder, above = waiting.pop()
         key = folder.relative_to(root).as_posix()
         try:
             state = folder.stat()
@@ -135,28 +190,31 @@ def _walk(top: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str]) 
                 continue
             seen[state.st_dev, state.st_ino] = key
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            ignores = above.inside(folder, found.remarks)
         except OSError as error:
             _hide(key, error, found)
             continue
-        folders = []
+        folders: list[tuple[Path, IgnoreFiles]] = []
         for entry in entries:
-            if entry.name.startswith("."):
-                continue
             path = folder / entry.name
             try:
                 is_folder = entry.is_dir()
-                if is_folder and entry.name in SKIPPED_FOLDERS:
+                reason = selection.leaves_out(path, is_folder, ignores)
+                if reason is not None:
+                    if reason:
+                        found.ignored[path.relative_to(root).as_posix() + "/" * is_folder] = reason
+                elif entry.is_symlink() and _leaves(path, root, found, found.remarks):
                     continue
-                if not is_folder and PurePosixPath(entry.name).suffix.lower() not in SUFFIXES:
-                    continue
-                if entry.is_symlink() and _leaves(path, root, found):
-                    continue
-                if is_folder:
-                    folders.append(path)
+                elif is_folder:
+                    folders.append((path, ignores))
                 else:
                     _add(path, root, found, seen, entry.stat())
+            except FileNotFoundError:
+                if entry.is_symlink():  # else it was deleted a moment ago
+                    message = f"{path.relative_to(root).as_posix()}: the link leads nowhere"
+                    found.remarks.append(Problem("E010", message, actions=("remove the link",)))
             except OSError as error:
-                _hide(path.relative_to(root).as_posix(), error, found)
+                _hide(path.relative_to(root).as_posix(), error, found, found.remarks if entry.is_symlink() else None)
         waiting += reversed(folders)
 
 
@@ -177,25 +235,26 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
         found.links.append((first, key))
 
 
-def _leaves(path: Path, root: Path, found: Scan) -> bool:
-    """Whether a link on the way leads out of the root; if so, it is reported and hidden."""
+def _leaves(path: Path, root: Path, found: Scan, problems: list[Problem]) -> bool:
+    """Whether a link on the way leads out of the root; if so, it is added to the problems and hidden."""
     if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         return False
     key = path.relative_to(root).as_posix()
     hint = "Links are followed inside the workspace only: copy the file, or choose a root that holds both."
     message = f"{key.encode(errors='replace').decode()}: the link leads out of the workspace"
-    found.problems.append(Problem("E014", message, hint))
+    problems.append(Problem("E014", message, hint))
     found.hidden.append(key)
     return True
 
 
-def _hide(key: str, error: OSError, found: Scan) -> None:
-    found.problems += _os_error(key, error).problems
+def _hide(key: str, error: OSError, found: Scan, problems: list[Problem] | None = None) -> None:
+    (found.problems if problems is None else problems).extend(_os_error(key, error).problems)
     if not isinstance(error, FileNotFoundError):
         found.hidden.append(key)
 
 
-def _below(key: str, folder: str) -> bool:
+def below(key: str, folder: str) -> bool:
+    """Whether a key is that of a folder, or of what it holds; "" is the root."""
     return not folder or key == folder or key.startswith(f"{folder}/")
 
 

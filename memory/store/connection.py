@@ -16,7 +16,7 @@ from config.errors import SpeckitError
 from memory.store.consistency import inconsistencies
 from memory.store.failures import translated
 from memory.store.opening import prepare, require_sqlite, vector_extension
-from memory.store.store_file import require_file
+from memory.store.store_file import keep_out_of_git, require_file
 
 BUSY_TIMEOUT_MS = 10_000
 _PRAGMAS = (
@@ -76,6 +76,8 @@ class Database:
         """
         require_sqlite(apsw.sqlite_lib_version())
         require_file(path, create)
+        if create:
+            keep_out_of_git(path.parent)
         database = cls(path, busy_timeout_ms=busy_timeout_ms)
         try:
             with translated(path):

@@ -20,6 +20,7 @@ from memory.store.schema import (
     LINK_TARGETS,
     PROMOTIONS,
     SESSIONS,
+    SOURCE_PATHS,
     TOKEN_MODEL,
     UNCOUNTED_FOLDERS,
 )
@@ -41,6 +42,7 @@ MIGRATIONS = (
     Migration("0005_link_targets", LINK_TARGETS),
     Migration("0006_token_model", TOKEN_MODEL),
     Migration("0007_promotions", PROMOTIONS),
+    Migration("0008_source_paths", SOURCE_PATHS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

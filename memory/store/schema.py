@@ -222,3 +222,13 @@ INSERT INTO meta SELECT 'token_model', made.value FROM meta AS made
 WHERE made.key = 'embedding_model' AND EXISTS (SELECT 1 FROM meta WHERE key = 'token_bytes')
 """
 """Whose tokens a store holds; until then always those of the model that made its vectors."""
+
+SOURCE_PATHS = """
+CREATE TABLE source_paths (
+    root TEXT NOT NULL,
+    path TEXT NOT NULL,
+    overrules INTEGER NOT NULL CHECK (overrules IN (0, 1)),
+    PRIMARY KEY (root, path)
+) STRICT, WITHOUT ROWID;
+"""
+"""What was indexed by name, for each root: see `source_paths`."""

@@ -6,6 +6,18 @@ import os
 from pathlib import Path
 
 from config.errors import SpeckitError
+from config.settings import FOLDER
+
+IGNORED = """\
+# What speckit-memory keeps here is made from your files: leave it out of version control.
+*
+# These are written by people.
+!.gitignore
+!config.yaml
+!flags.yaml
+!pipeline.yaml
+"""
+"""What the folder of the stores tells Git. Whatever is added to it later is left out without a further line."""
 
 _HEADER = b"SQLite format 3\0"
 
@@ -33,3 +45,17 @@ def require_file(path: Path, create: bool) -> None:
         start = file.read(len(_HEADER))
     if start != _HEADER and (start or not create):
         raise SpeckitError("E024", f"{path} is not a SQLite file" if start else f"{path} is empty")
+
+
+def keep_out_of_git(folder: Path) -> bool:
+    """Gives a folder `.speckit` a `.gitignore` unless it has one; returns whether it was written. Raises E020."""
+    if folder.name != FOLDER:
+        return False
+    try:
+        with (folder / ".gitignore").open("x", encoding="utf-8") as file:
+            file.write(IGNORED)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise SpeckitError("E020", f"{folder / '.gitignore'} could not be written: {error.strerror}") from error
+    return True

@@ -12,8 +12,10 @@ import click
 
 from config.codes import CODES
 from config.errors import SpeckitError
+from config.settings import settings
 from config.sources import DEFAULT
 from server.environment import remarks
+from server.missing_store import no_store
 from server.options import Common, shared
 from server.output import print_json, table, wrapped
 from server.shadowing import ACTIONS, shadowed
@@ -42,7 +44,7 @@ def command(common: Common) -> int:
 
     Exits with 1 when something is wrong. A store that does not exist yet is no fault.
     """
-    checks = [_packages(), *_environment(), *_engine(common)]
+    checks = [_packages(), *_environment(), *(_workspace_file(common) or _engine(common))]
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
@@ -68,6 +70,14 @@ def _environment() -> list[Check]:
     return [Check("environment", "warn", remark, hint) for remark in remarks(os.environ)]
 
 
+def _workspace_file(common: Common) -> list[Check]:
+    """What is wrong with `.speckit/config.yaml`: nothing can be opened until it is mended."""
+    from config.workspace_file import read_workspace_config
+
+    _, problems = read_workspace_config(settings(common.db).root)
+    return _wrong("configuration", SpeckitError.of(problems)) if problems else []
+
+
 def _engine(common: Common) -> list[Check]:
     """The engine's own checks on the store; on a temporary one when there is no store yet."""
     try:
@@ -78,7 +88,9 @@ def _engine(common: Common) -> list[Check]:
             return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common)]
         if error.code != "E010":
             return _wrong("store", error)
-        missing = Check("store", "warn", error.problems[0].message, "run `speckit-memory index PATH` to make one")
+        without = no_store(settings(common.db), ()).problems[0]
+        hint = f"{without.hint} Run `speckit-memory index PATH` to make one."
+        missing = Check("store", "warn", without.message, hint)
     with TemporaryDirectory(prefix="speckit-doctor-") as folder:
         try:
             with Common(Path(folder) / "memory.db", common.pipeline, common.overrides).open() as memory:

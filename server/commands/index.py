@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,6 +15,7 @@ import click
 
 from config.errors import Problem, SpeckitError
 from config.settings import settings
+from server.commands.search import existing_store
 from server.failures import lines
 from server.options import Common, shared
 from server.output import counted, print_json, printable
@@ -26,11 +28,18 @@ if TYPE_CHECKING:
 OUTCOMES = ("created", "updated", "unchanged", "deleted")
 COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links")
 SHOWN_PROBLEMS = 20
+STATES = ("hidden", "another worktree of a repository")
+"""Reasons to be ignored that name no file of patterns."""
 
 
 @click.command("index")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--force", is_flag=True, help="Read unchanged files again.")
+@click.option(
+    "--forget",
+    is_flag=True,
+    help="Take the paths out of the sources, and delete the memories that no other source holds.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
 @click.option(
     "--watch",
@@ -38,8 +47,16 @@ SHOWN_PROBLEMS = 20
     help="Go on and index again whenever a file changes, until interrupted. Needs the extra 'watch'.",
 )
 @shared("db", "json")
-def command(common: Common, paths: tuple[str, ...], force: bool, dry_run: bool, watch: bool) -> int:
-    """Index files and folders: new, changed and deleted ones. Unchanged files cost next to nothing."""
+def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, dry_run: bool, watch: bool) -> int:
+    """Index files and folders: new, changed and deleted ones. Unchanged files cost next to nothing.
+
+    What is named is taken and remembered as a source, be it hidden or ignored: a later run over a folder above it keeps
+    it. Below a folder, what .gitignore files and sources.exclude of .speckit/config.yaml leave out is not taken.
+    """
+    if forget:
+        if force or watch:
+            raise click.UsageError("--forget goes with --dry-run alone", click.get_current_context())
+        return _forget(common, paths, dry_run)
     if watch and dry_run:
         raise click.UsageError("--watch and --dry-run exclude each other", click.get_current_context())
     _refuse_an_empty_start(common, paths)
@@ -49,6 +66,11 @@ def command(common: Common, paths: tuple[str, ...], force: bool, dry_run: bool, 
         for _ in changes or ():
             status = index_once(common, memory, paths, False, False)
     return status
+
+
+def _forget(common: Common, paths: tuple[str, ...], dry_run: bool) -> int:
+    with existing_store(common) as memory:
+        return _shown(common, memory, memory.forget(paths, dry_run=dry_run), 0.0)
 
 
 @contextmanager
@@ -96,11 +118,16 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
         report = memory.index(
             paths, force=force, dry_run=dry_run, progress=lambda now: bar.update(now.done, now.total or 0)
         )
-    seconds = monotonic() - started
+    return _shown(common, memory, report, monotonic() - started)
+
+
+def _shown(common: Common, memory: Memory, report: IndexReport, seconds: float) -> int:
+    """Prints a report; returns the exit status."""
     error = SpeckitError.of(report.failures) if report.failures else None
     store = settings(common.db).db
     if common.as_json:
-        print_json(as_json(report, seconds) | {"store": str(store)} | (error.as_json() if error else {}))
+        where = {"store": str(store), "workspace": str(memory.settings.root)}
+        print_json(as_json(report, seconds) | where | (error.as_json() if error else {}))
     else:
         show(report, seconds)
         click.secho(f"store {store}, workspace {memory.settings.root}", dim=True)
@@ -113,6 +140,9 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
         "problems": [problem.as_json() for problem in report.problems],
         "aliases": [list(keys) for keys in report.aliases],
+        "ignored": _reasons(report.ignored),
+        "overruled": _reasons(report.overruled),
+        "sources": [key or "." for key in report.sources],
         **{name: getattr(report, name) for name in COUNTS},
         "seconds": round(seconds, 3),
         "dry_run": report.dry_run,
@@ -131,17 +161,34 @@ def show(report: IndexReport, seconds: float) -> None:
     )
     for keys in report.aliases:
         click.echo(printable(f"same content: {', '.join(keys)}"))
-    show_problems("remarks", report.problems)
-    show_problems("not indexed", report.failures)
+    if report.ignored:
+        click.echo(f"ignored: {_by_reason(report.ignored)}; --json lists them")
+    for key, reason in report.overruled.items():
+        click.echo(printable(f"taken because it was named: {key} ({reason})"))
+    show_problems("remarks", "warning", report.problems)
+    show_problems("not indexed", "error", report.failures)
 
 
-def show_problems(title: str, problems: list[Problem]) -> None:
+def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
+    return [{"key": key, "reason": reason} for key, reason in sorted(left_out.items())]
+
+
+def _by_reason(ignored: dict[str, str]) -> str:
+    """How many files and folders were left out, and by what: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
+    folders = sum(key.endswith("/") for key in ignored)
+    kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
+    counts = ((len(ignored) - folders, "file"), (folders, "folder"))
+    causes = [f"{count} {kind}" if kind in STATES else f"{count} by {kind}" for kind, count in sorted(kinds.items())]
+    return f"{', '.join(counted(count, noun) for count, noun in counts if count)} ({printable(', '.join(causes))})"
+
+
+def show_problems(title: str, label: str, problems: list[Problem]) -> None:
     """Problems on standard error, at most twenty."""
     if not problems:
         return
     click.echo(f"{title}: {len(problems)}", err=True)
     for problem in problems[:SHOWN_PROBLEMS]:
-        click.echo(lines(problem), err=True)
+        click.echo(lines(problem, label), err=True)
     if len(problems) > SHOWN_PROBLEMS:
         click.echo(f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json", err=True)
 

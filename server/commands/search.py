@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from config.errors import Problem, SpeckitError
+from config.errors import SpeckitError
+from config.settings import settings
+from server.missing_store import no_store
 from server.options import Common, shared
 from server.output import block, counted, print_json, printable, table, wrapped
 
@@ -56,6 +59,8 @@ def command(
             print_json(document)
             return
         show(result)
+        if memory.settings.root != Path.cwd().resolve():
+            click.secho(f"workspace {memory.settings.root}", dim=True)
         if explained:
             click.echo(f"\nHow the score of {explained[0].key} came about:")
             click.echo(steps_table(explained[0]))
@@ -64,15 +69,17 @@ def command(
 
 
 def existing_store(common: Common) -> Memory:
-    """Opens a store that must exist; without one, the error says how to make it."""
+    """Opens a store that must exist; without one, the error says where it was looked for and how to make it."""
     try:
         return common.open(create=False)
     except SpeckitError as error:
         if error.code != "E010":
             raise
-        actions = ("run `speckit-memory index PATH` first", "name another store with --db FILE")
-        message = error.problems[0].message
-        raise SpeckitError.of([Problem("E010", message, "There is no store to search yet.", actions)]) from None
+        actions = (
+            "run `speckit-memory index PATH` first, in the project's folder",
+            "name another store with --db FILE",
+        )
+        raise no_store(settings(common.db), actions) from None
 
 
 def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> str:

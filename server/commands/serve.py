@@ -46,7 +46,8 @@ def command(
 ) -> int:
     """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp).
 
-    Exits with 2 when the store or the pipeline cannot be what was meant.
+    Exits with 2 when the store, the pipeline or .speckit/config.yaml cannot be what was meant. Without a store the
+    server starts all the same: memory_index_scan and memory_save create one where it is clear which workspace is meant.
     """
     from server.startup import check_configuration
 

@@ -20,9 +20,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         force: Annotated[bool, Field(strict=True, description="Read unchanged files again")] = False,
         incremental: Annotated[bool, Field(strict=True, description="false is the same as force")] = True,
     ) -> Reply:
-        """Index new and changed documents of the workspace, and forget deleted ones."""
+        """Index new and changed documents of the workspace; delete memories of files now gone or ignored."""
         folder = workspace.folder(specFolder)
-        report = workspace.memory().index(
+        report = workspace.memory_to_fill(folder).index(
             [folder], force=force or not incremental, progress=workspace.stop_when_closing
         )
         counts = {name: len(getattr(report, name)) for name in ("created", "updated", "unchanged", "deleted")}
@@ -32,6 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 **counts,
                 "passages": report.chunks,
                 "embedding_pending": report.pending,
+                "ignored": len(report.ignored),
                 "failed": len(report.failures),
                 "problems": [{"code": p.code, "message": str(p)} for p in (*report.failures, *report.problems)],
             },

@@ -25,7 +25,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """Remember one file, or bring its memory up to date, after checking it."""
         path = workspace.document(filePath)
-        saved = workspace.memory().save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding)
+        memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
+        saved = memory.save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding)
         outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
         return Reply(
             f"{saved.key}: {outcome}",

@@ -96,7 +96,9 @@ def through_mcp(project: Project, questions: Sequence[Asked] = QUESTIONS) -> lis
     """The structured content of every answer, through the server and the SDK's client."""
 
     async def work() -> list[dict[str, Any]]:
-        server = build_server(Workspace(lambda: project), warm_up=False, limiter=anyio.CapacityLimiter(1))
+        server = build_server(
+            Workspace(lambda create: project, project.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
+        )
         async with Client(server) as client:
             return [(await client.call_tool(*call(asked))).structured_content or {} for asked in questions]
 

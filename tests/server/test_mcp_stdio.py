@@ -91,7 +91,7 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
         writes = tool["name"] in ("memory_save", "memory_validate", "memory_index_scan")
         assert tool["annotations"]["readOnlyHint"] is not writes
         assert tool["annotations"]["idempotentHint"] is (tool["name"] != "memory_validate")
-        assert tool["annotations"]["destructiveHint"] is False
+        assert tool["annotations"]["destructiveHint"] is (tool["name"] == "memory_index_scan")
 
 
 @pytest.mark.requirement("T2")
@@ -235,6 +235,7 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_index_scan", {"specFolder": "../.."}, "E014", "outside the workspace"),
         ("memory_index_scan", {"specFolder": ".notes"}, "E014", "'.notes' is hidden"),
         ("memory_index_scan", {"specFolder": "docs/.drafts/old"}, "E014", "is hidden"),
+        ("memory_index_scan", {"specFolder": ".git/info"}, "E014", "is in '.git'"),
         ("memory_index_scan", {"specFolder": "web/node_modules/it"}, "E014", "is in 'node_modules'"),
         ("memory_index_scan", {"specFolder": "docs/tone.md"}, "E014", "is a file"),
         ("memory_validate", {"id": 1}, "E031", "needs the parameter 'wasUseful'"),

@@ -144,7 +144,8 @@ def test_searching_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
     ran = call(tmp_path, ["search", "x", "--json"])
     assert ran.status == 2
     assert ran.json["error"]["code"] == "E010"
-    assert "run `speckit-memory index PATH` first" in ran.json["error"]["actions"]
+    assert "run `speckit-memory index PATH` first, in the project's folder" in ran.json["error"]["actions"]
+    assert str(tmp_path) in ran.json["error"]["hint"]
     assert not (tmp_path / "memory.db").exists()
 
 

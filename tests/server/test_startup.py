@@ -57,10 +57,11 @@ def test_help_of_the_whole_command_line_imports_no_library_but_click(indexed: Pa
 
 @pytest.mark.requirement("T27")
 def test_the_store_is_loaded_soon_after_the_first_answer(workspace: Path) -> None:
-    """The warm-up makes a store where there is none: that it exists before any tool was called shows that it ran."""
-    store = workspace / "fresh.db"
+    """A store that is open has a log beside it: it is there although no tool was called."""
+    log = workspace / "memory.db-wal"
+    assert not log.exists()
     with subprocess.Popen(
-        [COMMAND, "serve", "--db", store],
+        [COMMAND, "serve"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -72,7 +73,7 @@ def test_the_store_is_loaded_soon_after_the_first_answer(workspace: Path) -> Non
         process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
         process.stdin.flush()
         process.stdout.readline()
-        while not store.exists():
+        while not log.exists():
             assert process.poll() is None
         process.stdin.close()
         assert process.wait() == 0  # also in the middle of the warm-up

@@ -63,6 +63,7 @@ def test_a_folder_is_indexed_with_everything_its_documents_say(
         embedded=report.chunks,
         characters=report.characters,
         links=1,
+        sources=[""],
     )
     memory = reader.get_memory(database.reader(), "docs/rrf.md")
     assert replace(memory, content_hash="", updated_at=0.0) == replace(
@@ -160,6 +161,7 @@ def test_a_second_run_touches_only_what_changed(indexer: Indexer, root: Path, wr
         updated=["c.md"],
         unchanged=["a.md", "b.md"],
         deleted=["d.md"],
+        sources=[""],
         chunks=2,
         embedded=2,
         characters=report.characters,
@@ -194,7 +196,7 @@ def test_a_run_counts_nothing_that_another_did_meanwhile(
 
     report = Indexer(database, Overtaken(), Analyser(), root).index([root], now=400.0)
 
-    assert report == IndexReport(unchanged=["changed.md", "new.md"], embedded=2)
+    assert report == IndexReport(unchanged=["changed.md", "new.md"], embedded=2, sources=[""])
     assert set(reader.known_files(database.reader())) == {"back.md", "changed.md", "new.md"}
 
 

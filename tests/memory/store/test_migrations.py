@@ -9,6 +9,7 @@ from config.errors import SpeckitError
 from memory.store.connection import Database
 from memory.store.meta import get_meta, set_meta
 from memory.store.migrations import MIGRATIONS, Migration, applied, migrate, pending
+from memory.store.source_paths import forget, other_sources, remember, source_paths
 
 SECOND = Migration("0002_second", "CREATE TABLE second (a TEXT) STRICT; INSERT INTO meta VALUES ('second', 'yes')")
 BROKEN = Migration("0003_broken", "CREATE TABLE third (a TEXT) STRICT; SELECT * FROM nothing")
@@ -77,6 +78,25 @@ def test_processes_that_open_a_store_at_once_bring_it_up_to_date_once(tmp_path: 
     finally:
         first.close()
         second.close()
+
+
+def test_a_store_without_sources_gets_a_place_for_them_and_keeps_its_memories(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    connection = apsw.Connection(str(path))
+    migrate(connection, path, tuple(step for step in MIGRATIONS if step.name < "0008"))
+    connection.execute("INSERT INTO meta VALUES ('fact', 'old')")
+    connection.close()
+    with Database.open(path) as database:
+        assert get_meta(database.reader(), "fact") == "old"
+        assert source_paths(database.reader(), "..") == {}
+        with database.write() as txn:
+            remember(txn, "..", {"docs": False, ".notes": True})
+            remember(txn, "../other", {"docs": True})
+        assert source_paths(database.reader(), "..") == {".notes": True, "docs": False}
+        with database.write() as txn:
+            forget(txn, "..", [".notes"])
+        assert source_paths(database.reader(), "..") == {"docs": False}
+        assert other_sources(database.reader(), "..") == [("../other", "docs")]
 
 
 def test_the_tokens_of_an_older_store_are_those_of_the_model_that_made_its_vectors(tmp_path: Path) -> None:

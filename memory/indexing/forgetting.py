@@ -1,0 +1,97 @@
+"""Sources that are taken back, and the memories that go with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from config.errors import Problem, SpeckitError
+from config.settings import CONFIG_FILE
+from config.workspace_file import SourcePatterns
+from memory.indexing.scanner import below, scan
+from memory.indexing.sources import IndexReport
+from memory.indexing.workspace_sources import WorkspaceSources
+from memory.lifecycle import interference
+from memory.store import reader, writer
+from memory.store.connection import Database, Transaction
+from memory.store.links import resolve_links
+from memory.store.reader import KnownFile
+
+
+def forget(
+    database: Database,
+    sources: WorkspaceSources,
+    root: Path,
+    patterns: SourcePatterns,
+    paths: Sequence[Path],
+    *,
+    dry_run: bool,
+    now: float,
+) -> IndexReport:
+    """Forgets the sources at and below the paths, with every memory that no other source holds.
+
+    The paths need not exist any more. Raises E014 for one that nothing was indexed from; nothing is forgotten then.
+    """
+    connection = database.reader()
+    known, stored = sources.known(connection), reader.known_files(connection)
+    keys = [_key(path, root) for path in paths]
+    problems = [
+        _unknown(path, known)
+        for path, key in zip(paths, keys, strict=True)
+        if key is None or not any(below(name, key) for name in (*known, *(k for k in stored if _is_file(stored[k]))))
+    ]
+    if problems:
+        raise SpeckitError.of(problems)
+    wanted = [key for key in keys if key is not None]
+    taken = [name for name in known if any(below(name, key) for key in wanted)]
+    left = [name for name in known if name not in taken]
+    found = scan([Path(name) for name in left], root, patterns)
+    elsewhere = sources.elsewhere(connection)
+    concerned = [key for key, file in stored.items() if _is_file(file) and any(below(key, name) for name in wanted)]
+    held = [
+        key
+        for key in concerned
+        if key in found.files or any(below(key, name) for name in found.hidden) or elsewhere(key)
+    ]
+    gone = [key for key in concerned if key not in held]
+    report = IndexReport(dry_run=dry_run, unchanged=held, sources=left)
+    if held:
+        one = len(held) == 1
+        who = f"1 memory stays, {held[0]}" if one else f"{len(held)} memories stay, such as {held[0]}"
+        message = f"{who}: another source holds {'it' if one else 'them'}"
+        actions = (f"leave them out with sources.exclude in {CONFIG_FILE}", "forget that source too")
+        report.problems.append(Problem("E014", message, "A source holds what lies below it.", actions))
+    if dry_run:
+        report.deleted += gone
+        return report
+    with database.write() as txn:
+        sources.forget(txn, taken)
+        report.deleted += still_stored(txn, gone, stored)
+        writer.delete_memories(txn, [stored[key].id for key in report.deleted])
+        report.links = resolve_links(txn, now)
+    interference.recount(database)
+    return report
+
+
+def still_stored(txn: Transaction, keys: Sequence[str], known: Mapping[str, KnownFile]) -> list[str]:
+    """Those keys whose memory is still the known one: another process may have deleted or rewritten it since."""
+    stored = reader.known_files(txn.connection) if keys else {}
+    return [key for key in keys if key in stored and stored[key][:3] == known[key][:3]]  # whatever its vectors
+
+
+def _is_file(stored: KnownFile) -> bool:
+    return stored.mtime_ns is not None
+
+
+def _key(path: Path, root: Path) -> str | None:
+    absolute = Path(os.path.normpath(root / path))
+    if not absolute.is_relative_to(root):
+        return None
+    key = absolute.relative_to(root).as_posix()
+    return "" if key == "." else key
+
+
+def _unknown(path: Path, known: Mapping[str, bool]) -> Problem:
+    names = ", ".join(name or "." for name in known) or "none"
+    return Problem("E014", f"nothing was indexed from '{path}'", f"The sources are: {names}.")

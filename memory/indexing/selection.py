@@ -1,0 +1,162 @@
+"""What is taken of a workspace: which folders are entered, and which of their documents become memories.
+
+Whoever names a path has decided. Below it, in this order: what nobody writes documents in is passed over;
+`sources.exclude` of the workspace file leaves out, or takes back with `!`; then the ignore files of Git leave out;
+hidden folders are entered when agents' tools keep documents there or `sources.include` names them; and when
+`sources.include` speaks of other places too, only what matches it is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from config.errors import Problem
+from config.patterns import compiled
+from config.settings import CONFIG_FILE
+from config.workspace_file import SourcePatterns
+from memory.indexing.ignore_files import IgnoreFiles, PatternList, is_linked_worktree
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+SUFFIXES = frozenset({".md", ".markdown", ".mdc", ".txt"})
+DOCUMENT_FOLDERS = frozenset({".claude", ".cursor", ".github", ".specify"})
+"""Hidden folders in which people keep instructions, specifications and plans."""
+SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"})
+"""None of them holds what somebody wrote."""
+TOOL_FOLDERS = frozenset(
+    {
+        ".cache", ".direnv", ".eggs", ".git", ".gradle", ".hg", ".mypy_cache", ".next", ".nox", ".pytest_cache",
+        ".ruff_cache", ".speckit", ".svn", ".terraform", ".tox", ".venv",
+    }
+)  # fmt: skip
+"""The same among hidden folders. No pattern opens them."""
+
+HIDDEN = "hidden"
+WORKTREE = "another worktree of a repository"
+NO_DOCUMENT = "not taken for a document"
+NOT_INCLUDED = f"{CONFIG_FILE}: sources.include"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is taken below one folder that was named. Paths given to it are absolute and lie below that folder."""
+
+    folder: Path
+    root: Path
+    include: tuple[str, ...]
+    """The patterns of `sources.include`, as far as they speak of this folder."""
+    exclude: PatternList
+
+    @classmethod
+    def below(cls, folder: Path, root: Path, patterns: SourcePatterns) -> Selection:
+        """What is taken below a folder of the workspace, whatever would leave out the folder itself."""
+        parts = folder.relative_to(root).parts
+        include = [pattern.text for pattern in patterns.include]
+        general = [_segments(pattern) for pattern in include if not _opens_hidden(pattern)]
+        if not any(_reaches(pattern, parts, len(parts)) for pattern in general):
+            include = [pattern for pattern in include if _opens_hidden(pattern)]
+        exclude = PatternList(
+            str(root),
+            tuple(pattern.text for pattern in patterns.exclude),
+            tuple(f"{CONFIG_FILE}:{pattern.where.line}:{pattern.where.column}" for pattern in patterns.exclude),
+        )
+        if parts:
+            exclude = exclude.without_those_that_leave_out(str(folder))
+        return cls(folder, root, tuple(include), exclude)
+
+    def ignore_files(self, remarks: list[Problem]) -> IgnoreFiles:
+        """The ignore files that reach the folder from above it."""
+        return IgnoreFiles.above(self.folder, self.root, remarks)
+
+    def leaves_out(self, path: Path, is_folder: bool, ignores: IgnoreFiles) -> str | None:
+        """Why an entry of a folder is not taken; None when it is, "" when that is not worth a word."""
+        name = path.name
+        if is_folder and (name in SKIPPED_FOLDERS or name in TOOL_FOLDERS):
+            return ""
+        if not is_folder and PurePosixPath(name).suffix.lower() not in SUFFIXES:
+            return ""
+        excluded, why = self.exclude.verdict(str(path), is_folder)
+        if excluded is None:
+            why = ignores.reason(str(path), is_folder).removeprefix(f"{self.root}/")
+        if excluded is not False and why:
+            return why
+        if is_folder and is_linked_worktree(path):
+            return WORKTREE
+        return self._not_included(path, is_folder)
+
+    @cached_property
+    def _included(self) -> GitIgnoreSpec:
+        return compiled(self.include)
+
+    def _not_included(self, path: Path, is_folder: bool) -> str | None:
+        parts, shown = path.relative_to(self.root).parts, len(self.folder.relative_to(self.root).parts)
+        hidden = any(map(_is_hidden, parts[shown:]))
+        if not hidden and (is_folder or all(map(_opens_hidden, self.include))):
+            return None
+        reached = any(_reaches(_segments(pattern), parts, shown) for pattern in self.include)
+        if reached and (is_folder or self._included.match_file("/".join(parts))):
+            return None
+        return HIDDEN if hidden else NOT_INCLUDED
+
+
+def reason_to_leave_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
+    """Why a run over the whole workspace would not take a path below the root, "" when it would."""
+    if path == root:
+        return ""
+    selection = Selection.below(root, root, patterns)
+    remarks: list[Problem] = []  # whoever walks these folders reports them
+    ignores, folder = selection.ignore_files(remarks), root
+    for part in path.relative_to(root).parts:
+        ignores, folder = ignores.inside(folder, remarks), folder / part
+        reason = selection.leaves_out(folder, folder.is_dir(), ignores)
+        if reason is not None:
+            return reason or NO_DOCUMENT
+    return ""
+
+
+def refusal(parts: tuple[str, ...], is_folder: bool, patterns: SourcePatterns) -> str:
+    """Why an agent may not name a path below the root, "" when it may: as `Selection`, the ignore files apart."""
+    folders = parts if is_folder else parts[:-1]
+    if skipped := next((part for part in folders if part in SKIPPED_FOLDERS or part in TOOL_FOLDERS), ""):
+        return f"in '{skipped}'"
+    if not any(map(_is_hidden, parts)) or any(_reaches(_segments(pattern.text), parts) for pattern in patterns.include):
+        return ""
+    return HIDDEN
+
+
+def _segments(pattern: str) -> tuple[str, ...]:
+    """The parts of a pattern; one that stands at no certain depth begins with `**`."""
+    parts = [part for part in pattern.rstrip("/").split("/") if part]
+    return tuple(parts) if "/" in pattern.rstrip("/") else ("**", *parts)
+
+
+def _opens_hidden(pattern: str) -> bool:
+    return any(part.startswith(".") for part in _segments(pattern))
+
+
+def _reaches(pattern: tuple[str, ...], path: tuple[str, ...], shown: int = 0) -> bool:
+    """Whether a pattern matches a path, something below it, or something that it lies below.
+
+    As in a shell, only a dot matches the dot of a hidden name. The first `shown` parts of the path count as not hidden:
+    they were given by name; and so do `DOCUMENT_FOLDERS`.
+    """
+    if not path:
+        return True
+    if not pattern:
+        return not any(_is_hidden(part) for part in path[max(shown, 0) :])
+    head, first = pattern[0], path[0]
+    hidden = shown <= 0 and _is_hidden(first)
+    if head == "**":
+        return _reaches(pattern[1:], path, shown) or (not hidden and _reaches(pattern, path[1:], shown - 1))
+    if hidden and not head.startswith("."):
+        return False
+    return fnmatchcase(first, head) and _reaches(pattern[1:], path[1:], shown - 1)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") and name not in DOCUMENT_FOLDERS

@@ -1,0 +1,95 @@
+"""`init`: make a folder a workspace, and say how a client is told of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from config.errors import SpeckitError
+from config.settings import CONFIG_FILE, DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
+from memory.store.store_file import keep_out_of_git
+from server.options import Common, shared
+from server.output import print_json
+
+TEMPLATE = """\
+# What holds for everybody who works in this workspace. Commit this file. docs/workspace.md explains it,
+# `speckit-memory doctor` checks it.
+
+# Which files `speckit-memory index` takes below the folders it is given. Patterns are those of .gitignore files,
+# relative to this workspace. What .gitignore files leave out is left out already.
+# sources:
+#   include:            # hidden folders to enter; with other patterns too, only what matches is taken
+#     - .notes/
+#   exclude:            # left out; "!" takes back what a .gitignore leaves out
+#     - drafts/
+#     - "!private/decisions/"
+
+# Milliseconds after which a search skips optional steps.
+# deadline_ms: 2000
+"""
+
+
+@click.command("init")
+@click.option("--write", is_flag=True, help="Also write a config.yaml with everything in it commented out.")
+@shared("json")
+def command(common: Common, write: bool) -> None:
+    """Make the current folder (or SPECKIT_ROOT) a workspace, and print what an MCP client needs to know.
+
+    Creates the folder .speckit with a .gitignore of its own, which keeps the store out of version control. Files that
+    are there already stay as they are.
+    """
+    root = Path(os.environ.get(ROOT_VARIABLE) or Path.cwd()).resolve()
+    before = workspace_root(root)
+    created = _folder(root)
+    if write and _config_file(root):
+        created.append(CONFIG_FILE.as_posix())
+    client = _client(root)
+    if common.as_json:
+        store = str(settings(root=root).db)
+        print_json({"workspace": str(root), "store": store, "created": created, "client": client})
+        return
+    click.echo(f"workspace {root}; " + (f"created {', '.join(created)}" if created else "nothing to create"))
+    if before != root:
+        click.echo(f"until now this folder belonged to the workspace {before}")
+    click.echo("\nFor an MCP client:")
+    print_json(client)
+    click.echo("\nNext: speckit-memory index PATH")
+
+
+def _folder(root: Path) -> list[str]:
+    folder = root / FOLDER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpeckitError("E020", f"the folder {folder} could not be created: {error.strerror}") from error
+    return [f"{FOLDER}/.gitignore"] if keep_out_of_git(folder) else []
+
+
+def _config_file(root: Path) -> bool:
+    try:
+        with (root / CONFIG_FILE).open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise SpeckitError("E020", f"{root / CONFIG_FILE} could not be written: {error.strerror}") from error
+    return True
+
+
+def _client(root: Path) -> dict[str, Any]:
+    """The entry of this server in the configuration of a client, which starts it in a folder of its own choice."""
+    script = shutil.which(sys.argv[0])
+    environment = {ROOT_VARIABLE: str(root)}
+    if db := os.environ.get(DB_VARIABLE):
+        environment[DB_VARIABLE] = str(Path(db).expanduser().absolute())
+    entry = {
+        "command": str(Path(script).absolute()) if script else "speckit-memory",
+        "args": ["serve"],
+        "env": environment,
+    }
+    return {"mcpServers": {"speckit-memory": entry}}

@@ -1,0 +1,44 @@
+"""A store that is not there: what was looked at, how to make one, and who may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from config.errors import SpeckitError
+from config.settings import FOLDER, ROOT_VARIABLE, Settings, is_home
+
+
+def no_store(config: Settings, actions: tuple[str, ...], further: str = "") -> SpeckitError:
+    """The error of whoever needs a store that nobody has made: which folder was looked at, and why that one.
+
+    `further` ends the message.
+    """
+    if config.environ.get(ROOT_VARIABLE):
+        why = f"{ROOT_VARIABLE} names it"
+    elif (config.root / FOLDER).is_dir() or (config.root / ".git").exists():
+        kind = FOLDER if (config.root / FOLDER).is_dir() else ".git"
+        why = f"the nearest folder with {kind}, from {Path.cwd()} upwards"
+    else:
+        why = f"no folder from {Path.cwd()} upwards holds {FOLDER} or .git"
+    return SpeckitError(
+        "E010",
+        f"there is no store at {config.db}{further}",
+        hint=f"Nothing has been indexed for the workspace {config.root} ({why}).",
+        actions=actions,
+    )
+
+
+def why_not_create(config: Settings) -> str:
+    """Why an agent may not make a store in this workspace, "" when it may.
+
+    Clients start servers in folders of their own choice, which nobody meant to be a workspace.
+    """
+    if config.environ.get(ROOT_VARIABLE):
+        return ""
+    if config.root == config.root.parent:
+        return "it is the root of the file system"
+    if is_home(config.root):
+        return "it is your home folder"
+    if (config.root / ".git").exists() or (config.root / FOLDER).is_dir():
+        return ""
+    return f"it holds neither .git nor {FOLDER}"
