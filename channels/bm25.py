@@ -252,11 +252,13 @@ class Bm25:
 def telling(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
     """The different words of a query and what each weighs: (k3 + 1) · n / (k3 + n) for one that stands there n times.
 
+    What stands for a misspelt word weighs less by as much as the plan says.
     Of more than `most_terms` words those that tell most are left, by that weight times idf: a bound on the time that a
     pasted page may take. A term is as frequent as in the field, of those that count, that holds it most often.
     """
     k3 = params.k3
-    weights = {term: (k3 + 1.0) * count / (k3 + count) for term, count in Counter(query.terms).items()}
+    counts = Counter(query.terms).items()
+    weights = {term: query.weight(term) * (k3 + 1.0) * count / (k3 + count) for term, count in counts}
     if len(weights) <= params.most_terms:
         return weights
     used = _used(params, store)

@@ -36,8 +36,8 @@ class PhraseParams(ChannelParams):
         json_schema_extra={"tunable": [0.0, 0.9]},
     )  # fmt: skip
     power: float = Field(
-        4.0, gt=0, le=10, description="Power to which the share is raised: whole phrases count, stray pairs hardly.",
-        json_schema_extra={"tunable": [1.0, 8.0]},
+        8.0, gt=0, le=10, description="Power to which the share is raised: whole phrases count, stray pairs hardly.",
+        json_schema_extra={"tunable": [1.0, 10.0]},
     )  # fmt: skip
     loose: float = Field(
         0.3, ge=0, le=1,
@@ -111,7 +111,7 @@ class Phrase:
             return scores
         exact = np.zeros(len(whole), np.bool_)
         if len(whole) <= self._params.most_read:
-            asked = _plain(query.text)
+            asked = _plain(query.reading)
             exact[:] = [asked in _plain(text) for text in read(whole)]
         scores[whole] = np.where(exact, 1.0, 0.0 if exact_only else self._params.loose)
         return scores

@@ -30,7 +30,7 @@ class Trigger:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` admitted memories whose phrases match best."""
-        matched, weights = store.triggers.matches(query.text, query.now)
+        matched, weights = store.triggers.matches(query.reading, query.now)
         if not len(matched):
             return Hits(matched, weights, Scale.UNIT)
         ids, row = np.unique(matched, return_inverse=True)

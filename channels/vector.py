@@ -67,7 +67,7 @@ class Vector:
         scope = store.attributes.scope(query.wanted, query.now)
         if query.concepts:
             return self._all_concepts(query, limit, scope, store)
-        found = self._one(query.text, limit, self._floor(query), scope, store)
+        found = self._one(query.reading, limit, self._floor(query), scope, store)
         if isinstance(found, Unavailable):
             return found
         ids, scores, passages = found

@@ -110,7 +110,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
                 score=float(pool.score[row]),
                 channels=evidence,
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
-                snippet=snippet(passage, outcome.query.text, snippet_characters),
+                snippet=snippet(passage, outcome.query.reading, snippet_characters),
                 reason=_reason(pool, row, evidence),
                 heading=passage.heading,
                 first_line=passage.first_line,

@@ -62,6 +62,7 @@ from stages.candidates.intent import Intent
 from stages.candidates.pressure import Pressure
 from stages.candidates.router import Router
 from stages.candidates.signal_vocabulary import SignalVocabulary
+from stages.candidates.spelling import Spelling
 from stages.fusion.rrf import Rrf
 from stages.fusion.rsf import Rsf
 from stages.fusion.single import Single
@@ -89,6 +90,7 @@ COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.UNDERSTANDER, Pressure),
     (Role.UNDERSTANDER, Router),
     (Role.UNDERSTANDER, SignalVocabulary),
+    (Role.UNDERSTANDER, Spelling),
     (Role.CHANNEL, Bm25),
     (Role.CHANNEL, Constitutional),
     (Role.CHANNEL, Degree),

@@ -84,7 +84,7 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
 
 
 def _variant(query: Query, text: str, store: Store) -> Query:
-    return replace(query, text=text, terms=store.lexicon.analyse(text))
+    return replace(query, text=text, terms=store.lexicon.analyse(text)).planned(query.plan)
 
 
 def _found(step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:

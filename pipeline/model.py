@@ -7,8 +7,10 @@ scores share a rank (1, 1, 3). Ids order rows that are equal; they never enter a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +33,20 @@ def total_order(scores: Column, ids: Ids) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True, slots=True)
+class Respelling:
+    """What is searched in place of a word that no memory holds.
+
+    `word` is as it was typed and `term` its token; `instead` maps the terms that stand for it to the weight of each,
+    (0, 1], likeliest first, and `reading` is the word that was probably meant.
+    """
+
+    word: str
+    term: str
+    instead: Mapping[str, float]
+    reading: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What query understanding made of a query; steps return changed copies of it.
 
@@ -38,8 +54,8 @@ class Plan:
     the texts to search, the query itself first; `reasons` says, a line each, why the plan looks as it does.
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
-    `folders` narrows the scope to these folders (C13). When no channel found anything, a recoverer may relax
-    `min_similarity` and raise `limit_factor`; `attempt` counts how often (C14).
+    `folders` narrows the scope to these folders (C13); `respelt` replaces words that no memory holds. When no channel
+    found anything, a recoverer may relax `min_similarity` and raise `limit_factor`; `attempt` counts how often (C14).
     """
 
     intent: str = "understand"
@@ -52,6 +68,7 @@ class Plan:
     mode: Mode | None = None
     importance_boost: float = 0.0
     folders: tuple[str, ...] = ()
+    respelt: tuple[Respelling, ...] = ()
     min_similarity: float | None = None
     limit_factor: float = 1.0
     attempt: int = 0
@@ -66,9 +83,10 @@ class Query:
     """One question. Time, limit, deadline and session travel here: no component reads a clock or a random source.
 
     `now` is in epoch seconds; `deadline_ns` is a reading of the monotonic clock, None for no deadline. `terms` are the
-    analysed tokens of the text, in order; `concepts` are texts that must all match (feature C1), none for a plain
-    query; `anchors` are the only sections wanted of each memory, none for all (feature A7); `token_usage` is the share
-    of the caller's context window already in use, [0, 1], None when unknown (feature C17).
+    analysed tokens of the text, in order, with what the plan searches in place of misspelt ones; `concepts` are texts
+    that must all match (feature C1), none for a plain query; `anchors` are the only sections wanted of each memory,
+    none for all (feature A7); `token_usage` is the share of the caller's context window already in use, [0, 1], None
+    when unknown (feature C17).
     """
 
     text: str
@@ -86,8 +104,22 @@ class Query:
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:
-        """The same question with another plan; the folders of the plan narrow its scope."""
-        return replace(self, plan=plan, wanted=replace(self.wanted, folders=plan.folders))
+        """The same question with another plan: its folders narrow the scope, its spellings replace terms."""
+        instead = {found.term: tuple(found.instead) for found in plan.respelt}
+        terms = tuple(chain.from_iterable(instead.get(term, (term,)) for term in self.terms)) if instead else self.terms
+        return replace(self, plan=plan, terms=terms, wanted=replace(self.wanted, folders=plan.folders))
+
+    @property
+    def reading(self) -> str:
+        """The text as it was probably meant: for those that read it and do not look up its terms."""
+        text = self.text
+        for found in self.plan.respelt:
+            text = re.sub(rf"\b{re.escape(found.word)}\b", found.reading, text)
+        return text
+
+    def weight(self, term: str) -> float:
+        """How much a term counts, (0, 1]: less than 1 for one that stands for a misspelt word."""
+        return max((found.instead[term] for found in self.plan.respelt if term in found.instead), default=1.0)
 
     @property
     def running_mode(self) -> Mode:

@@ -183,6 +183,9 @@ class Lexicon(Protocol):
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
         """The inverted index of a field. Only "body" exists at level "chunk"."""
 
+    def words(self) -> Sequence[str]:
+        """All terms that titles, triggers, paths and texts hold, in no order; some that they have held may be there."""
+
 
 class FullText(Protocol):
     """SQLite's FTS5 table: one row per memory."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
-from config.exchange import Field, Ids, Level
+from config.exchange import FIELDS, Field, Ids, Level
 from memory.store import loading
 from memory.store.columns import Columns
 from memory.store.committed import committed_read
@@ -29,6 +29,7 @@ class Lexicon:
         self._database = database
         self._columns = columns
         self._indexes: dict[Part, TermIndex] = {}
+        self._words: tuple[str, ...] | None = None
         self._loading = threading.Lock()
 
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
@@ -45,6 +46,12 @@ class Lexicon:
                     entries = _entries(connection, part, None, self._columns)
                     self._indexes[part] = TermIndex(entries, ordered=part in _ORDERED)
             return self._indexes[part]
+
+    def words(self) -> tuple[str, ...]:
+        """All terms of the memories, in no order; some that only removed ones held may be there."""
+        if self._words is None:
+            self._words = tuple(set().union(*(self.index(field).terms() for field in FIELDS)))
+        return self._words
 
     def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> Lexicon:
         """The lexicon of the state `columns`, without what outdated memories said, and with what `put` ones say.

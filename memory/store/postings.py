@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -171,6 +171,10 @@ class TermIndex:
         if isinstance(found, _Change):
             found = self._lists[term] = self._merged(term, found)
         return found
+
+    def terms(self) -> Iterator[str]:
+        """The terms that entries hold, some of them twice, and perhaps some that only removed entries held."""
+        return chain(self._base.codes, self._lists)
 
     def adjacent(self, first: str, second: str) -> Rows:
         """The rows in which the second term stands right after the first, ascending.

@@ -43,7 +43,7 @@ class CrossEncoder:
             return Rescored(pool.score)
         chunks = np.where(passages >= 0, passages, pool.ids)[: p.pool]
         texts = [passage.text for passage in store.passages.passages(chunks.tolist())]
-        answer = store.relevance.score(query.text, texts, query.deadline_ns)
+        answer = store.relevance.score(query.reading, texts, query.deadline_ns)
         if isinstance(answer, Unavailable):
             return answer
         read = np.zeros(len(pool), np.bool_)

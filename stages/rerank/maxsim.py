@@ -59,7 +59,7 @@ class Maxsim:
         top, scores = min(self._params.pool, len(pool)), pool.score
         if self._settled(scores):
             return Rescored(scores)
-        asked = store.tokens.of_text(query.text)
+        asked = store.tokens.of_text(query.reading)
         if isinstance(asked, Unavailable):
             return asked
         if not len(asked) or not top:

@@ -89,7 +89,7 @@ WITHOUT = {
 
 OURS = {
     "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named", "phrase",
-    "duplicates", "encoder_notice",
+    "spelling", "duplicates", "encoder_notice",
 }  # fmt: skip
 """Steps that the catalogue does not know."""
 

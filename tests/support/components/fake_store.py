@@ -270,6 +270,9 @@ class FakeLexicon:
     def index(self, name: str, level: str = "memory") -> FakeIndex:
         return self._indexes[name, level]
 
+    def words(self) -> list[str]:
+        return sorted({token for index in self._indexes.values() for tokens in index._tokens for token in tokens})
+
 
 class FakeFullText:
     """Scores are Σ weight · frequency: enough to have an order that weights change."""

@@ -205,6 +205,7 @@ QUESTIONS = (
     asked("computeMPAB"),
     asked("which payment gateway retries the requests that fail, and what has computeMPAB to do with them"),
     asked("zebra"),
+    asked("importr crash"),
     asked("multiplied"),  # found by relaxing the similarity
     asked("harpsichord"),  # the same, but below the floor of relevance
     asked("ungulates of the savannah"),
