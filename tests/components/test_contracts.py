@@ -152,7 +152,7 @@ QUERIES = (
     query(token_usage=0.9),
     query(anchors=("steps",)),
     query("computeMPAB"),
-    query("fusoin of lists"),
+    query("fusoin"),
     query(plan=Plan(variants=("rank fusion of lists",), intent="find_decision", intent_confidence=0.9)),
 )
 
