@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.emptiness import missing_sections, nothing_to_find
+from engine.emptiness import missing_sections, nothing_to_find, only_unconditional
 from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
@@ -39,7 +39,7 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
         overall |= notes.overall
     degraded = [part.as_json() for part in trace.degraded]
     why = ""
-    if not len(outcome.pool):
+    if only_unconditional(outcome, store):
         if why := nothing_to_find(query, store):
             # no step could have found anything: what the steps say about it would only distract
             warnings, degraded = [why], []

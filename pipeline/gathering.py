@@ -11,6 +11,7 @@ from pipeline.apply import Search, union
 from pipeline.boundary import Journal
 from pipeline.checks import check_asked, check_hits, check_plan, check_source
 from pipeline.composition import BoundStep, CandidateStage
+from pipeline.concepts import about_all
 from pipeline.contracts import Channel, ChannelParams
 from pipeline.model import Candidates, Hits, Plan, Query
 from pipeline.ports import Scope, Store, Unavailable
@@ -25,7 +26,7 @@ Planner = Callable[[Query, Plan, Store], Plan | Unavailable]
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
     """The query with the plan that the understanding steps make."""
-    query = query.planned(Plan(variants=(query.text,)))
+    query = query.planned(Plan(variants=(query.text,), memories=about_all(stage, query, store, journal)))
     for step in stage.understand:
         work = partial(_planned, step.component.understand, stage, query, store, step.id)
         plan = journal.call("candidates", step, 0, work, "the plan without this step")
@@ -35,6 +36,8 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
 
 def _planned(planner: Planner, stage: CandidateStage, query: Query, store: Store, step: str) -> Plan | Unavailable:
     plan = check_plan(planner(query, query.plan, store), query, step)
+    if isinstance(plan, Plan):
+        plan = replace(plan, memories=query.plan.memories)
     return check_asked(plan, [channel.id for channel in stage.channels], step)
 
 
@@ -65,13 +68,13 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
     plan = query.plan
     searches: list[Search] = []
     channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
-    scope = asker = store.attributes.scope(query.wanted, query.now)
-    if plan.folders:  # which the plan, not the asker, has chosen
-        asker = store.attributes.scope(replace(query.wanted, folders=()), query.now)
+    scope = unbound = store.attributes.scope(query.wanted, query.now)
+    if query.wanted.of_the_tier != query.wanted:
+        unbound = store.attributes.scope(query.wanted.of_the_tier, query.now)
     for variant, text in enumerate(plan.variants):
         asked = query if variant == 0 else _variant(query, text, store)
         for step in channels:
-            work = partial(_found, step, asked, asker if step.about.unconditional else scope, store)
+            work = partial(_found, step, asked, unbound if step.about.unconditional else scope, store)
             # the first answer is due even when the deadline has passed: an empty answer helps nobody
             hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
             if hits is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,31 @@ def memories_with(term: str, lexicon: Lexicon) -> Ids:
     """The memories that hold a word in any field, ascending."""
     indexes = [lexicon.index(field) for field in FIELDS]
     return np.unique(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
+
+
+def memories_with_all(text: str, lexicon: Lexicon) -> Ids:
+    """The memories that hold every word of a text, in any fields, ascending; none for a text without words.
+
+    An identifier is held as a whole or by all of its parts: "SQLite" by a memory that writes "sqlite".
+    """
+    telling = set(lexicon.analyse(text))  # a word alone would keep what it loses here, if it is a stop word
+    found: Ids | None = None
+    for word in text.split():
+        tokens = tuple(dict.fromkeys(token for token in lexicon.analyse(word) if token in telling))
+        if tokens:
+            held = _holding(tokens, lexicon)
+            found = held if found is None else np.intersect1d(found, held)
+    return np.empty(0, np.int64) if found is None else found
+
+
+def _holding(tokens: Sequence[str], lexicon: Lexicon) -> Ids:
+    """The memories that hold all tokens of one word, or the first where that is the whole of the others."""
+    first, *parts = (memories_with(token, lexicon) for token in tokens)
+    if not parts:
+        return first
+    together = reduce(np.intersect1d, parts)
+    is_whole = all(token in tokens[0] for token in tokens)
+    return np.union1d(first, together) if is_whole else np.intersect1d(first, together)
 
 
 def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[np.bool_], Column]:

@@ -38,8 +38,9 @@ class Plan:
     the texts to search, the query itself first; `reasons` says, a line each, why the plan looks as it does.
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
-    `folders` narrows the scope to these folders (C13). When no channel found anything, a recoverer may relax
-    `min_similarity` and raise `limit_factor`; `attempt` counts how often (C14).
+    `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None; the frame alone sets it
+    (C1). When no channel found anything, a recoverer may relax `min_similarity` and raise `limit_factor`;
+    `attempt` counts how often (C14).
     """
 
     intent: str = "understand"
@@ -52,6 +53,7 @@ class Plan:
     mode: Mode | None = None
     importance_boost: float = 0.0
     folders: tuple[str, ...] = ()
+    memories: tuple[int, ...] | None = None
     min_similarity: float | None = None
     limit_factor: float = 1.0
     attempt: int = 0
@@ -86,8 +88,15 @@ class Query:
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:
-        """The same question with another plan; the folders of the plan narrow its scope."""
-        return replace(self, plan=plan, wanted=replace(self.wanted, folders=plan.folders))
+        """The same question with another plan; the folders and memories of the plan narrow its scope."""
+        return replace(self, plan=plan, wanted=replace(self.wanted, folders=plan.folders, memories=plan.memories))
+
+    def whatever_is_asked(self, most: int) -> int:
+        """How many rows may stand above all others whatever the question: `most`, but no more than half of the limit.
+
+        At least 1, so that a rule of the house is seen even in an answer of one row (feature C6).
+        """
+        return min(most, max(1, self.limit // 2))
 
     @property
     def running_mode(self) -> Mode:

@@ -173,6 +173,8 @@ class Columns:
             admitted &= self._where("tier", lambda value: value == wanted.tier)
         if wanted.context_type:
             admitted &= self._where("context_type", lambda value: value == wanted.context_type)
+        if wanted.memories is not None:
+            admitted &= np.isin(self.ids, np.array(wanted.memories, np.int64))
         scope = MemoryScope(self, admitted)
         self._last_scope = wanted, now, scope
         return scope

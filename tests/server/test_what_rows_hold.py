@@ -1,0 +1,124 @@
+"""What every row of an answer must be, asked as an agent asks: over stdio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.server.doors import COMMAND, call, environment
+
+NOTES = {
+    "backup/wal.md": "# Backups in WAL mode\n\nA backup of the SQLite file copies the write-ahead log as well.\n",
+    "backup/tape.md": "# Tapes\n\nEvery backup goes to a tape in the cellar.\n",
+    "backup/cellar.md": "# The cellar\n\nThe cellar is dry. Wine is kept there next to the tapes.\n",
+    "store/sqlite.md": "# One file\n\nThe store is one sqlite file, and every index lives inside it.\n",
+    "store/vacuum.md": "# Vacuum\n\nSQLite gives space back when it is told to vacuum.\n",
+    "people/party.md": "# Summer party\n\nThere will be cake, music and a tombola.\n",
+    "resume/state.md": "# State\n\n<!-- ANCHOR:state -->\nThe backup is half done.\n<!-- /ANCHOR:state -->\n",
+}
+RULES = {
+    f"rules/{number:02}.md": f"---\nimportance_tier: constitutional\n---\n# Rule {number}\n\nNever push on {day}.\n"
+    for number, day in enumerate(
+        ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "Easter", "Christmas", "Whitsun",
+         "leap days", "birthdays"), start=1,
+    )
+}  # fmt: skip
+
+
+def asked(root: Path, tool: str, more: Mapping[str, str] = {}, /, **arguments: Any) -> dict[str, Any]:
+    """The structured content of one answer."""
+
+    async def session() -> dict[str, Any]:
+        server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(root, **more), cwd=root)
+        async with Client(server) as client:
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result.structured_content
+            assert isinstance(result.structured_content, dict)
+            return result.structured_content
+
+    return anyio.run(session)
+
+
+def keys(answer: dict[str, Any]) -> list[str]:
+    return [row["key"] for row in answer["data"]["results"]]
+
+
+def written(root: Path, notes: Mapping[str, str]) -> Path:
+    for name, text in notes.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    ran = call(root, ["index", "."])
+    assert ran.status == 0, ran.err
+    return root
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("plain"), NOTES)
+
+
+@pytest.fixture(scope="module")
+def ruled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("ruled"), NOTES | RULES)
+
+
+@pytest.mark.requirement("C1")
+@pytest.mark.parametrize("pipeline", ["default", "catalogue", "bm25", "fts5", "rrf", "vector"])
+def test_every_row_is_about_every_concept(plain: Path, pipeline: str) -> None:
+    found = asked(plain, "memory_search", {"SPECKIT_PIPELINE": pipeline}, concepts=["SQLite", "backup"], limit=25)
+
+    assert keys(found) == ["backup/wal.md"]
+
+
+@pytest.mark.requirement("C1")
+def test_concepts_that_nothing_unites_find_nothing_and_say_so(plain: Path) -> None:
+    found = asked(plain, "memory_search", concepts=["tombola", "vacuum"])
+
+    assert keys(found) == []
+    assert found["hints"][0] == "no memory is about all of 'tombola', 'vacuum'"
+
+
+@pytest.mark.requirement("C1")
+def test_rules_of_the_house_come_with_concepts_too(ruled: Path) -> None:
+    found = keys(asked(ruled, "memory_search", concepts=["SQLite", "backup"], limit=25))
+
+    assert found[5] == "backup/wal.md"
+    assert [key for key in found if not key.startswith("rules/")] == ["backup/wal.md"]
+
+
+@pytest.mark.requirement("C6")
+def test_twelve_rules_leave_half_of_ten_rows_to_what_was_asked(ruled: Path) -> None:
+    found = asked(ruled, "memory_search", query="where do the tapes of the backup go?", limit=10)
+
+    tiers = [row["tier"] for row in found["data"]["results"]]
+    assert tiers[:5] == ["constitutional"] * 5
+    assert keys(found)[5] == "backup/tape.md"
+    assert not any("constitutional" in hint for hint in found["hints"])
+
+
+@pytest.mark.requirement("C6")
+def test_rules_surface_in_a_folder_and_among_sections_without_a_warning(ruled: Path) -> None:
+    scoped = asked(ruled, "memory_search", query="backup", specFolder="backup", limit=10)
+    sections = asked(ruled, "memory_search", query="backup", anchors=["state"], limit=10)
+
+    assert [key.startswith("rules/") for key in keys(scoped)[:5]] == [True] * 5
+    assert {key for key in keys(scoped) if not key.startswith("rules/")} == {
+        f"backup/{n}.md" for n in ("wal", "tape", "cellar")
+    }
+    assert [key.startswith("rules/") for key in keys(sections)[:5]] == [True] * 5
+    assert [key for key in keys(sections) if not key.startswith("rules/")] == ["resume/state.md"]
+    assert not any("constitutional" in hint for hint in (*scoped["hints"], *sections["hints"]))
+
+
+@pytest.mark.requirement("C6")
+def test_a_folder_without_memories_is_named_although_rules_are_shown(ruled: Path) -> None:
+    found = asked(ruled, "memory_search", query="backup", specFolder="no/such", limit=4)
+
+    assert all(key.startswith("rules/") for key in keys(found))
+    assert "no memory lies in a folder 'no/such'" in found["hints"][0]
