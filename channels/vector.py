@@ -99,8 +99,8 @@ class Vector:
         return near
 
     def _floor(self, query: Query) -> float:
-        wanted = query.plan.min_similarity
-        return self._params.min_similarity if wanted is None else wanted
+        own, relaxed = self._params.min_similarity, query.plan.min_similarity
+        return own if relaxed is None else min(own, relaxed)
 
     def _one(self, text: str, limit: int, floor: float, scope: Scope, store: Store) -> Found | Unavailable:
         vector = store.vectors.embed(text)

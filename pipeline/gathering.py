@@ -26,7 +26,9 @@ Planner = Callable[[Query, Plan, Store], Plan | Unavailable]
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
     """The query with the plan that the understanding steps make."""
-    query = query.planned(Plan(variants=(query.text,), memories=about_all(stage, query, store, journal)))
+    memories = about_all(stage, query, store, journal)
+    similarity = max((getattr(step.params, "min_similarity", 0.0) for step in stage.channels), default=0.0)
+    query = query.planned(Plan(variants=(query.text,), memories=memories, asked_similarity=similarity))
     for step in stage.understand:
         work = partial(_planned, step.component.understand, stage, query, store, step.id)
         plan = journal.call("candidates", step, 0, work, "the plan without this step")

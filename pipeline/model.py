@@ -39,8 +39,9 @@ class Plan:
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
     `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None; the frame alone sets it
-    (C1). When no channel found anything, a recoverer may relax `min_similarity` and raise `limit_factor`;
-    `attempt` counts how often (C14).
+    (C1). The frame also says in `asked_similarity` the highest similarity that a channel asks for, 0 where none does.
+    When no channel found anything, a recoverer may relax that by `min_similarity`, which binds channels that ask for
+    more, and raise `limit_factor`; `attempt` counts how often (C14).
     """
 
     intent: str = "understand"
@@ -54,6 +55,7 @@ class Plan:
     importance_boost: float = 0.0
     folders: tuple[str, ...] = ()
     memories: tuple[int, ...] | None = None
+    asked_similarity: float = 0.0
     min_similarity: float | None = None
     limit_factor: float = 1.0
     attempt: int = 0

@@ -122,3 +122,11 @@ def test_a_folder_without_memories_is_named_although_rules_are_shown(ruled: Path
 
     assert all(key.startswith("rules/") for key in keys(found))
     assert "no memory lies in a folder 'no/such'" in found["hints"][0]
+
+
+@pytest.mark.requirement("C14")
+def test_the_default_asks_silent_channels_for_no_more_than_at_first(plain: Path) -> None:
+    ran = call(plain, ["search", "backup", "--folder", "no/such", "--json"])
+
+    fallbacks = [reason for reason in ran.json["plan"]["reasons"] if reason.startswith("fallback")]
+    assert fallbacks == ["fallback: nothing found; words only (bm25)"]
