@@ -26,10 +26,13 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACE = re.compile(r"\s")
 
 
-def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int) -> SearchResult:
+def answer(
+    outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int, content: bool = False
+) -> SearchResult:
     """The answer of an outcome.
 
-    `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out.
+    `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out; `content` adds the whole
+    text of each memory.
     """
     query, trace = outcome.query, outcome.trace
     plan = query.plan
@@ -57,7 +60,7 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
             "variants": list(plan.variants),
             "reasons": list(plan.reasons),
         },
-        results=tuple(_rows(outcome, store, snippet_characters)),
+        results=tuple(_rows(outcome, store, snippet_characters, content)),
         notes={**overall, "warnings": warnings, "degraded": degraded},
         pipeline={"name": trace.pipeline, "hash": trace.config_hash},
         timings_ms={
@@ -83,7 +86,7 @@ def _ms(ns: int) -> float:
     return round(ns / 1e6, 3)
 
 
-def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[ResultRow]:
+def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool) -> list[ResultRow]:
     pool = outcome.pool
     if not len(pool):
         return []
@@ -117,6 +120,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
                 notes=notes,
+                content=store.passages.body(int(memories[row])).strip("\n") if content else "",
             )
         )
     return rows

@@ -19,7 +19,10 @@ class ChannelEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown."""
+    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown.
+
+    `content` is the whole text of the memory, empty unless it was asked for (feature R4).
+    """
 
     id: int
     key: str
@@ -37,6 +40,7 @@ class ResultRow:
     last_line: int
     chunk_hits: int
     notes: dict[str, Any]
+    content: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `results`."""
@@ -56,6 +60,7 @@ class ResultRow:
             "lines": [self.first_line, self.last_line],
             "chunk_hits": self.chunk_hits,
             "notes": self.notes,
+            **({"content": self.content} if self.content else {}),
         }
 
 

@@ -13,8 +13,6 @@ from memory.store.records import Memory as MemoryRecord
 from server.envelope import TEXT_FIELD
 
 EXCERPT = 300
-WHOLE = 20_000
-"""Longer than any passage."""
 
 
 def result_row(row: ResultRow) -> dict[str, Any]:

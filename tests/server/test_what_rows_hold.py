@@ -63,6 +63,21 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("plain"), NOTES)
 
 
+QUOKKA = "# Quokka cache\n\n" + "\n\n".join(
+    f"## Part {part}\n\n<!-- ANCHOR:part-{part} -->\n"
+    + " ".join(f"Sentence {part}.{n} of the quokka cache says what part {part} does." for n in range(1, 21))
+    + f"\n<!-- /ANCHOR:part-{part} -->"
+    for part in range(1, 8)
+)  # fmt: skip
+"""About 9,000 characters, seven passages."""
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    others = {f"cache/{n}.md": f"# Cache {n}\n\n" + f"A quokka cache of kind {n}. " * 150 for n in range(1, 5)}
+    return written(tmp_path_factory.mktemp("long"), {**NOTES, "cache/quokka.md": QUOKKA, **others})
+
+
 @pytest.fixture(scope="module")
 def ruled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("ruled"), NOTES | RULES)
@@ -130,3 +145,40 @@ def test_the_default_asks_silent_channels_for_no_more_than_at_first(plain: Path)
 
     fallbacks = [reason for reason in ran.json["plan"]["reasons"] if reason.startswith("fallback")]
     assert fallbacks == ["fallback: nothing found; words only (bm25)"]
+
+
+@pytest.mark.requirement("R4")
+@pytest.mark.parametrize("pipeline", ["default", "catalogue", "bm25", "vector"])
+def test_with_content_a_memory_of_many_passages_is_one_row_and_whole(long: Path, pipeline: str) -> None:
+    asked_for = {"query": "sentence of part 3 of the quokka cache", "includeContent": True, "limit": 10}
+    found = asked(long, "memory_search", {"SPECKIT_PIPELINE": pipeline}, **asked_for)
+
+    rows = found["data"]["results"]
+    assert keys(found).count("cache/quokka.md") == 1
+    assert rows[0]["key"] == "cache/quokka.md"
+    assert rows[0]["memory_text"] == QUOKKA
+    assert len({*keys(found)}) == len(rows)
+    assert found["meta"]["token_count"] <= found["meta"]["token_budget"] == 4000
+
+
+@pytest.mark.requirement("R4", "T24")
+def test_what_does_not_fit_as_a_whole_is_cut_from_below_and_said(long: Path) -> None:
+    found = asked(long, "memory_search", query="quokka cache of kind", includeContent=True, limit=5)
+
+    texts = [row["memory_text"] for row in found["data"]["results"]]
+    whole = [text for key, text in zip(keys(found), texts, strict=True) if text == (long / key).read_text().strip("\n")]
+    assert 0 < len(whole) < len(texts) == 5
+    assert texts[: len(whole)] == whole
+    hint = f"{len(whole)} of 5 memories are whole, to stay within 4000 tokens; ask for fewer, or by anchors"
+    assert hint in found["hints"]
+    assert found["meta"]["token_count"] <= 4000
+
+
+@pytest.mark.requirement("R4", "T1")
+def test_context_gives_whole_memories_within_the_budget_of_its_mode(long: Path) -> None:
+    found = asked(long, "memory_context", input="cellar wine tapes", includeContent=True, limit=1)
+
+    assert found["data"]["results"][0]["memory_text"] == NOTES["backup/cellar.md"].strip("\n")
+    assert asked(long, "memory_context", input="part 3 of the quokka cache", includeContent=True, limit=1, mode="deep")[
+        "data"
+    ]["results"][0]["memory_text"].startswith(QUOKKA[:6000])
