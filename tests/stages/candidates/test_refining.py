@@ -124,6 +124,21 @@ def test_cross_folder_and_vague_queries_are_searched_everywhere() -> None:
 
 
 @pytest.mark.requirement("C13")
+def test_a_word_in_the_text_of_another_folder_makes_a_question_cross_folders() -> None:
+    def narrowed(*texts: str) -> Plan:
+        described = (
+            FolderDescription("auth", "", frozenset({"login", "session"})), FolderDescription("ops", "", frozenset())
+        )  # fmt: skip
+        memories = [Memory(i, "", (text,), folder="ops") for i, text in enumerate(texts, start=2)]
+        store = FakeStore(Memory(1, "", ("login session",), folder="auth"), *memories, folders=described)
+        return FolderPrefilter(FolderPrefilterParams()).understand(query("login session"), plan("login session"), store)
+
+    assert narrowed("nothing of the kind").folders == ("auth",)
+    assert narrowed("a session may end").folders == ()
+    assert narrowed("a session may end").reasons == ("folder_prefilter: all folders, others hold 'session' as well",)
+
+
+@pytest.mark.requirement("C13")
 def test_a_folder_that_the_caller_named_stands() -> None:
     assert folders("login session", wanted=Filter(folder="search")) == ()
 
