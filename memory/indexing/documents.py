@@ -11,6 +11,7 @@ from config.errors import Problem, Where
 from memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from memory.indexing.analysis import Analyser
 from memory.indexing.encoding import clean
+from memory.indexing.importance import importance_weight
 from memory.indexing.sources import Source
 from memory.store.records import Chunk, Document, Tier
 
@@ -70,6 +71,9 @@ def build(
         created_at=time if created is None else created,
         updated_at=time,
         mtime_ns=source.mtime_ns,
+        importance_weight=importance_weight(
+            front.importance_weight, declared_tier, tier, kind, f"{name}\n{body.lstrip()}"
+        ),
         extra=front.extra | ({"description": front.description} if front.description else {}),
     )
     return document, problems

@@ -32,6 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "key": memory.key,
                 "title": memory.title,
                 "tier": str(memory.tier),
+                "importance": memory.importance_weight,
                 "updated": when(memory.updated_at),
                 "chunks": memory.chunk_count,
                 **(judgement(memory) if memory.validation_count else {}),

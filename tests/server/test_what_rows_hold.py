@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,76 @@ def test_context_gives_whole_memories_within_the_budget_of_its_mode(long: Path) 
     assert asked(long, "memory_context", input="part 3 of the quokka cache", includeContent=True, limit=1, mode="deep")[
         "data"
     ]["results"][0]["memory_text"].startswith(QUOKKA[:6000])
+
+
+AGES = {"constitutional": (300,), "critical": (300,), "important": (300,), "temporary": (6, 8)}
+
+
+@pytest.fixture(scope="module")
+def aged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    now = datetime.now(UTC)
+    notes = {}
+    for tier, ages in AGES.items():
+        for days in ages:
+            head = f"---\nimportance_tier: {tier}\ndate: {(now - timedelta(days=days)).isoformat()}\n---\n"
+            notes[f"{tier}/{days}.md"] = f"{head}# The lighthouse, {tier}, {days} days\n\nIt blinks.\n"
+    return written(tmp_path_factory.mktemp("aged"), notes)
+
+
+@pytest.mark.requirement("F7")
+def test_rules_and_critical_memories_do_not_decay_and_important_ones_do(aged: Path) -> None:
+    env = {"SPECKIT_PIPELINE": "catalogue", "SPECKIT_TEMPORAL_DECAY": "true"}
+
+    ran = call(aged, ["search", "lighthouse", "--explain", "--json"], env)
+
+    gained = {
+        explained["key"]: step["parts"]["temporal"]
+        for explained in ran.json["explanations"]
+        for step in explained["steps"]
+        if step["step"] == "temporal"
+    }
+    assert gained["constitutional/300.md"] == gained["critical/300.md"] == 0.25
+    # .25 · (1 + 19/81 · 300)^-0.5
+    assert gained["important/300.md"] == pytest.approx(0.0296, abs=1e-4)
+
+
+@pytest.mark.requirement("F7")
+def test_temporary_memories_are_found_for_seven_days(aged: Path) -> None:
+    found = [row["key"] for row in call(aged, ["search", "lighthouse", "--json"]).json["results"]]
+
+    assert ("temporary/6.md" in found, "temporary/8.md" in found) == (True, False)
+
+
+@pytest.mark.requirement("C16")
+def test_importance_comes_from_front_matter_tier_kind_and_what_a_memory_opens_with(tmp_path: Path) -> None:
+    notes = {
+        "declared.md": "---\nimportance_weight: 0.35\nimportance_tier: critical\n---\n# Declared\n\nI want it so.\n",
+        "tier.md": "---\nimportance_tier: important\n---\n# Tier\n\nA note.\n",
+        "specs/spec.md": "# Spec\n\nA login.\n",
+        "plain.md": "# Plain\n\nA note.\n",
+        "correction.md": "# Correction\n\nI was wrong: the cache is cold.\n",
+        "preference.md": "# Tabs\n\nWe never use tabs.\n",
+        "critical.md": "---\nimportance_tier: critical\n---\n# Wait\n\nNot quite.\n",
+        "late.md": "# Late\n\n" + "A sentence. " * 40 + "I want it.\n",
+    }
+    written(tmp_path, notes)
+
+    listed = asked(tmp_path, "memory_list", sortBy="importance_weight")["data"]["memories"]
+
+    assert {row["key"]: row["importance"] for row in listed} == {
+        "critical.md": 1.0, "tier.md": 0.8, "specs/spec.md": 0.8, "correction.md": 0.7, "preference.md": 0.6,
+        "plain.md": 0.5, "late.md": 0.5, "declared.md": 0.35,
+    }  # fmt: skip
+    assert listed[0]["key"] == "critical.md"
+    assert listed[-1]["key"] == "declared.md"
+
+
+@pytest.mark.requirement("C16")
+def test_an_importance_outside_zero_and_one_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nimportance_weight: 1.7\n---\n# A\n\nText.\n")
+
+    ran = call(tmp_path, ["index", ".", "--json"])
+
+    [problem] = ran.json["problems"]
+    assert (problem["code"], problem["where"]["line"]) == ("E090", 2)
+    assert problem["message"] == "'importance_weight' must be a number from 0 to 1"
