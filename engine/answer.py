@@ -13,7 +13,7 @@ from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 from pipeline.explain import explain
-from pipeline.model import NO_RANK, Pool
+from pipeline.model import NO_RANK, Plan, Pool
 from pipeline.ports import Ids, Passage, Store
 from pipeline.runner import Outcome
 from pipeline.trace import STAGES
@@ -55,9 +55,11 @@ def answer(
             "intent": plan.intent,
             "intent_confidence": round(plan.intent_confidence, 4),
             "complexity": plan.complexity,
+            "complexity_confidence": plan.complexity_confidence,
             "budget_ms": trace.budget_ms,
             "channels": list(channels),
             "variants": list(plan.variants),
+            "coverage": coverage(plan),
             "reasons": list(plan.reasons),
         },
         results=tuple(_rows(outcome, store, snippet_characters, content)),
@@ -66,10 +68,26 @@ def answer(
         timings_ms={
             "total": _ms(trace.total_ns),
             **{str(stage): _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES},
+            "steps": [
+                {
+                    "stage": record.stage,
+                    "step": record.step,
+                    "ms": _ms(record.ns),
+                    "rows_in": record.n_in,
+                    "rows_out": record.n_out,
+                    "outcome": record.state,
+                }
+                for record in trace.steps
+            ],
         },
         outcome=outcome,
         why_nothing=why,
     )
+
+
+def coverage(plan: Plan) -> dict[str, Any] | None:
+    """What the causal graph knows about a question (feature C15); None when no step has looked."""
+    return None if plan.connected is None else {"connected": plan.connected, "gap": plan.graph_gap}
 
 
 def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:

@@ -66,7 +66,10 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The answer to one query. `outcome` holds the columns behind it, for explanations.
+    """The answer to one query.
+
+    `timings_ms` are milliseconds in all, by stage and, under "steps", of each step in the order they ran, once for each
+    wording that a channel searched. `outcome` holds the columns behind it, for explanations.
 
     `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
     warnings too.
@@ -77,7 +80,7 @@ class SearchResult:
     results: tuple[ResultRow, ...]
     notes: dict[str, Any]
     pipeline: dict[str, str]
-    timings_ms: dict[str, float]
+    timings_ms: dict[str, Any]
     outcome: Outcome = field(repr=False)
     why_nothing: str = ""
 

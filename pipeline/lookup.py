@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ports import FIELDS, Column, Ids, Lexicon, TermIndex
+from pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 
 def memories_with(term: str, lexicon: Lexicon) -> Ids:
@@ -57,6 +57,21 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
             at = np.minimum(found.searchsorted(row_of), len(found) - 1)
             held[:, column] = found[at] == row_of
     return held, frequency
+
+
+def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexicon) -> Ids:
+    """The `limit` admitted memories that hold most of the information of a query, Σ idf of its distinct words in any
+    field; ties go to the lower id. Far cheaper than a ranking, and enough to see what a question is about."""
+    indexes = [lexicon.index(field) for field in FIELDS]
+    held = np.zeros((len(set(terms)), 1 + max(index.ids.max(initial=-1) for index in indexes)), np.bool_)
+    for row, term in zip(held, dict.fromkeys(terms), strict=True):
+        for index in indexes:
+            row[index.ids[index.postings(term).rows]] = True
+    information = idf(held.sum(axis=1).astype(np.float64), indexes[0].count) @ held
+    found: Ids = np.flatnonzero(information > 0.0).astype(np.int64)
+    found = found[scope.admits(found)]
+    best: Ids = found[np.argsort(-information[found], kind="stable")[:limit]]
+    return best
 
 
 def idf(frequency: Column, count: int) -> Column:

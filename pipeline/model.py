@@ -19,6 +19,7 @@ from pipeline.scales import Scale
 
 Mode = Literal["auto", "quick", "deep", "focused", "resume"]
 Complexity = Literal["simple", "moderate", "complex"]
+Confidence = Literal["high", "medium", "low", "fallback"]
 Ranks = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
@@ -42,11 +43,18 @@ class Plan:
     (C1). The frame also says in `asked_similarity` the highest similarity that a channel asks for, 0 where none does.
     When no channel found anything, a recoverer may relax that by `min_similarity`, which binds channels that ask for
     more, and raise `limit_factor`; `attempt` counts how often (C14).
+
+    `complexity_confidence` is "fallback" while nothing has judged the complexity, because the step is missing, off or
+    failed (C9). `connected` counts the memories that the causal graph connects with the question, None when nobody has
+    looked; `graph_gap` says that they are too few (C15).
     """
 
     intent: str = "understand"
     intent_confidence: float = 0.0
     complexity: Complexity = "complex"
+    complexity_confidence: Confidence = "fallback"
+    connected: int | None = None
+    graph_gap: bool = False
     channels: tuple[str, ...] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     variants: tuple[str, ...] = ()

@@ -44,8 +44,17 @@ def search_data(result: SearchResult) -> dict[str, Any]:
         "intent": plan["intent"],
         "complexity": plan["complexity"],
         "evidence_gap": result.notes["evidence_gap"],
+        **({"coverage": plan["coverage"]} if plan["coverage"] else {}),
         "results": [result_row(row) for row in result.results],
     }
+
+
+def timings(result: SearchResult) -> dict[str, Any]:
+    """The milliseconds of an answer with one figure per step, the searches of several wordings added up."""
+    steps: dict[str, float] = {}
+    for record in result.timings_ms["steps"]:
+        steps[record["step"]] = round(steps.get(record["step"], 0.0) + record["ms"], 3)
+    return {**result.timings_ms, "steps": steps}
 
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
         from server.output import counted
         from server.tools import content
-        from server.tools.rows import EXCERPT, note_served, search_data, search_hints
+        from server.tools.rows import EXCERPT, note_served, search_data, search_hints, timings
 
         memory = workspace.memory()
         result = memory.search(
@@ -58,6 +58,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             for shown, row in zip(data["results"], result.results, strict=True):
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
+            data["timings_ms"] = timings(result)
         return Reply(
             f"{counted(len(result.results), 'memory')} found",
             data,

@@ -256,3 +256,55 @@ def test_an_importance_outside_zero_and_one_is_refused_with_its_place(tmp_path: 
     [problem] = ran.json["problems"]
     assert (problem["code"], problem["where"]["line"]) == ("E090", 2)
     assert problem["message"] == "'importance_weight' must be a number from 0 to 1"
+
+
+LINKED = {
+    "hub.md": "---\ncausalLinks:\n  caused_by: [a.md, b.md, c.md]\n---\n# Ferry\n\nThe ferry leaves at noon.\n",
+    **{f"{name}.md": f"# Pier {name}\n\nNothing but water.\n" for name in "abc"},
+    "lone.md": "# Lighthouse\n\nIt blinks.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("linked"), LINKED)
+
+
+@pytest.mark.requirement("C15")
+def test_an_answer_says_how_many_memories_causal_links_connect_with_the_question(linked: Path, plain: Path) -> None:
+    known = call(linked, ["search", "ferry", "--json"]).json["plan"]["coverage"]
+    unknown = call(linked, ["search", "lighthouse", "--json"]).json["plan"]
+    without = call(plain, ["search", "backup", "--json"]).json["plan"]["coverage"]
+
+    assert known == {"connected": 3, "gap": False}
+    assert unknown["coverage"] == {"connected": 0, "gap": True}
+    assert "coverage: evidence gap, 0 connected memories (fewer than 3)" in unknown["reasons"]
+    assert without == {"connected": 0, "gap": True}
+    assert asked(linked, "memory_search", query="ferry")["data"]["coverage"] == known
+    assert call(linked, ["pipeline", "plan", "ferry", "--json"]).json["plan"]["coverage"] == known
+
+
+@pytest.mark.requirement("P8")
+def test_an_answer_says_what_time_each_step_took(linked: Path) -> None:
+    told = call(linked, ["search", "ferry", "--json"]).json["timings_ms"]
+    shown = call(linked, ["search", "ferry", "--explain"]).out
+    data = asked(linked, "memory_search", query="ferry", explain=True)["data"]["timings_ms"]
+
+    steps = {entry["step"]: entry for entry in told["steps"]}
+    assert {"coverage", "bm25", "vector", "z_score", "pin", "attribution"} <= steps.keys() == data["steps"].keys()
+    assert all(entry["ms"] >= 0 and entry["outcome"] == "ran" for entry in steps.values())
+    assert (steps["bm25"]["stage"], steps["bm25"]["rows_in"], steps["bm25"]["rows_out"]) == ("candidates", 0, 1)
+    assert sum(entry["ms"] for entry in steps.values()) <= told["total"]
+    assert "Causal links connect 3 memories with the question." in shown
+    assert [line for line in shown.splitlines() if line.split()[:2] == ["candidates", "bm25"]]
+
+
+@pytest.mark.requirement("C9")
+def test_the_complexity_label_says_when_nothing_judged_it(linked: Path) -> None:
+    judged = call(linked, ["search", "ferry", "--json"]).json["plan"]
+    off = call(linked, ["search", "ferry", "--json", "--pipeline", "bm25"]).json["plan"]
+
+    assert (judged["complexity"], judged["complexity_confidence"]) == ("simple", "high")
+    assert (off["complexity"], off["complexity_confidence"]) == ("complex", "fallback")
+    planned = call(linked, ["pipeline", "plan", "ferry", "--json", "--pipeline", "bm25"]).json["plan"]
+    assert planned["complexity_confidence"] == "fallback"
