@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.results import ResultRow
+from server import logs
 from server.envelope import TEXT_FIELD, compact, tokens
 
 BUDGET = 4000
@@ -35,6 +36,7 @@ def put_whole(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: in
         whole += 1
     if whole == len(wanted):
         return ()
+    logs.overflowed("content", len(wanted), whole, sum(tokens(compact(text)) for _, text in wanted), budget)
     return (
         f"{whole} of {len(wanted)} memories are whole, to stay within {budget} tokens; ask for fewer, or by anchors",
     )

@@ -10,6 +10,7 @@ from engine.emptiness import EMPTY_STORE
 from engine.results import ResultRow, SearchResult
 from memory.lifecycle.validations import Validated
 from memory.store.records import Memory as MemoryRecord
+from server import logs
 from server.envelope import TEXT_FIELD
 
 EXCERPT = 300
@@ -47,6 +48,14 @@ def search_data(result: SearchResult) -> dict[str, Any]:
         **({"coverage": plan["coverage"]} if plan["coverage"] else {}),
         "results": [result_row(row) for row in result.results],
     }
+
+
+def budget_of(result: SearchResult, layer: int) -> int:
+    """The tokens of an answer: what the pipeline allows for this question, else what the layer of the tool does.
+
+    Features A6 and T24.
+    """
+    return int(result.notes.get("token_budget", layer))
 
 
 def timings(result: SearchResult) -> dict[str, Any]:
@@ -88,7 +97,13 @@ def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
 
 
 def note_served(memory: Memory, result: SearchResult, count: int) -> None:
-    """Lets the session know which results the client gets to see; a failure costs no more than a repetition."""
+    """Lets the session know which results the client gets to see; a failure costs no more than a repetition.
+
+    What the pipeline's own budget has cut is logged here, what the tool's has cut by the envelope.
+    """
+    if cut := result.notes.get("overflow"):
+        budget = result.notes["token_budget"]
+        logs.overflowed("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
     warning = memory.served(result, count)
     if warning:
         structlog.get_logger().warning("not noted in the session", reason=warning)

@@ -36,7 +36,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
         from server.output import counted
         from server.tools import content
-        from server.tools.rows import EXCERPT, note_served, search_data, search_hints, timings
+        from server.tools.rows import EXCERPT, budget_of, note_served, search_data, search_hints, timings
 
         memory = workspace.memory()
         result = memory.search(
@@ -52,7 +52,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             snippet=EXCERPT,
             content=includeContent,
         )
-        budget = content.BUDGET if includeContent else BUDGET
+        budget = max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
         data = search_data(result)
         if explain:
             for shown, row in zip(data["results"], result.results, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,7 +36,8 @@ def asked(root: Path, tool: str, more: Mapping[str, str] = {}, /, **arguments: A
     """The structured content of one answer."""
 
     async def session() -> dict[str, Any]:
-        server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(root, **more), cwd=root)
+        serve = f'exec "{COMMAND}" serve 2>"${{LOG:-/dev/null}}"'
+        server = StdioServerParameters(command="sh", args=["-c", serve], env=environment(root, **more), cwd=root)
         async with Client(server) as client:
             result = await client.call_tool(tool, arguments)
             assert not result.is_error, result.structured_content
@@ -308,3 +310,52 @@ def test_the_complexity_label_says_when_nothing_judged_it(linked: Path) -> None:
     assert (off["complexity"], off["complexity_confidence"]) == ("complex", "fallback")
     planned = call(linked, ["pipeline", "plan", "ferry", "--json", "--pipeline", "bm25"]).json["plan"]
     assert planned["complexity_confidence"] == "fallback"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sentence = "The payment gateway retries what fails, and waits a little longer every time. "
+    notes = {f"gateway/{n:02}.md": f"# Gateway {n}\n\n{sentence * (6 + n % 5)}\n" for n in range(40)}
+    return written(tmp_path_factory.mktemp("many"), notes)
+
+
+@pytest.mark.requirement("A6")
+@pytest.mark.parametrize(
+    ("query", "budget"),
+    [
+        ("gateway retries", 1500),
+        ("which payment gateway retries what fails", 2500),
+        ("which payment gateway retries what fails and waits a little longer every time it does", 4000),
+    ],
+)
+def test_the_budget_of_the_complexity_reaches_the_agent(many: Path, query: str, budget: int) -> None:
+    env = {"SPECKIT_PIPELINE": "catalogue", "SPECKIT_DYNAMIC_TOKEN_BUDGET": "true"}
+    env["SPECKIT_COMPLEXITY_ROUTER"] = "true"
+
+    meta = asked(many, "memory_search", env, query=query, limit=40)["meta"]
+
+    assert meta["token_budget"] == budget
+    assert budget - 500 < meta["token_count"] <= budget
+
+
+@pytest.mark.requirement("A6", "T24")
+def test_without_a_budget_of_the_pipeline_the_layer_decides(many: Path) -> None:
+    assert (
+        asked(many, "memory_search", query="which payment gateway retries what fails")["meta"]["token_budget"] == 1500
+    )
+
+
+@pytest.mark.requirement("A6")
+def test_what_did_not_fit_is_logged_without_its_text(many: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    more = {"SPECKIT_PIPELINE": "catalogue", "LOG": str(log)}
+    found = asked(many, "memory_search", more, query="gateway retries", limit=40)
+
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    of_tool, of_pipeline = (line for line in lines if line["event"] == "overflow")
+    assert (of_pipeline["part"], of_pipeline["rows"], of_pipeline["budget"]) == ("pipeline", 40, 2000)
+    assert (of_tool["part"], of_tool["rows"], of_tool["kept"]) == (
+        "memory_search", of_pipeline["kept"], found["data"]["count"],
+    )  # fmt: skip
+    assert of_tool["tokens_wanted"] > of_tool["budget"] == 2000
+    assert not any("payment" in json.dumps(line) for line in lines)
