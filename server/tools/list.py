@@ -33,7 +33,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "title": memory.title,
                 "tier": str(memory.tier),
                 "importance": memory.importance_weight,
-                "updated": when(memory.updated_at),
+                "updated": when(memory.updated_at) if memory.updated_at else "unknown",
                 "chunks": memory.chunk_count,
                 **(judgement(memory) if memory.validation_count else {}),
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -359,3 +360,33 @@ def test_what_did_not_fit_is_logged_without_its_text(many: Path, tmp_path: Path)
     )  # fmt: skip
     assert of_tool["tokens_wanted"] > of_tool["budget"] == 2000
     assert not any("payment" in json.dumps(line) for line in lines)
+
+
+def test_a_document_without_a_date_is_neither_new_nor_old(tmp_path: Path) -> None:
+    (tmp_path / "undated.md").write_text("# Ferry\n\nThe ferry leaves at noon.\n")
+    os.utime(tmp_path / "undated.md", ns=(0, 0))
+    assert call(tmp_path, ["index", "."]).status == 0
+    flags = {f"SPECKIT_{name}": "true" for name in ("TEMPORAL_DECAY", "RECENCY_BOOST", "NOVELTY_BOOST")}
+
+    ran = call(tmp_path, ["search", "ferry", "--explain", "--json", "--pipeline", "catalogue"], flags).json
+
+    parts = {step["step"]: step["parts"] for step in ran["explanations"][0]["steps"]}
+    assert ran["results"][0]["state"] == "UNKNOWN"
+    assert [parts[step][step] for step in ("novelty", "temporal", "recency")] == [0.0, 0.0, 0.0]
+    [listed] = asked(tmp_path, "memory_list")["data"]["memories"]
+    assert listed["updated"] == "unknown"
+
+
+@pytest.mark.requirement("I8")
+def test_an_edit_within_a_second_is_seen_and_a_new_time_alone_is_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "note.md"
+    second = 1_000_000_000
+    outcomes = []
+    for text, moment in [("One.", 0), ("Two.", second // 2), ("Two.", second), ("Two.", second), ("Three.", second)]:
+        file.write_text(f"# Note\n\n{text}\n", encoding="utf-8")
+        os.utime(file, ns=(0, 1_700_000_000 * second + moment))
+        report = call(tmp_path, ["index", ".", "--json"]).json
+        outcomes.append(next(name for name in ("created", "updated", "unchanged") if report[name]))
+
+    # the last one keeps the time to the nanosecond
+    assert outcomes == ["created", "updated", "unchanged", "unchanged", "unchanged"]
