@@ -27,8 +27,7 @@ Planner = Callable[[Query, Plan, Store], Plan | Unavailable]
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
     """The query with the plan that the understanding steps make."""
     memories = about_all(stage, query, store, journal)
-    similarity = max((getattr(step.params, "min_similarity", 0.0) for step in stage.channels), default=0.0)
-    query = query.planned(Plan(variants=(query.text,), memories=memories, asked_similarity=similarity))
+    query = query.planned(Plan(variants=(query.text,), memories=memories))
     for step in stage.understand:
         work = partial(_planned, step.component.understand, stage, query, store, step.id)
         plan = journal.call("candidates", step, 0, work, "the plan without this step")
@@ -53,6 +52,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
     searches = _ask(stage, query, store, journal)
     for step in stage.recover:
         while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
+            query = query.planned(replace(query.plan, asked_similarity=_similarity(stage, searches)))
             work = partial(_planned, step.component.recover, stage, query, store, step.id)
             plan = journal.call("candidates", step, 0, work, "the empty answer")
             if plan is None or plan == query.plan:
@@ -60,6 +60,14 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
             query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
             searches = _ask(stage, query, store, journal)
     return query, union(searches, store.attributes)
+
+
+def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
+    """The highest similarity that a channel which answered asks for by its parameters, 0 where none does."""
+    answered = {search.channel for search in searches}
+    return max(
+        (getattr(step.params, "min_similarity", 0.0) for step in stage.channels if step.id in answered), default=0.0
+    )
 
 
 def _silent(searches: list[Search], unconditional: set[str]) -> bool:

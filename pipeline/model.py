@@ -40,8 +40,8 @@ class Plan:
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
     `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None; the frame alone sets it
-    (C1). The frame also says in `asked_similarity` the highest similarity that a channel asks for, 0 where none does.
-    When no channel found anything, a recoverer may relax that by `min_similarity`, which binds channels that ask for
+    (C1). When no channel found anything, the frame says in `asked_similarity` the highest similarity that one of them
+    asked for, 0 where none did. A recoverer may relax that by `min_similarity`, which binds channels that ask for
     more, and raise `limit_factor`; `attempt` counts how often (C14).
 
     `complexity_confidence` is "fallback" while nothing has judged the complexity, because the step is missing, off or
