@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from pydantic import Field
 
@@ -20,10 +18,10 @@ class ConstitutionalParams(ChannelParams):
 
 
 class Constitutional:
-    """All memories of the constitutional tier that the asker's filter admits, by id, each with the score 1.
+    """All memories of the constitutional tier, by id, each with the score 1.
 
-    The question does not matter, nor do the folders that a plan narrows the search to. Lifting them above all others is
-    the work of a rerank step. Feature C6.
+    The question does not matter, nor do folder, context type and concepts: of the asker's filter only the tier binds.
+    Lifting them above all others is the work of a rerank step. Feature C6.
     """
 
     about = About(features=("C6",), gives=Scale.UNIT, unconditional=True)
@@ -35,5 +33,5 @@ class Constitutional:
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The first `limit` admitted constitutional memories."""
         ids = store.attributes.of_tier("constitutional")
-        ids = ids[store.attributes.scope(replace(query.wanted, folders=()), query.now).admits(ids)][:limit]
+        ids = ids[store.attributes.scope(query.wanted.of_the_tier, query.now).admits(ids)][:limit]
         return Hits(ids, np.ones(len(ids)), Scale.UNIT)

@@ -36,13 +36,23 @@ class Filter:
     """Which memories a query may see. Empty means no restriction.
 
     `folder` also admits its sub-folders; `folders`, when not empty, admits any of these and their sub-folders on top of
-    that condition (feature C13). Deprecated and expired memories are never admitted (features C6, F7).
+    that condition (feature C13). `memories`, when not None, admits these alone, as a question of several concepts does
+    (feature C1). Deprecated and expired memories are never admitted (features C6, F7).
     """
 
     folder: str = ""
     tier: str = ""
     context_type: str = ""
     folders: tuple[str, ...] = ()
+    memories: tuple[int, ...] | None = None
+
+    @property
+    def of_the_tier(self) -> Filter:
+        """What of this filter binds memories that every answer has to show: the tier alone (feature C6).
+
+        Who asks for one tier wants to see that tier; who asks in a folder is still to see the rules of the house.
+        """
+        return Filter(tier=self.tier)
 
 
 @dataclass(frozen=True, slots=True)

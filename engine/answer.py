@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.emptiness import missing_sections, nothing_to_find
+from engine.emptiness import missing_sections, nothing_to_find, only_unconditional
 from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 from pipeline.explain import explain
-from pipeline.model import NO_RANK, Pool
+from pipeline.model import NO_RANK, Plan, Pool
 from pipeline.ports import Ids, Passage, Store
 from pipeline.runner import Outcome
 from pipeline.trace import STAGES
@@ -26,10 +26,13 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACE = re.compile(r"\s")
 
 
-def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int) -> SearchResult:
+def answer(
+    outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int, content: bool = False
+) -> SearchResult:
     """The answer of an outcome.
 
-    `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out.
+    `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out; `content` adds the whole
+    text of each memory.
     """
     query, trace = outcome.query, outcome.trace
     plan = query.plan
@@ -39,7 +42,7 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
         overall |= notes.overall
     degraded = [part.as_json() for part in trace.degraded]
     why = ""
-    if not len(outcome.pool):
+    if only_unconditional(outcome, store):
         if why := nothing_to_find(query, store):
             # no step could have found anything: what the steps say about it would only distract
             warnings, degraded = [why], []
@@ -52,21 +55,39 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
             "intent": plan.intent,
             "intent_confidence": round(plan.intent_confidence, 4),
             "complexity": plan.complexity,
+            "complexity_confidence": plan.complexity_confidence,
             "budget_ms": trace.budget_ms,
             "channels": list(channels),
             "variants": list(plan.variants),
+            "coverage": coverage(plan),
             "reasons": list(plan.reasons),
         },
-        results=tuple(_rows(outcome, store, snippet_characters)),
+        results=tuple(_rows(outcome, store, snippet_characters, content)),
         notes={**overall, "warnings": warnings, "degraded": degraded},
         pipeline={"name": trace.pipeline, "hash": trace.config_hash},
         timings_ms={
             "total": _ms(trace.total_ns),
             **{str(stage): _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES},
+            "steps": [
+                {
+                    "stage": record.stage,
+                    "step": record.step,
+                    "ms": _ms(record.ns),
+                    "rows_in": record.n_in,
+                    "rows_out": record.n_out,
+                    "outcome": record.state,
+                }
+                for record in trace.steps
+            ],
         },
         outcome=outcome,
         why_nothing=why,
     )
+
+
+def coverage(plan: Plan) -> dict[str, Any] | None:
+    """What the causal graph knows about a question (feature C15); None when no step has looked."""
+    return None if plan.connected is None else {"connected": plan.connected, "gap": plan.graph_gap}
 
 
 def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:
@@ -83,7 +104,7 @@ def _ms(ns: int) -> float:
     return round(ns / 1e6, 3)
 
 
-def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[ResultRow]:
+def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool) -> list[ResultRow]:
     pool = outcome.pool
     if not len(pool):
         return []
@@ -117,6 +138,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
                 notes=notes,
+                content=store.passages.body(int(memories[row])).strip("\n") if content else "",
             )
         )
     return rows

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from memory.indexing.anchors import find
+from memory.store.records import Tier
 from pipeline.model import Query
 from pipeline.ports import Filter, Passage, Store
 from pipeline.runner import Outcome
@@ -18,7 +21,7 @@ def nothing_to_find(query: Query, store: Store) -> str:
     """What keeps every query like this one from finding anything; empty when there is no such thing."""
     if not store.attributes.count:
         return EMPTY_STORE
-    wanted = query.wanted
+    wanted = replace(query.wanted, folders=(), memories=None)
     if wanted.folder and not store.attributes.scope(Filter(wanted.folder), query.now).size:
         return (
             f"no memory lies in a folder '{wanted.folder}'; folders are named from the workspace root, as in the keys"
@@ -26,14 +29,22 @@ def nothing_to_find(query: Query, store: Store) -> str:
     if (wanted.tier or wanted.context_type) and not store.attributes.scope(wanted, query.now).size:
         asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
         return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)
+    if query.plan.memories == ():
+        return "no memory is about all of " + ", ".join(f"'{concept}'" for concept in query.concepts)
     return ""
+
+
+def only_unconditional(outcome: Outcome, store: Store) -> bool:
+    """Whether an answer holds nothing but what stands in every answer: no row, or constitutional ones not asked for."""
+    tiers = store.attributes.label("tier", outcome.pool.candidates.parents)
+    return not len(tiers) or (not outcome.query.wanted.tier and bool(np.all(tiers == Tier.CONSTITUTIONAL)))
 
 
 def missing_sections(outcome: Outcome, store: Store) -> str:
     """That none of the memories found has a section that was asked for, and which they have; empty when one has."""
     steps = {step for step, notes in outcome.notes.items() if "anchors" in notes.overall}
     lost = [loss.ids for loss in outcome.trace.losses if loss.step in steps]
-    if not lost:
+    if not lost or any("sections" in note for step in steps for note in outcome.notes[step].by_id.values()):
         return ""
     memories = dict.fromkeys(store.attributes.parents(np.concatenate(lost)).tolist())
     there = list(dict.fromkeys(name for memory in memories for name in _sections(store.passages.of_memory(memory))))

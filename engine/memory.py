@@ -198,13 +198,15 @@ class Memory:
         anchors: Sequence[str] = (),
         token_usage: float | None = None,
         snippet: int = 400,
+        content: bool = False,
     ) -> SearchResult:
         """One query through the pipeline.
 
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
         only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch
         seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
-        none. Call `served` with the result once it has reached the reader. Raises SpeckitError on a bad question.
+        none; `content` adds the whole text of every memory. Call `served` with the result once it has reached the
+        reader. Raises SpeckitError on a bad question.
         """
         store = self.store()
         question = Question(
@@ -214,7 +216,7 @@ class Memory:
         deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
         query = question.query(store, time.time() if now is None else now, deadline_ns)
         declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
-        return answer(self._runner.run(query, store), store, declared, snippet)
+        return answer(self._runner.run(query, store), store, declared, snippet, content)
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the

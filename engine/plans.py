@@ -6,6 +6,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from engine.answer import coverage
 from engine.work import Work, work
 from pipeline.boundary import Journal
 from pipeline.gathering import channel_limit, understand
@@ -37,6 +38,8 @@ class PlanReport:
     intent: str
     intent_confidence: float
     complexity: str
+    complexity_confidence: str
+    coverage: dict[str, Any] | None
     mode: Mode
     budget_ms: float
     variants: tuple[str, ...]
@@ -54,6 +57,8 @@ class PlanReport:
                 "intent": self.intent,
                 "intent_confidence": round(self.intent_confidence, 4),
                 "complexity": self.complexity,
+                "complexity_confidence": self.complexity_confidence,
+                "coverage": self.coverage,
                 "mode": self.mode,
                 "variants": list(self.variants),
                 "reasons": list(self.reasons),
@@ -83,6 +88,8 @@ def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
         intent=plan.intent,
         intent_confidence=plan.intent_confidence,
         complexity=plan.complexity,
+        complexity_confidence=plan.complexity_confidence,
+        coverage=coverage(plan),
         mode=query.running_mode,
         budget_ms=pipeline.budgets_ms[plan.complexity],
         variants=plan.variants,

@@ -19,7 +19,10 @@ class ChannelEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown."""
+    """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown.
+
+    `content` is the whole text of the memory, empty unless it was asked for (feature R4).
+    """
 
     id: int
     key: str
@@ -37,6 +40,7 @@ class ResultRow:
     last_line: int
     chunk_hits: int
     notes: dict[str, Any]
+    content: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `results`."""
@@ -56,12 +60,16 @@ class ResultRow:
             "lines": [self.first_line, self.last_line],
             "chunk_hits": self.chunk_hits,
             "notes": self.notes,
+            **({"content": self.content} if self.content else {}),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The answer to one query. `outcome` holds the columns behind it, for explanations.
+    """The answer to one query.
+
+    `timings_ms` are milliseconds in all, by stage and, under "steps", of each step in the order they ran, once for each
+    wording that a channel searched. `outcome` holds the columns behind it, for explanations.
 
     `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
     warnings too.
@@ -72,7 +80,7 @@ class SearchResult:
     results: tuple[ResultRow, ...]
     notes: dict[str, Any]
     pipeline: dict[str, str]
-    timings_ms: dict[str, float]
+    timings_ms: dict[str, Any]
     outcome: Outcome = field(repr=False)
     why_nothing: str = ""
 

@@ -44,6 +44,8 @@ def _restriction(result: SearchResult, memory: Memory) -> str:
         return f"its context type is {memory.context_type}, not {wanted.context_type}"
     if memory.tier == "deprecated":
         return "it is deprecated"
+    if wanted.memories is not None and memory.id not in wanted.memories:
+        return "it is not about all of " + ", ".join(f"'{concept}'" for concept in result.outcome.query.concepts)
     if wanted.folders and not any(memory.folder == f or memory.folder.startswith(f + "/") for f in wanted.folders):
         return f"the plan looked only into {', '.join(wanted.folders)}"
     return "it has expired"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
-from pipeline.ports import Column, Store, Unavailable
+from pipeline.ports import Column, Ids, Store, Unavailable
 from pipeline.ranking import Ranking
 from pipeline.scales import Scale
 
@@ -77,7 +77,7 @@ class About:
     (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
     true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one
     that keeps the scale but may leave the unit interval; `unconditional` for a channel whose hits do not depend on
-    the question, and so are no answer to it (feature C14); the folders of a plan do not bind them.
+    the question, and so are no answer to it (feature C14); of the query's filter the tier alone binds them.
     """
 
     features: tuple[str, ...]
@@ -121,6 +121,14 @@ class Channel(Protocol):
 
     def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
         """At most `limit` hits that the query's filter admits."""
+
+
+@runtime_checkable
+class ConceptJudge(Protocol):
+    """A channel that can tell by its own evidence what is about a concept (feature C1)."""
+
+    def about_concept(self, concept: str, query: Query, store: Store) -> Ids | Unavailable:
+        """The memories that the query's filter admits and the channel takes to be about the concept, in any order."""
 
 
 class Recoverer(Protocol):

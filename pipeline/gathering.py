@@ -11,6 +11,7 @@ from pipeline.apply import Search, union
 from pipeline.boundary import Journal
 from pipeline.checks import check_asked, check_hits, check_plan, check_source
 from pipeline.composition import BoundStep, CandidateStage
+from pipeline.concepts import about_all
 from pipeline.contracts import Channel, ChannelParams
 from pipeline.model import Candidates, Hits, Plan, Query
 from pipeline.ports import Scope, Store, Unavailable
@@ -25,7 +26,8 @@ Planner = Callable[[Query, Plan, Store], Plan | Unavailable]
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
     """The query with the plan that the understanding steps make."""
-    query = query.planned(Plan(variants=(query.text,)))
+    memories = about_all(stage, query, store, journal)
+    query = query.planned(Plan(variants=(query.text,), memories=memories))
     for step in stage.understand:
         work = partial(_planned, step.component.understand, stage, query, store, step.id)
         plan = journal.call("candidates", step, 0, work, "the plan without this step")
@@ -35,6 +37,8 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
 
 def _planned(planner: Planner, stage: CandidateStage, query: Query, store: Store, step: str) -> Plan | Unavailable:
     plan = check_plan(planner(query, query.plan, store), query, step)
+    if isinstance(plan, Plan):
+        plan = replace(plan, memories=query.plan.memories)
     return check_asked(plan, [channel.id for channel in stage.channels], step)
 
 
@@ -48,6 +52,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
     searches = _ask(stage, query, store, journal)
     for step in stage.recover:
         while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
+            query = query.planned(replace(query.plan, asked_similarity=_similarity(stage, searches)))
             work = partial(_planned, step.component.recover, stage, query, store, step.id)
             plan = journal.call("candidates", step, 0, work, "the empty answer")
             if plan is None or plan == query.plan:
@@ -55,6 +60,14 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
             query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
             searches = _ask(stage, query, store, journal)
     return query, union(searches, store.attributes)
+
+
+def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
+    """The highest similarity that a channel which answered asks for by its parameters, 0 where none does."""
+    answered = {search.channel for search in searches}
+    return max(
+        (getattr(step.params, "min_similarity", 0.0) for step in stage.channels if step.id in answered), default=0.0
+    )
 
 
 def _silent(searches: list[Search], unconditional: set[str]) -> bool:
@@ -65,14 +78,14 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
     plan = query.plan
     searches: list[Search] = []
     channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
-    scope = asker = store.attributes.scope(query.wanted, query.now)
-    if plan.folders:  # which the plan, not the asker, has chosen
-        asker = store.attributes.scope(replace(query.wanted, folders=()), query.now)
+    scope = unbound = store.attributes.scope(query.wanted, query.now)
+    if query.wanted.of_the_tier != query.wanted:
+        unbound = store.attributes.scope(query.wanted.of_the_tier, query.now)
     for variant, text in enumerate(plan.variants):
         asked = query if variant == 0 else _variant(query, text, store)
         for step in channels:
             limit = channel_limit(step, asked)
-            work = partial(_found, step, asked, limit, asker if step.about.unconditional else scope, store)
+            work = partial(_found, step, asked, limit, unbound if step.about.unconditional else scope, store)
             # the first answer is due even when the deadline has passed: an empty answer helps nobody
             hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
             if hits is not None:

@@ -21,6 +21,7 @@ from pipeline.scales import Scale
 
 Mode = Literal["auto", "quick", "deep", "focused", "resume"]
 Complexity = Literal["simple", "moderate", "complex"]
+Confidence = Literal["high", "medium", "low", "fallback"]
 Ranks = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
@@ -54,13 +55,23 @@ class Plan:
     the texts to search, the query itself first; `reasons` says, a line each, why the plan looks as it does.
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
-    `folders` narrows the scope to these folders (C13); `respelt` replaces words that no memory holds. When no channel
-    found anything, a recoverer may relax `min_similarity` and raise `limit_factor`; `attempt` counts how often (C14).
+    `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None; the frame alone sets it
+    (C1). `respelt` replaces words that no memory holds. When no channel found anything, the frame says in
+    `asked_similarity` the highest similarity that one of them asked for, 0 where none did. A recoverer may relax that
+    by `min_similarity`, which binds channels that ask for more, and raise `limit_factor`; `attempt` counts how often
+    (C14).
+
+    `complexity_confidence` is "fallback" while nothing has judged the complexity, because the step is missing, off or
+    failed (C9). `connected` counts the memories that the causal graph connects with the question, None when nobody has
+    looked; `graph_gap` says that they are too few (C15).
     """
 
     intent: str = "understand"
     intent_confidence: float = 0.0
     complexity: Complexity = "complex"
+    complexity_confidence: Confidence = "fallback"
+    connected: int | None = None
+    graph_gap: bool = False
     channels: tuple[str, ...] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
@@ -69,6 +80,8 @@ class Plan:
     importance_boost: float = 0.0
     folders: tuple[str, ...] = ()
     respelt: tuple[Respelling, ...] = ()
+    memories: tuple[int, ...] | None = None
+    asked_similarity: float = 0.0
     min_similarity: float | None = None
     limit_factor: float = 1.0
     attempt: int = 0
@@ -104,10 +117,11 @@ class Query:
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:
-        """The same question with another plan: its folders narrow the scope, its spellings replace terms."""
+        """The question with another plan: its folders and memories narrow the scope, its spellings replace terms."""
         instead = {found.term: tuple(found.instead) for found in plan.respelt}
         terms = tuple(chain.from_iterable(instead.get(term, (term,)) for term in self.terms)) if instead else self.terms
-        return replace(self, plan=plan, terms=terms, wanted=replace(self.wanted, folders=plan.folders))
+        wanted = replace(self.wanted, folders=plan.folders, memories=plan.memories)
+        return replace(self, plan=plan, terms=terms, wanted=wanted)
 
     @property
     def reading(self) -> str:
@@ -120,6 +134,13 @@ class Query:
     def weight(self, term: str) -> float:
         """How much a term counts, (0, 1]: less than 1 for one that stands for a misspelt word."""
         return max((found.instead[term] for found in self.plan.respelt if term in found.instead), default=1.0)
+
+    def whatever_is_asked(self, most: int) -> int:
+        """How many rows may stand above all others whatever the question: `most`, but no more than half of the limit.
+
+        At least 1, so that a rule of the house is seen even in an answer of one row (feature C6).
+        """
+        return min(most, max(1, self.limit // 2))
 
     @property
     def running_mode(self) -> Mode:

@@ -10,6 +10,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from config.errors import SpeckitError
+from server import logs
 
 CHARACTERS_PER_TOKEN = 4
 SHORT_TEXT = 500
@@ -98,9 +99,12 @@ def success(reply: Reply, tool: str, budget: int, latency_ms: float) -> CallTool
         "degraded": list(reply.degraded),
     }
     draft = _Draft(reply, meta, [dict(row) for row in reply.data.get(reply.rows, [])])
+    rows, wanted = len(draft.rows), tokens(compact(draft.document()))
     _shorten(draft, budget)
     document = draft.document()
     meta["token_count"] = tokens(compact(document))
+    if wanted > budget:
+        logs.overflowed(tool, rows, len(draft.rows), wanted, budget)
     if reply.after:
         reply.after(len(draft.rows))
     return CallToolResult(content=[TextContent(text=compact(document))], structured_content=document)

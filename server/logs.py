@@ -62,6 +62,12 @@ def event(name: str, **facts: Any) -> None:
     structlog.get_logger().info(name, **facts)
 
 
+def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int) -> None:
+    """Notes that an answer did not fit (feature A6): how many rows it had, how many of them stayed (whole, where texts
+    were asked for), and what all would have taken. `part` is the tool, or what cut before it did."""
+    event("overflow", part=part, rows=rows, kept=kept, tokens_wanted=tokens_wanted, budget=budget)
+
+
 def tool_called(tool: str, latency_ms: float, code: str, arguments: dict[str, Any]) -> None:
     """Notes a tool call: how long it took and the code of its failure; the arguments only when content is wanted."""
     content = {"arguments": arguments} if os.environ.get(CONTENT) == "1" else {}

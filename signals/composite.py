@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from memory.lifecycle.fsrs import days_since, retrievability, stability_multipliers
+from memory.lifecycle.fsrs import days_since, recalled, stability_multipliers
 from memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
 from memory.store.records import Tier
 from pipeline.contracts import About, SignalParams
@@ -75,11 +75,11 @@ class CompositeParams(SignalParams):
 class Composite:
     """Adds weight × the composite of a memory: a weighted sum of factors × its document multiplier.
 
-    Factors: temporal = FSRS retrievability; usage = (min(1.5, 1 + 0.05 · accesses) - 1) / 0.5; importance =
-    min(1, base of the tier × multiplier of the tier / 2); citation = 1 / (1 + 0.1 · days since the last
-    access), 0 after 90 days; pattern = how well the query fits the outside of the memory (see `_pattern`);
-    similarity = the retrieval score; recency = 1 / (1 + 0.1 · days since the last change); tier = base of the
-    tier.
+    Factors: temporal = FSRS retrievability, 1 for tiers that do not decay; usage = (min(1.5, 1 + 0.05 ·
+    accesses) - 1) / 0.5; importance = min(1, importance weight × multiplier of the tier / 2); citation =
+    1 / (1 + 0.1 · days since the last access), 0 after 90 days; pattern = how well the query fits the outside of
+    the memory (see `_pattern`); similarity = the retrieval score; recency = 1 / (1 + 0.1 · days since the last
+    change); tier = base of the tier.
 
     Weights of the five-factor model: 0.25, 0.15, 0.25, 0.15, 0.20 in that order; of the older one: similarity
     0.30, importance 0.25, recency 0.10, usage 0.15, tier 0.05, temporal 0.15. Multipliers: constitutional 2.0,
@@ -88,7 +88,7 @@ class Composite:
     are signals of their own. Feature F5.
     """
 
-    about = About(features=("F5", "F6", "P6"), needs=(Scale.UNIT, Scale.BOOST), conflicts=("temporal",))
+    about = About(features=("F5", "F6", "F7", "P6"), needs=(Scale.UNIT, Scale.BOOST), conflicts=("temporal",))
     Params = CompositeParams
     combine: ClassVar[Literal["add", "multiply"]] = "add"
 
@@ -130,7 +130,9 @@ class Composite:
                 return np.minimum(0.05 * accesses, 0.5) / 0.5
             case "importance":
                 tiers = facts.label("tier", ids)
-                importance = by_label(tiers, TIER_WEIGHTS, UNKNOWN_TIER) * by_label(tiers, IMPORTANCE, 1.0) / 2.0
+                weight = facts.number("importance_weight", ids)
+                weight = np.where(np.isnan(weight), by_label(tiers, TIER_WEIGHTS, UNKNOWN_TIER), weight)
+                importance = weight * by_label(tiers, IMPORTANCE, 1.0) / 2.0
                 return np.minimum(importance + query.plan.importance_boost, 1.0)
             case "tier":
                 return by_label(facts.label("tier", ids), TIER_WEIGHTS, UNKNOWN_TIER)
@@ -143,10 +145,10 @@ class Composite:
 
     def _temporal(self, now: float, facts: Attributes, ids: Ids) -> Column:
         events = (facts.number(name, ids) for name in ("last_review", "last_accessed", "created_at"))
-        stability = facts.number("stability", ids)
+        stability, tiers = facts.number("stability", ids), facts.label("tier", ids)
         if self._params.classification_decay:
-            stability = stability * stability_multipliers(facts.label("context_type", ids), facts.label("tier", ids))
-        return np.nan_to_num(retrievability(days_since(now, *events), stability))
+            stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)
+        return np.nan_to_num(recalled(days_since(now, *events), stability, tiers))
 
 
 def _pattern(query: Query, pool: Pool, store: Store) -> Column:

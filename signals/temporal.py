@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from memory.lifecycle.fsrs import days_since, elapsed_multipliers, retrievability, stability_multipliers
+from memory.lifecycle.fsrs import days_since, elapsed_multipliers, recalled, stability_multipliers
 from pipeline.contracts import About, SignalParams
 from pipeline.model import Pool, Query
 from pipeline.ports import Column, Store, Unavailable
@@ -30,11 +30,12 @@ class Temporal:
     """Adds weight × R, the FSRS retrievability of each memory.
 
     R = (1 + 19/81 · t/S)^-0.5 with t the days since the last review, access or creation, whichever came last,
-    and S the memory's stability in days. Unit scale, in [0, weight]; a memory without any known event gets
-    nothing. Features F6 and F10 (`classification: stability`).
+    and S the memory's stability in days; constitutional and critical memories do not decay, their R is 1. Unit
+    scale, in [0, weight]; a memory without any known event gets nothing. Features F6, F7 and F10 (`classification:
+    stability`).
     """
 
-    about = About(features=("F6", "F10"), conflicts=("composite",))
+    about = About(features=("F6", "F7", "F10"), conflicts=("composite",))
     Params = TemporalParams
     combine: ClassVar[Literal["add", "multiply"]] = "add"
 
@@ -47,8 +48,9 @@ class Temporal:
         facts, ids = store.attributes, pool.ids
         events = (facts.number(name, ids) for name in ("last_review", "last_accessed", "created_at"))
         days, stability = days_since(query.now, *events), facts.number("stability", ids)
+        tiers = facts.label("tier", ids)
         if self._classification == "stability":
-            stability = stability * stability_multipliers(facts.label("context_type", ids), facts.label("tier", ids))
+            stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)
         elif self._classification == "elapsed":
-            days = days * elapsed_multipliers(facts.label("tier", ids))
-        return self._weight * np.nan_to_num(retrievability(days, stability))
+            days = days * elapsed_multipliers(tiers)
+        return self._weight * np.nan_to_num(recalled(days, stability, tiers))

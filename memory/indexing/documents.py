@@ -11,6 +11,7 @@ from config.errors import Problem, Where
 from memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from memory.indexing.analysis import Analyser
 from memory.indexing.encoding import clean
+from memory.indexing.importance import importance_weight
 from memory.indexing.sources import Source
 from memory.store.records import Chunk, Document, Tier
 
@@ -27,6 +28,8 @@ def build(
     targets: list[tuple[str, Where]] | None = None,
 ) -> tuple[Document, list[Problem]]:
     """The document of a source, ready to be written, and what is wrong with it.
+
+    What is neither dated nor a file with a time has no known date, and 1970-01-01 is none either: archives write it.
 
     The target of every link is added to `targets` with its place; whether it is there can only be said when all
     documents are.
@@ -45,8 +48,8 @@ def build(
     kind = classify.document_type(source.key)
     tier = declared_tier or (Tier.CONSTITUTIONAL if kind == "constitutional" else Tier.NORMAL)
     triggers = tuple(dict.fromkeys((*source.triggers, *front.triggers)))
-    time = source.mtime_ns / 1e9 if source.mtime_ns is not None else 0.0
-    created = front.created_at if source.created_at is None else source.created_at
+    created = (front.created_at if source.created_at is None else source.created_at) or None
+    changed = source.mtime_ns / 1e9 if source.mtime_ns else created
     links = front.links | body_links
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
@@ -67,9 +70,12 @@ def build(
         title_tokens=analyser.tokens(name),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),
         path_tokens=analyser.tokens(str(PurePosixPath(source.key).with_suffix("")) if source.file else source.key),
-        created_at=time if created is None else created,
-        updated_at=time,
+        created_at=changed if created is None else created,
+        updated_at=changed,
         mtime_ns=source.mtime_ns,
+        importance_weight=importance_weight(
+            front.importance_weight, declared_tier, tier, kind, f"{name}\n{body.lstrip()}"
+        ),
         extra=front.extra | ({"description": front.description} if front.description else {}),
     )
     return document, problems

@@ -27,6 +27,8 @@ _NAMES = {
     "triggers": "triggers",
     "importance_tier": "tier",
     "tier": "tier",
+    "importance_weight": "importance_weight",
+    "importanceWeight": "importance_weight",
     "context_type": "context_type",
     "contextType": "context_type",
     "memory_type": "memory_type",
@@ -57,6 +59,7 @@ class FrontMatter:
     context_type: str = ""
     memory_type: str = ""
     created_at: float | None = None
+    importance_weight: float | None = None
     links: dict[Link, Where] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
     body_start: int = 0
@@ -173,6 +176,16 @@ def _created(entry: Entry, problems: list[Problem]) -> float | None:
     return time
 
 
+def _weight(entry: Entry, problems: list[Problem]) -> float | None:
+    match entry.value:
+        case Scalar(value=None):
+            return None
+        case Scalar(value=int() | float() as number) if not isinstance(number, bool) and 0 <= number <= 1:
+            return float(number)
+    _refuse(entry.value, f"'{entry.key}' must be a number from 0 to 1", problems)
+    return None
+
+
 def _links(entry: Entry, problems: list[Problem]) -> dict[Link, Where]:
     links, found = declared_links(entry.value)
     problems += found
@@ -191,5 +204,6 @@ _READERS: dict[str, Callable[[Entry, list[Problem]], object]] = {
     "context_type": _one_of(CONTEXT_TYPES, "context type"),
     "memory_type": _one_of(MEMORY_TYPES, "memory type"),
     "created_at": _created,
+    "importance_weight": _weight,
     "links": _links,
 }

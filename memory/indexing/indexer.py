@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -151,17 +152,28 @@ class Indexer:
             raise SpeckitError("E031", "a memory needs a key")
         if clean(key) != key:
             raise SpeckitError("E030", f"{clean(key)!r} cannot be a key", hint="A key is one line of Unicode text.")
-        return self._save(Source(key, text), now, force, dry_run)
+        return self._save(Source(key, text), now, force, dry_run, written_now=True)
 
     def _patterns(self) -> SourcePatterns:
         """Read anew for every run: people edit the file while a server goes on."""
         return load_workspace_config(self._root).sources
 
-    def _save(self, source: Source, now: float, force: bool, dry_run: bool, scanned: Scan | None = None) -> Saved:
+    def _save(
+        self,
+        source: Source,
+        now: float,
+        force: bool,
+        dry_run: bool,
+        scanned: Scan | None = None,
+        *,
+        written_now: bool = False,
+    ) -> Saved:
         connection = self._database.reader()
         known = reader.known_files(connection)
         targets: list[tuple[str, Where]] = []
         document, problems = self._build(source, targets)
+        if written_now:
+            document = replace(document, created_at=document.created_at or now, updated_at=now)
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )

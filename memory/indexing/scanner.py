@@ -69,7 +69,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The six paths: files to read (new, without a stored time, changed, pending or failed), to skip, and gone."""
+    """The six paths: files to read (new, without a stored time, near to it, changed), to skip (same time), and gone.
+
+    Where it departs from the catalogue: docs/decisions/0016-six-paths-of-a-scan.md.
+    """
 
     read: tuple[FoundFile, ...]
     skip: tuple[str, ...]

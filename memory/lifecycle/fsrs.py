@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.exchange import Column
-from memory.lifecycle.tables import by_label
+from memory.lifecycle.tables import LASTING, any_of, by_label
 from memory.store.records import Tier
 
 DECAY = -0.5
@@ -49,6 +49,14 @@ def retrievability(days: Column, stability: Column) -> Column:
     either gives NaN.
     """
     return np.asarray((1.0 + FACTOR * days / stability) ** DECAY)
+
+
+def recalled(days: Column, stability: Column, tiers: NDArray[np.object_]) -> Column:
+    """The retrievability of each memory, as it is with tiers: 1 for those that do not decay, whatever is known of them.
+
+    NaN where a memory decays and the days or the stability are not known. Feature F7.
+    """
+    return np.where(any_of(tiers, LASTING), 1.0, retrievability(days, stability))
 
 
 def days_since(now: float, *events: Column) -> Column:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.exchange import Column
-from memory.lifecycle.tables import any_of
-from memory.store.records import Tier
+from memory.lifecycle.tables import LASTING, any_of
 
 
 class State(StrEnum):
@@ -26,7 +25,6 @@ class State(StrEnum):
 STATES = tuple(State)
 UNKNOWN = -1
 """The state of a memory of which no event is known."""
-ALWAYS_HOT = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +50,4 @@ def states(
     places = sum((retrievability <= border).astype(np.int64) for border in borders)
     places = np.where(idle_days > thresholds.idle_days, STATES.index(State.ARCHIVED), places)
     places = np.where(np.isnan(retrievability), UNKNOWN, places)
-    return np.where(any_of(tiers, ALWAYS_HOT), STATES.index(State.HOT), places)
+    return np.where(any_of(tiers, LASTING), STATES.index(State.HOT), places)

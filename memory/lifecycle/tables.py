@@ -21,6 +21,19 @@ TIER_WEIGHTS = {
 }
 """How much a memory of each tier weighs, in [0, 1] (features F5, F16)."""
 
+DECAYS = {
+    Tier.CONSTITUTIONAL: False,
+    Tier.CRITICAL: False,
+    Tier.IMPORTANT: True,
+    Tier.NORMAL: True,
+    Tier.TEMPORARY: True,
+    Tier.DEPRECATED: True,
+}
+"""Which tiers are forgotten with time (feature F7). Important memories are, only more slowly (feature F10)."""
+
+LASTING = tuple(tier for tier, decays in DECAYS.items() if not decays)
+"""The tiers that time does nothing to."""
+
 UNKNOWN_TIER = TIER_WEIGHTS[Tier.NORMAL]
 """The weight of a memory whose tier is not known."""
 

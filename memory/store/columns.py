@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from config.exchange import Column, Filter, Ids
 from memory.store.loading import ATTRIBUTES
-from memory.store.records import Tier
+from memory.store.records import UNKNOWN_TIME, Tier
 from memory.store.scope import Mask, MemoryScope
 
 LABELS = ("key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash")
@@ -173,6 +173,8 @@ class Columns:
             admitted &= self._where("tier", lambda value: value == wanted.tier)
         if wanted.context_type:
             admitted &= self._where("context_type", lambda value: value == wanted.context_type)
+        if wanted.memories is not None:
+            admitted &= np.isin(self.ids, np.array(wanted.memories, np.int64))
         scope = MemoryScope(self, admitted)
         self._last_scope = wanted, now, scope
         return scope
@@ -277,12 +279,16 @@ def _transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, Labels, Column]:
     numbers = np.empty((_ENDS + 1, len(rows)))
     for place, name in enumerate(NUMBERS):
         numbers[place] = np.array(table[name], np.float64)  # None becomes NaN
+    for name in ("created_at", "updated_at"):
+        known = numbers[_place(name, NUMBERS)]
+        known[known == UNKNOWN_TIME] = np.nan
     tier = labels[LABELS.index("tier")]
     ends = numbers[_place("expires_at", NUMBERS)].copy()
     unlimited = np.isnan(ends)
     ends[unlimited] = np.inf
     temporary = unlimited & (tier == Tier.TEMPORARY)
     ends[temporary] = numbers[_place("created_at", NUMBERS)][temporary] + TEMPORARY_LIFE
+    ends[np.isnan(ends)] = np.inf  # nobody can tell when a temporary memory without a date is over
     ends[tier == Tier.DEPRECATED] = -np.inf
     numbers[_ENDS] = ends
     return np.array(table["id"], np.int64), labels, numbers

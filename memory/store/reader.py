@@ -27,7 +27,8 @@ SORTS = {
 """Accepted orders of `list_memories`; equal ones follow by id."""
 
 _MEMORY = (
-    "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, created_at, updated_at, "
+    "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, "
+    "nullif(created_at, 0), nullif(updated_at, 0), "
     "last_accessed, access_count, importance_weight, confidence, validation_count, embedding_status, chunk_count, "
     "characters FROM memories"
 )
@@ -45,7 +46,7 @@ class KnownFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """How much a store holds. `oldest` and `newest` are times of creation, None in an empty store.
+    """How much a store holds. `oldest` and `newest` are times of creation, None where none is known.
 
     `pending_links` counts declared links that no edge stands for; `dimensions` is 0 and `embedding_model` empty before
     the first vector.
@@ -160,8 +161,8 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
             for tier, number in rows(connection, "SELECT tier, count(*) FROM memories GROUP BY tier ORDER BY tier")
         },
         by_folder=dict(rows(connection, "SELECT folder, count(*) FROM memories GROUP BY folder ORDER BY folder")),
-        oldest=value(connection, "SELECT min(created_at) FROM memories"),
-        newest=value(connection, "SELECT max(created_at) FROM memories"),
+        oldest=value(connection, "SELECT min(nullif(created_at, 0)) FROM memories"),
+        newest=value(connection, "SELECT max(nullif(created_at, 0)) FROM memories"),
         embedding_model=get_meta(connection, vectors.MODEL) or "",
         dimensions=vectors.dimensions(connection),
         bytes=connection.pragma("page_count") * connection.pragma("page_size"),

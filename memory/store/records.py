@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+UNKNOWN_TIME = 0.0
+"""What the store holds where nobody knows when a memory was made or changed: no document dates from that moment."""
+
 
 class Tier(StrEnum):
     """Importance tiers, most important first (feature F7)."""
@@ -81,8 +84,9 @@ class Document:
     title_tokens: tuple[str, ...] = ()
     trigger_tokens: tuple[str, ...] = ()
     path_tokens: tuple[str, ...] = ()
-    created_at: float = 0.0
-    updated_at: float = 0.0
+    created_at: float | None = 0.0
+    """None where nobody knows; 0 stands for the time of writing. The same holds for `updated_at`."""
+    updated_at: float | None = 0.0
     mtime_ns: int | None = None
     importance_weight: float = 0.5
     extra: dict[str, str] = field(default_factory=dict)
@@ -101,7 +105,7 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A stored memory as tools show it (without its passages)."""
+    """A stored memory as tools show it (without its passages). Times are None where nobody knows them."""
 
     id: int
     key: str
@@ -111,8 +115,8 @@ class Memory:
     context_type: str
     document_type: str
     content_hash: str
-    created_at: float
-    updated_at: float
+    created_at: float | None
+    updated_at: float | None
     last_accessed: float | None
     access_count: int
     importance_weight: float

@@ -1,7 +1,8 @@
 """Walks over the causal graph (features M8, F11, C5).
 
-A lineage is one recursive query, which yields distinct (seed, memory, distance) rows, so that cycles end at the limit
-of hops and the work grows with the number of memories, not with the number of walks.
+Every walk is one recursive query, which yields distinct (seed, memory, distance) rows, so that cycles end at the limit
+of hops and the work grows with the number of memories, not with the number of walks. What a walk is worth is folded
+over its edges afterwards: SQLite allows no aggregate within a recursion, and without one it would follow every walk.
 """
 
 from __future__ import annotations
@@ -48,14 +49,6 @@ ORDER BY near_hop, seed, far, edge
 """
 
 
-# Rows are edges at these memories: (near memory, far memory, relation, strength).
-_EDGES_AT = """
-SELECT source_id, target_id, relation, strength FROM causal_edges WHERE source_id IN (SELECT value FROM carray(?1))
-UNION ALL
-SELECT target_id, source_id, relation, strength FROM causal_edges WHERE target_id IN (SELECT value FROM carray(?1))
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """An edge of a lineage and the distance from the start at which it is met first, 1 for the start's own edges."""
@@ -72,22 +65,14 @@ def neighbours(
     `hops` of the answer is the shortest distance, `product` the largest product of strength × relation weight over the
     walks of that length. A relation without a weight has weight 1. Raises E032 unless 1 <= hops <= 10.
     """
-    _check_hops(hops)
-    own = {int(seed) for seed in seeds}
+    own = sorted({int(seed) for seed in seeds})
     best: dict[tuple[int, int], tuple[int, float]] = {(seed, seed): (0, 1.0) for seed in own}
-    reached_by = {seed: [seed] for seed in own}
-    for hop in range(1, hops + 1):
+    for seed, near, far, distance, _, relation, strength in _walk(connection, own, hops, "both", tuple(Relation)):
         # All edges of one distance come before those of the next: the product of the near end is final.
-        edges = rows(connection, _EDGES_AT, (integers(list(reached_by)),))
-        near_by, reached_by = reached_by, {}
-        for near, far, relation, strength in edges:
-            for seed in near_by[near]:
-                product = best[seed, near][1] * strength * relation_weights.get(relation, 1.0)
-                known = best.get((seed, far))
-                if known is None:
-                    reached_by.setdefault(far, []).append(seed)
-                if known is None or (known[0] == hop and product > known[1]):
-                    best[seed, far] = hop, product
+        product = best[seed, near][1] * strength * relation_weights.get(relation, 1.0)
+        known = best.get((seed, far))
+        if known is None or (known[0] == distance + 1 and product > known[1]):
+            best[seed, far] = distance + 1, product
     reached = sorted((pair, found) for pair, found in best.items() if pair[1] not in own)
     return Neighbours(
         seeds=np.array([pair[0] for pair, _ in reached], np.int64),

@@ -20,7 +20,7 @@ from memory.store.connection import Transaction
 from memory.store.phrases import normalised_phrase
 from memory.store.promotions import tier_in_force
 from memory.store.queries import integers, rows, value
-from memory.store.records import Document
+from memory.store.records import UNKNOWN_TIME, Document
 
 # What `set_attribute` may change: facts that the life of a memory changes, not its document.
 LIVING_ATTRIBUTES = frozenset(
@@ -60,7 +60,8 @@ def put_document(
     from the distinct ascending `tokens_of_chunks`, if it is a model of tokens; None leaves the embedding pending. A key
     keeps its id, its time of creation, its learned triggers and everything learned from use. An equal document is left
     alone, except that its `mtime_ns` is noted and that vectors complete a pending embedding. `created_at` and
-    `updated_at` of 0 stand for `now`. Raises E002 for unusable vectors, before anything is written.
+    `updated_at` of 0 stand for `now`, None for an unknown time. Raises E002 for unusable vectors, before anything is
+    written.
     """
     if vectors_of_chunks is not None:
         vectors.validate(txn.connection, vectors_of_chunks, len(document.chunks), model_id)
@@ -232,7 +233,7 @@ def _put(
         len(document.chunks),
         "pending" if matrix is None and document.chunks else "done",
         document.mtime_ns,
-        document.updated_at or now,
+        _time(document.updated_at, now),
         document.importance_weight,
     )
     if known is None:
@@ -240,7 +241,7 @@ def _put(
             "INSERT INTO memories (title, folder, tier, context_type, document_type, memory_type, spec_level, "
             "content_hash, fingerprint, characters, chunk_count, embedding_status, mtime_ns, updated_at, "
             "importance_weight, id, key, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*facts, memory_id, document.key, document.created_at or now),
+            (*facts, memory_id, document.key, _time(document.created_at, now)),
         )
     else:
         connection.execute(
@@ -272,6 +273,11 @@ def _put(
     if after != before:
         near_duplicates.mark_uncounted(txn, {facts.folder for facts in (before, after) if facts})
     return Put(memory_id, "created" if known is None else "updated")
+
+
+def _time(told: float | None, now: float) -> float:
+    """A time as it is stored: `UNKNOWN_TIME` where nobody knows it."""
+    return UNKNOWN_TIME if told is None else told or now
 
 
 def _keep(

@@ -64,6 +64,12 @@ def command(
         if explained:
             click.echo(f"\nHow the score of {explained[0].key} came about:")
             click.echo(steps_table(explained[0]))
+        if explain:
+            if coverage := result.plan["coverage"]:
+                few = ", too few to rest on" if coverage["gap"] else ""
+                click.echo(f"\nCausal links connect {counted(coverage['connected'], 'memory')} with the question{few}.")
+            click.echo("\nWhere the time went:")
+            click.echo(timings_table(result))
         if absent:
             click.echo(f"\nWhy not {why_not}? {absent}")
 
@@ -151,3 +157,12 @@ def steps_table(explanation: Explanation) -> str:
         before = "" if step.before is None else f"{step.before:.6f}"
         rows.append((step.step, step.kind, parts, before, f"{step.after:.6f}"))
     return table(rows, right=(3, 4), indent="  ")
+
+
+def timings_table(result: SearchResult) -> str:
+    """The time that each step took, with the rows that went in and came out."""
+    rows = [("stage", "step", "ms", "rows in", "rows out", "outcome")]
+    for record in result.timings_ms["steps"]:
+        counts = (f"{record['ms']:.3f}", str(record["rows_in"]), str(record["rows_out"]))
+        rows.append((record["stage"], record["step"], *counts, record["outcome"]))
+    return table(rows, right=(2, 3, 4), indent="  ")

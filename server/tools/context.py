@@ -28,7 +28,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sessionId: SessionId = "",  # noqa: N803
         anchors: Anchors = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         includeContent: Annotated[  # noqa: N803
-            bool, Field(strict=True, description="Whole passages instead of excerpts, unless your context is full")
+            bool, Field(strict=True, description="Whole memories instead of excerpts, unless your context is full")
         ] = False,
         tokenUsage: Annotated[  # noqa: N803
             float | None, Field(ge=0, le=1, description="Share of your context in use; a full one gets shorter answers")
@@ -36,7 +36,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """Start here: get the memories that matter for a task, sized to your remaining context."""
         from server.output import counted
-        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_hints
+        from server.tools import content
+        from server.tools.rows import EXCERPT, note_served, search_data, search_hints
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
@@ -58,12 +59,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             session=sessionId,
             anchors=anchors,
             token_usage=tokenUsage,
-            snippet=WHOLE if includeContent and not pressed else EXCERPT,
+            snippet=EXCERPT,
+            content=includeContent and not pressed,
         )
+        data = search_data(result)
         return Reply(
             f"{counted(len(result.results), 'memory')} found, {chosen} mode",
-            {"mode": chosen, "mode_reason": why, **search_data(result)},
-            search_hints(result),
+            {"mode": chosen, "mode_reason": why, **data},
+            (*search_hints(result), *content.put_whole(data["results"], result.results, costs.budget)),
             tuple(result.notes["degraded"]),
             rows="results",
             after=partial(note_served, memory, result),

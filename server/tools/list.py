@@ -32,7 +32,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "key": memory.key,
                 "title": memory.title,
                 "tier": str(memory.tier),
-                "updated": when(memory.updated_at),
+                "importance": memory.importance_weight,
+                "updated": when(memory.updated_at) if memory.updated_at else "unknown",
                 "chunks": memory.chunk_count,
                 **(judgement(memory) if memory.validation_count else {}),
             }

@@ -10,11 +10,10 @@ from engine.emptiness import EMPTY_STORE
 from engine.results import ResultRow, SearchResult
 from memory.lifecycle.validations import Validated
 from memory.store.records import Memory as MemoryRecord
+from server import logs
 from server.envelope import TEXT_FIELD
 
 EXCERPT = 300
-WHOLE = 20_000
-"""Longer than any passage."""
 
 
 def result_row(row: ResultRow) -> dict[str, Any]:
@@ -46,8 +45,25 @@ def search_data(result: SearchResult) -> dict[str, Any]:
         "intent": plan["intent"],
         "complexity": plan["complexity"],
         "evidence_gap": result.notes["evidence_gap"],
+        **({"coverage": plan["coverage"]} if plan["coverage"] else {}),
         "results": [result_row(row) for row in result.results],
     }
+
+
+def budget_of(result: SearchResult, layer: int) -> int:
+    """The tokens of an answer: what the pipeline allows for this question, else what the layer of the tool does.
+
+    Features A6 and T24.
+    """
+    return int(result.notes.get("token_budget", layer))
+
+
+def timings(result: SearchResult) -> dict[str, Any]:
+    """The milliseconds of an answer with one figure per step, the searches of several wordings added up."""
+    steps: dict[str, float] = {}
+    for record in result.timings_ms["steps"]:
+        steps[record["step"]] = round(steps.get(record["step"], 0.0) + record["ms"], 3)
+    return {**result.timings_ms, "steps": steps}
 
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:
@@ -81,7 +97,13 @@ def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
 
 
 def note_served(memory: Memory, result: SearchResult, count: int) -> None:
-    """Lets the session know which results the client gets to see; a failure costs no more than a repetition."""
+    """Lets the session know which results the client gets to see; a failure costs no more than a repetition.
+
+    What the pipeline's own budget has cut is logged here, what the tool's has cut by the envelope.
+    """
+    if cut := result.notes.get("overflow"):
+        budget = result.notes["token_budget"]
+        logs.overflowed("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
     warning = memory.served(result, count)
     if warning:
         structlog.get_logger().warning("not noted in the session", reason=warning)

@@ -29,13 +29,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sessionId: SessionId = "",  # noqa: N803
         anchors: Anchors = [],  # noqa: B006
         includeContent: Annotated[  # noqa: N803
-            bool, Field(strict=True, description="Whole passages instead of excerpts")
+            bool, Field(strict=True, description="Whole memories instead of excerpts")
         ] = False,
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
         from server.output import counted
-        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_hints
+        from server.tools import content
+        from server.tools.rows import EXCERPT, budget_of, note_served, search_data, search_hints, timings
 
         memory = workspace.memory()
         result = memory.search(
@@ -48,19 +49,23 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             session=sessionId,
             concepts=concepts,
             anchors=anchors,
-            snippet=WHOLE if includeContent else EXCERPT,
+            snippet=EXCERPT,
+            content=includeContent,
         )
+        budget = max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
         data = search_data(result)
         if explain:
             for shown, row in zip(data["results"], result.results, strict=True):
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
+            data["timings_ms"] = timings(result)
         return Reply(
             f"{counted(len(result.results), 'memory')} found",
             data,
-            search_hints(result),
+            (*search_hints(result), *content.put_whole(data["results"], result.results, budget)),
             tuple(result.notes["degraded"]),
             rows="results",
+            budget=budget,
             after=partial(note_served, memory, result),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memory.indexing.anchors import find, without_tags
+from memory.store.records import Tier
 from pipeline.contracts import About, NoParams
 from pipeline.model import Notes, Query
 from pipeline.ports import Passage, Store, Unavailable
@@ -13,6 +14,8 @@ from pipeline.ranking import Ranking
 
 class AnchorFilter:
     """Hands out the sections that the query names with `anchors`, and hides memories that have none of them.
+
+    Constitutional memories stay even so (feature C6): one without such a section is shown as in any other answer.
 
     Each note holds the sections in the order of the document, a section of several passages joined to one text.
     The note about the whole compares the characters of these sections with those of the whole memories. Does
@@ -35,8 +38,10 @@ class AnchorFilter:
             for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
         }
         keep = np.array([bool(sections[row]) for row in ranking.ids.tolist()], np.bool_)
+        keep |= store.attributes.label("tier", ranking.ids) == Tier.CONSTITUTIONAL
         sent = sum(len(text) for found in sections.values() for text in found.values())
-        whole = int(np.nan_to_num(store.attributes.number("characters", ranking.ids[keep])).sum())
+        of_sections = np.array([row for row in ranking.ids.tolist() if sections[row]], np.int64)
+        whole = int(np.nan_to_num(store.attributes.number("characters", of_sections)).sum())
         by_id = {
             row: {"sections": [{"anchor": anchor, "text": text} for anchor, text in found.items()]}
             for row, found in sections.items()

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pydantic import Field
 
-from pipeline.contracts import About, NoParams
+from pipeline.contracts import About, Params
 from pipeline.model import Notes, Query
 from pipeline.ports import Store, Unavailable
 from pipeline.ranking import Ranking
 
 
+class ConstitutionalGuaranteeParams(Params):
+    """How many are guaranteed."""
+
+    most: int = Field(
+        5, ge=1, le=100, description="So many constitutional memories are due, and no more than half of the limit."
+    )
+
+
 class ConstitutionalGuarantee:
-    """Names the constitutional memories that the asker may see and the answer does not hold.
+    """Names the constitutional memories that the answer does not hold, and warns when it holds fewer than are due.
 
     It only reports. Bringing them in is the work of the channel `constitutional`, keeping them on top that of
-    `pin`; a warning here means that the pipeline lacks one of the two, or that a limit is too low. Feature A3.
+    `pin`, which lifts as many of them as are due here; a warning means that the pipeline lacks one of the two.
+    Feature A3.
     """
 
     about = About(features=("A3", "C6"), before=("session_dedup",))
-    Params = NoParams
+    Params = ConstitutionalGuaranteeParams
 
-    def __init__(self, params: NoParams) -> None:
-        pass
+    def __init__(self, params: ConstitutionalGuaranteeParams) -> None:
+        self._most = params.most
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """Expected and missing memories, and a warning when some are missing."""
+        """Expected and missing memories, and a warning when fewer are shown than are due."""
         known = store.attributes.of_tier("constitutional")
-        expected = known[store.attributes.scope(replace(query.wanted, folders=()), query.now).admits(known)]
+        expected = known[store.attributes.scope(query.wanted.of_the_tier, query.now).admits(known)]
         shown = set(ranking.parents[: query.limit].tolist())
         missing = [memory for memory in expected.tolist() if memory not in shown]
         report = {"constitutional": {"expected": len(expected), "missing": missing}}
-        if not missing:
+        if len(expected) - len(missing) >= min(len(expected), query.whatever_is_asked(self._most)):
             return Notes(overall=report)
         warning = f"{len(missing)} of {len(expected)} constitutional memories are not in this answer: ids {missing}."
         return Notes(overall=report, warnings=(warning,))

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states
+from memory.store.records import Tier
 from pipeline.contracts import About, Params, Surroundings
 from pipeline.model import Notes, Query
 from pipeline.ports import Store, Unavailable
@@ -41,7 +42,8 @@ class StateFilter:
     The state comes from FSRS retrievability (HOT > 0.80, WARM > 0.25, COLD > 0.05, DORMANT > 0.02, else
     ARCHIVED, as is what was not used for 90 days); constitutional and critical memories are HOT. Nothing is
     hidden unless asked for, and a memory whose state is unknown passes. The limits of the catalogue are HOT 5,
-    WARM 10, COLD 3, DORMANT 2, ARCHIVED 1; they count from the top. Features A1 and M3.
+    WARM 10, COLD 3, DORMANT 2, ARCHIVED 1; they count from the top, and constitutional memories not at all. Features
+    A1 and M3.
     """
 
     about = About(features=("A1", "M3"))
@@ -67,8 +69,9 @@ class StateFilter:
         recalled = retrievability(idle, facts.number("stability", ids))
         places = states(recalled, idle, facts.label("tier", ids), self._thresholds)
         keep = places <= self._coldest
+        always = facts.label("tier", ids) == Tier.CONSTITUTIONAL  # hot by definition: they would use up that limit
         for state, limit in self._limits.items():
-            of_state = keep & (places == state)
+            of_state = keep & (places == state) & ~always
             keep &= ~of_state | (np.cumsum(of_state) <= limit)
         notes = {
             memory: {"state": _NAMES[place]}

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pipeline.contracts import About, Params, Surroundings
 from pipeline.model import Complexity as Tier
-from pipeline.model import Plan, Query
+from pipeline.model import Confidence, Plan, Query
 from pipeline.ports import Store
 
 _STOP_WORDS = """
@@ -35,7 +35,8 @@ class Complexity:
 
     Terms are separated by blanks; of scripts without blanks two characters count as a term. A confidence label says how
     sure that is: high for an exact trigger phrase or a count clear of the borders, low when most terms are stop words.
-    Without this step every query is complex, which leaves nothing out. Feature C9.
+    Without this step, or when it fails, every query is complex, which leaves nothing out, and the label says fallback.
+    Feature C9.
     """
 
     about = About(features=("C9",), before=("router", "embedding_expansion"))
@@ -60,6 +61,7 @@ class Complexity:
         if count <= self._params.simple:
             tier = "simple"
         stopped = sum(term.casefold().strip("?!.,;:\"'()") in STOP_WORDS for term in terms)
+        label: Confidence
         if stopped > len(terms) / 2:
             label = "low"
         else:
@@ -68,5 +70,6 @@ class Complexity:
         return self._planned(plan, tier, label, f"{count} terms, {stopped} of them stop words")
 
     @staticmethod
-    def _planned(plan: Plan, tier: Tier, label: str, why: str) -> Plan:
-        return replace(plan, complexity=tier, reasons=plan.because(f"complexity: {tier} (confidence {label}): {why}"))
+    def _planned(plan: Plan, tier: Tier, label: Confidence, why: str) -> Plan:
+        reason = f"complexity: {tier} (confidence {label}): {why}"
+        return replace(plan, complexity=tier, complexity_confidence=label, reasons=plan.because(reason))

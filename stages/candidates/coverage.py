@@ -8,24 +8,23 @@ import numpy as np
 from pydantic import Field
 
 from pipeline.contracts import About, Params
+from pipeline.lookup import most_telling
 from pipeline.model import Plan, Query
 from pipeline.ports import Store
-
-SEED_WEIGHTS = (10.0, 5.0, 2.0, 1.0)
-"""Weights of title, triggers, path and body in the search for seeds (feature C2)."""
 
 
 class CoverageParams(Params):
     """Parameters of the coverage check; the defaults are the catalogue's."""
 
     minimum: int = Field(3, ge=1, le=100, description="So many connected memories are enough.")
-    seeds: int = Field(10, ge=1, le=100, description="How many memories found by full text are looked at.")
+    seeds: int = Field(10, ge=1, le=100, description="How many memories that hold most of the question are looked at.")
 
 
 class Coverage:
     """Counts the memories that causal edges connect with what the query's words find.
 
-    Fewer than `minimum` are an early sign that the answer will rest on text alone; the plan says so. Feature C15.
+    Looked at are the memories that hold most of the question, by Σ idf of its words. Fewer than `minimum` neighbours
+    are an early sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
     """
 
     about = About(features=("C15",))
@@ -35,12 +34,19 @@ class Coverage:
         self._params = params
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
-        """The plan with a remark when the graph knows little."""
-        scope = store.attributes.scope(query.wanted, query.now)
-        seeds, _ = store.fulltext.match(query.terms, SEED_WEIGHTS, self._params.seeds, scope)
-        reached = store.graph.neighbours(seeds, 1, {}).ids if len(seeds) else seeds
-        connected = int(np.count_nonzero(scope.admits(np.unique(reached))))
-        if connected >= self._params.minimum:
+        """The plan with the count, and a remark when the graph knows little."""
+        connected = self._connected(query, store) if store.graph.edge_count else 0
+        gap = connected < self._params.minimum
+        plan = replace(plan, connected=connected, graph_gap=gap)
+        if not gap:
             return plan
         reason = f"coverage: evidence gap, {connected} connected memories (fewer than {self._params.minimum})"
         return replace(plan, reasons=plan.because(reason))
+
+    def _connected(self, query: Query, store: Store) -> int:
+        scope = store.attributes.scope(query.wanted, query.now)
+        seeds = most_telling(query.terms, self._params.seeds, scope, store.lexicon)
+        if not len(seeds):
+            return 0
+        reached = np.unique(store.graph.neighbours(seeds, 1, {}).ids)
+        return int(np.count_nonzero(scope.admits(reached)))

@@ -16,7 +16,6 @@ from stages.candidates.router import ALWAYS
 class FallbackParams(Params):
     """Parameters of the fallback; the defaults are the catalogue's."""
 
-    similarity: float = Field(0.3, ge=0, le=1, description="The similarity that channels ask for at first.")
     floor: float = Field(0.17, ge=0, le=1, description="The similarity that is never gone below.")
     limit_factor: float = Field(2.0, ge=1, le=10, description="Factor of every channel's limit in the second try.")
     lexical: tuple[str, ...] = Field(
@@ -28,8 +27,10 @@ class FallbackParams(Params):
 class Fallback:
     """Searches again: first with half the similarity and double limits in all folders, then with words alone.
 
-    The second try asks for max(floor, similarity / 2); the last one asks the full-text channels, also where the router
-    had left them out, and those that every query asks. Feature C14.
+    The second try asks for max(floor, half of what the channels ask for). It is left out where that would be no
+    relaxation, because they ask for no more than the floor, and no folders were chosen that could be opened. The last
+    one asks the full-text channels, also where the router had left them out, and those that every query asks. Feature
+    C14.
     """
 
     about = About(features=("C14",))
@@ -49,18 +50,21 @@ class Fallback:
     def recover(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says how far we are
         """The plan of the next try; the plan as it is when there is none."""
         params = self._params
-        match plan.attempt:
-            case 0:
-                similarity = max(params.floor, params.similarity / 2)
-                reason = f"fallback: nothing found; similarity {similarity:g}, limits × {params.limit_factor:g}"
-                return replace(
-                    plan,
-                    min_similarity=similarity,
-                    limit_factor=params.limit_factor,
-                    folders=(),
-                    reasons=plan.because(reason),
-                )
-            case 1:
-                reason = f"fallback: still nothing; words only ({', '.join(params.lexical)})"
-                return replace(plan, channels=(*params.lexical, *params.always), reasons=plan.because(reason))
-        return plan
+        relaxed = max(params.floor, plan.asked_similarity / 2)
+        gentler = relaxed < plan.asked_similarity
+        if not plan.attempt and (gentler or plan.folders):
+            what = [f"similarity {relaxed:g}"] * gentler + ["all folders"] * bool(plan.folders)
+            reason = f"fallback: nothing found; {', '.join(what)}, limits × {params.limit_factor:g}"
+            return replace(
+                plan,
+                min_similarity=relaxed if gentler else None,
+                limit_factor=params.limit_factor,
+                folders=(),
+                reasons=plan.because(reason),
+            )
+        words = (*params.lexical, *params.always)
+        if plan.channels == words:
+            return plan
+        still = "still nothing" if plan.attempt else "nothing found"
+        reason = f"fallback: {still}; words only ({', '.join(params.lexical)})"
+        return replace(plan, channels=words, reasons=plan.because(reason))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from pipeline.contracts import About, Params
+from pipeline.lookup import memories_with
 from pipeline.model import Plan, Query
 from pipeline.ports import FolderDescription, Store
 
@@ -23,10 +24,11 @@ class FolderPrefilterParams(Params):
 class FolderPrefilter:
     """Compares the query with the one-sentence descriptions and key words of all folders.
 
-    The search is narrowed only when some folders are each about every word that any folder is about, and those are
-    at least `min_share` of the query's words. A query whose words are spread over several folders is left as it is, so
-    that cross-folder questions find the same with this step as without it. A query that names its folder is not
-    touched. Feature C13.
+    The search is narrowed only when some folders are each about every word that any folder is about, those are at least
+    `min_share` of the query's words, and no memory elsewhere holds a word of the query in any field. A description
+    knows titles and trigger phrases alone: the texts decide whether a question crosses folders, and one that does finds
+    the same with this step as without it. What is given up outside are memories without any word of the query. A query
+    that names its folder is not touched. Feature C13.
     """
 
     about = About(features=("C13",))
@@ -47,8 +49,21 @@ class FolderPrefilter:
         folders = tuple(sorted(folder for folder, found in known.items() if found == anywhere))
         if not folders or len(folders) == len(known):
             return plan
+        if (shared := _elsewhere(query, folders, store)) is not None:
+            return replace(plan, reasons=plan.because(f"folder_prefilter: all folders, others hold '{shared}' as well"))
         reason = f"folder_prefilter: only {', '.join(folders)} (about {', '.join(sorted(anywhere))})"
         return replace(plan, folders=folders, reasons=plan.because(reason))
+
+
+def _elsewhere(query: Query, folders: tuple[str, ...], store: Store) -> str | None:
+    """The first word of the query that a memory outside these folders holds."""
+    everywhere = store.attributes.scope(query.wanted, query.now)
+    inside = store.attributes.scope(replace(query.wanted, folders=folders), query.now)
+    for term in dict.fromkeys(query.terms):
+        holders = memories_with(term, store.lexicon)
+        if not inside.admits(holders[everywhere.admits(holders)]).all():
+            return term
+    return None
 
 
 def _about(terms: set[str], described: FolderDescription) -> set[str]:

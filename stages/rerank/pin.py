@@ -17,6 +17,12 @@ class PinParams(Params):
     """What is pinned."""
 
     tiers: list[str] = Field(["constitutional"], description="Tiers that stand above all others.")
+    most: int = Field(
+        5,
+        ge=1,
+        le=100,
+        description="Memories of these tiers that are lifted at most, and no more than half of the limit.",
+    )
     channels: list[str] = Field([], description="Ids of channels; whatever they found stands above all others.")
 
 
@@ -25,8 +31,9 @@ class Pin:
 
     All pinned rows are raised by one amount, which puts the lowest of them 1 above the best other row; among
     themselves they keep their order. Where they lead by that much already, nothing changes. The lift is a score
-    like any other and shows in the explanation. Bringing these memories into the pool is the work of the channels
-    `constitutional` and `identifier`. Feature C6.
+    like any other and shows in the explanation. Of the tiers at most 5 rows are lifted, those that suit the question
+    best, and at most half of the rows asked for: the others stand where their relevance puts them. Bringing
+    these memories into the pool is the work of the channels `constitutional` and `identifier`. Feature C6.
     """
 
     about = About(features=("C6",), widens=True)
@@ -34,6 +41,7 @@ class Pin:
 
     def __init__(self, params: PinParams) -> None:
         self._tiers = tuple(params.tiers)
+        self._most = params.most
         self._channels = frozenset(params.channels)
 
     @classmethod
@@ -44,11 +52,13 @@ class Pin:
                 declared = ", ".join(surroundings.channels) or "none"
                 yield ("channels", place), f"names the channel '{channel}', which is not declared; declared: {declared}"
 
-    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
         """The lifted scores."""
         pinned = np.zeros(len(pool), np.bool_)
         if self._tiers:
-            pinned |= any_of(store.attributes.label("tier", pool.ids), self._tiers)
+            of_tier = any_of(store.attributes.label("tier", pool.ids), self._tiers)
+            # the pool is in total order: the first of them suit the question best
+            pinned |= of_tier & (np.cumsum(of_tier) <= query.whatever_is_asked(self._most))
         columns = [place for place, channel in enumerate(pool.candidates.channels) if channel in self._channels]
         pinned |= np.isfinite(pool.candidates.raw[:, columns]).any(axis=1)
         if pinned.all() or not pinned.any():

@@ -28,10 +28,11 @@ def test_constitutional_memories_are_found_whatever_the_question() -> None:
 
 
 @pytest.mark.requirement("C6")
-def test_the_filter_and_the_limit_hold_for_them_as_well() -> None:
+def test_of_the_filter_the_tier_alone_holds_for_them_and_so_does_the_limit() -> None:
     channel = Constitutional(ConstitutionalParams())
 
-    assert channel.search(query("", wanted=Filter(folder="a")), 10, RULES).ids.tolist() == [1]
+    elsewhere = Filter(folder="b", context_type="decision", folders=("c",), memories=())
+    assert channel.search(query("", wanted=elsewhere), 10, RULES).ids.tolist() == [1, 3]
     assert channel.search(query("", wanted=Filter(tier="normal")), 10, RULES).ids.tolist() == []
     assert channel.search(query(""), 1, RULES).ids.tolist() == [1]
 

@@ -69,6 +69,9 @@ def test_the_plan_may_relax_the_minimal_similarity() -> None:
     relaxed = query("a", plan=Plan(variants=("a",), min_similarity=0.3))
 
     assert vector(min_similarity=0.5).search(relaxed, 10, STORE).ids.tolist() == [1, 2, 3]
+    # a channel that asks for less than the relaxed similarity goes on asking for that
+    higher = query("a", plan=Plan(variants=("a",), min_similarity=0.4))
+    assert vector(min_similarity=0.3).search(higher, 10, STORE).ids.tolist() == [1, 2, 3]
 
 
 @pytest.mark.requirement("C1")

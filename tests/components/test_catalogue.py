@@ -30,7 +30,7 @@ CONSTANTS = {
     "graph": {"hops": 1},
     "degree": {"degree_cap": 50.0, "boost_cap": 0.15},
     "constitutional": {"limit": 20},
-    "fallback": {"similarity": 0.3, "floor": 0.17, "limit_factor": 2.0, "lexical": ("fts5", "bm25")},
+    "fallback": {"floor": 0.17, "limit_factor": 2.0, "lexical": ("fts5", "bm25")},
     "rrf": {"k": 60.0, "convergence_bonus": 0.1, "weights": "by_intent", "normalise": "min_max"},
     "rsf": {"form": "cross_variant", "variant_bonus": 0.1},
     "importance": {

@@ -129,3 +129,20 @@ def test_the_quality_preset_is_the_default_with_other_weights_and_a_notice() -> 
         if parameters(entry) != parameters(same)
     ]
     assert changed == [("z_score", "weights")]
+
+
+class Broken:
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError("the phrases are broken")
+
+
+@pytest.mark.requirement("C9")
+def test_a_failing_judgement_of_complexity_leaves_the_query_complex_and_says_fallback() -> None:
+    store = FakeStore(Memory(1, "", ("alpha",), numbers=NUMBERS))
+    store.triggers = Broken()
+
+    outcome = Runner(build("default", registry(), {})).run(query("alpha"), store)
+
+    assert (outcome.query.plan.complexity, outcome.query.plan.complexity_confidence) == ("complex", "fallback")
+    assert "complexity" in [part.part for part in outcome.trace.degraded]
+    assert outcome.pool.ids.tolist() == [1]

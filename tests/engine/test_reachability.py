@@ -131,7 +131,8 @@ def test_sections_and_the_state_of_the_context_reach_the_pipeline(served: Path) 
         answers = dict(zip([question.text for question in QUESTIONS], through_mcp(asked), strict=True))
         reasons = [result.plan["reasons"] for result in asked.answers]
 
-    sections = answers["how is the quokka cache measured"]["data"]["results"]
+    rules, *sections = answers["how is the quokka cache measured"]["data"]["results"]
+    assert (rules["tier"], "sections" in rules["notes"]) == ("constitutional", False)
     assert [row["notes"]["sections"] for row in sections] == [["summary", "next-steps"]] * len(sections)
     assert sections[0]["memory_text"] == "In short, the quokka cache is a cache.\n\nMeasure the quokka cache again."
     modes = [reason for told in reasons for reason in told if reason.startswith("pressure")]

@@ -22,7 +22,7 @@ def test_the_json_of_a_search_has_the_promised_shape(run: Run) -> None:
     assert set(document["plan"]) >= {"intent", "intent_confidence", "complexity", "channels", "variants"}
     assert set(document["notes"]) >= {"evidence_gap", "warnings", "degraded"}
     assert set(document["pipeline"]) == {"name", "hash"}
-    assert set(document["timings_ms"]) == {"total", "candidates", "fusion", "rerank", "annotate"}
+    assert set(document["timings_ms"]) == {"total", "candidates", "fusion", "rerank", "annotate", "steps"}
     row = document["results"][0]
     assert set(row) >= {
         "id",

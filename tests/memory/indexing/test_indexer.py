@@ -349,7 +349,9 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
         ("t",),
         5.0,
     )
-    assert (second.title, second.created_at) == ("d2", 100.0)
+    # nobody knows when it was written: neither when it was indexed nor in 1970
+    assert (second.title, second.created_at, second.updated_at) == ("d2", None, None)
+    assert first.updated_at == 5.0
     assert indexer.index_documents(sources, now=200.0).unchanged == ["d1", "d2"]
     assert indexer.index([], now=300.0).deleted == []
 
@@ -478,3 +480,19 @@ def test_texts_and_names_that_no_encoding_holds_do_not_stop_a_run(
             indexer.save_text(key, "text", now=100.0)
         assert caught.value.code == code
     assert (memory.title, reader.body(database.reader(), memory.id)) == ("t\ufffd", "one \ufffd two\n")
+
+
+def test_what_nobody_dated_has_no_date_and_what_is_written_now_has_one(
+    database: Database, indexer: Indexer, root: Path, write: Write
+) -> None:
+    # an archive without times unpacks files of 1970
+    unpacked = write("unpacked.md", "# Unpacked"), write("dated.md", "---\ndate: 2020-01-01\n---\n# Dated")
+    for file in unpacked:
+        os.utime(file, ns=(0, 0))
+
+    indexer.index([root], now=100.0)
+    indexer.save_text("said", "# Said", now=200.0)
+
+    times = {m.key: (m.created_at, m.updated_at) for m in reader.list_memories(database.reader())[0]}
+    assert times == {"unpacked.md": (None, None), "dated.md": (1577836800.0, 1577836800.0), "said": (200.0, 200.0)}
+    assert reader.statistics(database.reader()).oldest == 200.0

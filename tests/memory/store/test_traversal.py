@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,6 +103,67 @@ def test_neighbours_are_those_of_a_walk_by_hand(
         assert columns(database, seeds, hops) == [
             (seed, end, hop, pytest.approx(product)) for seed, end, hop, product in by_hand(arcs, seeds, hops)
         ]
+
+
+def by_layers(arcs: list[Arc], seeds: list[int], hops: int) -> list[tuple[int, int, int, float]]:
+    """Layer by layer from each seed, every product made in the order of the walk: equal to the last bit."""
+    found = []
+    for seed in sorted(set(seeds)):
+        best = {seed: (0, 1.0)}
+        for hop in range(1, hops + 1):
+            layer: dict[int, float] = {}
+            for source, target, relation, strength in arcs:
+                for near, far in ((source, target), (target, source)):
+                    if best.get(near, (-1, 0.0))[0] == hop - 1 and far not in best:
+                        product = best[near][1] * strength * WEIGHTS.get(relation, 1.0)
+                        layer[far] = max(layer.get(far, -1.0), product)
+            best |= {far: (hop, product) for far, product in layer.items()}
+        found += [(seed, far, hop, product) for far, (hop, product) in best.items() if far not in seeds]
+    return sorted(found)
+
+
+strengths = st.floats(0, 1, allow_subnormal=False)
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(1, 12), st.integers(1, 12), st.sampled_from(list(Relation))).filter(
+            lambda e: e[0] != e[1]
+        ),
+        strengths,
+        max_size=40,
+    ),
+    st.lists(st.integers(1, 12), max_size=5),
+    st.integers(1, 10),
+)
+@settings(max_examples=80, deadline=None)
+@pytest.mark.requirement("F11", "M8")
+def test_the_recursive_query_is_equal_to_a_walk_by_layers_to_the_last_bit(
+    new_database: Callable[[], Database],
+    document: Make,
+    edges: dict[tuple[int, int, Relation], float],
+    seeds: list[int],
+    hops: int,
+) -> None:
+    arcs = [(*ends, strength) for ends, strength in edges.items()]
+    with new_database() as database:
+        fill(database, document, 12, arcs)
+
+        assert columns(database, seeds, hops) == by_layers(arcs, seeds, hops)
+
+
+@pytest.mark.requirement("F11", "M8")
+def test_a_walk_is_one_recursive_query(database: Database, document: Make) -> None:
+    # a circle of three: 1 is met again after three edges, and nothing comes of it
+    circle = [(1, 2, Relation.CAUSED, 0.5), (2, 3, Relation.SUPERSEDES, 0.5), (3, 1, Relation.CONTRADICTS, 0.5)]
+    fill(database, document, 3, circle)
+    asked: list[str] = []
+    database.reader().trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
+
+    found = columns(database, [1], 10)
+
+    assert found == [(1, 2, 1, 0.5), (1, 3, 1, 0.4)]
+    assert [sql.split()[:2] for sql in asked] == [["WITH", "RECURSIVE"]]
 
 
 @pytest.mark.requirement("M8")

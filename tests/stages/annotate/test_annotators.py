@@ -16,7 +16,7 @@ from pipeline.model import Notes
 from pipeline.ports import Filter, Passage
 from stages.annotate.anchor_filter import AnchorFilter
 from stages.annotate.attribution import Attribution
-from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
+from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee, ConstitutionalGuaranteeParams
 from stages.annotate.duplicates import Duplicates, DuplicatesParams
 from stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
 from stages.annotate.session_dedup import SessionDedup, SessionDedupParams
@@ -125,22 +125,37 @@ def test_repeats_may_be_marked_instead() -> None:
     assert notes == Notes(by_id={2: {"already_sent": True}})
 
 
+@pytest.mark.requirement("C6")
+def test_constitutional_memories_use_up_no_limit_of_a_state() -> None:
+    store = FakeStore(*(Memory(i, tier="constitutional" if i < 4 else "normal") for i in range(1, 8)))
+    for memory in store.memories.values():
+        memory.numbers |= {"stability": 1.0, "created_at": NOW}
+
+    ranking = ranking_of(store, falling(store))
+    notes = StateFilter(StateFilterParams(limits={"HOT": 2})).annotate(ask(), ranking, store)
+
+    assert kept(notes, ranking.ids) == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.requirement("A3", "C6")
 def test_missing_constitutional_memories_are_named() -> None:
     store = FakeStore(
         Memory(1, tier="constitutional"), Memory(2, tier="constitutional"), Memory(3),
         Memory(4, tier="constitutional", folder="elsewhere"),
     )  # fmt: skip
-    guard = ConstitutionalGuarantee(NoParams())
+    guard = ConstitutionalGuarantee(ConstitutionalGuaranteeParams())
 
     complete = guard.annotate(ask(wanted=Filter(folder="")), ranking_of(store, {1: 0.9, 2: 0.8, 4: 0.7}), store)
     assert complete == Notes(overall={"constitutional": {"expected": 3, "missing": []}})
     # the limit of the query cuts off what stands below
-    partial = guard.annotate(ask(limit=2), ranking_of(store, {1: 0.9, 3: 0.8, 2: 0.1}), store)
+    partial = guard.annotate(ask(limit=4), ranking_of(store, {1: 0.9, 3: 0.8}), store)
     assert partial.overall == {"constitutional": {"expected": 3, "missing": [2, 4]}}
     assert partial.warnings == ("2 of 3 constitutional memories are not in this answer: ids [2, 4].",)
     scoped = guard.annotate(ask(wanted=Filter(folder="elsewhere")), ranking_of(store, {4: 0.9}), store)
-    assert scoped == Notes(overall={"constitutional": {"expected": 1, "missing": []}})
+    assert scoped.overall == {"constitutional": {"expected": 3, "missing": [1, 2]}}
+    # half of two rows is one: no more is due
+    two = guard.annotate(ask(limit=2), ranking_of(store, {1: 0.9, 3: 0.8, 2: 0.1}), store)
+    assert two == Notes(overall={"constitutional": {"expected": 3, "missing": [2, 4]}})
     narrowed = guard.annotate(ask(wanted=Filter(folders=("elsewhere",))), ranking_of(store, {4: 0.9}), store)
     assert narrowed.overall == {"constitutional": {"expected": 3, "missing": [1, 2]}}
 
@@ -318,6 +333,23 @@ def test_only_the_named_sections_are_handed_out() -> None:
     assert kept(notes, ranking.ids) == [1]
     assert notes.overall == {"anchors": {"characters_sent": 30, "characters_whole": 50, "hidden": 1}}
     assert AnchorFilter(NoParams()).annotate(ask(), ranking, store) == Notes()
+
+
+@pytest.mark.requirement("C6")
+def test_a_constitutional_memory_stays_without_the_named_section() -> None:
+    store = FakeStore(
+        Memory(1, chunks=("other text",), tier="constitutional", numbers={"characters": 10.0}),
+        Memory(2, chunks=("state one",), numbers={"characters": 9.0}),
+        Memory(3, chunks=("other text",), numbers={"characters": 10.0}),
+    )
+    store.passages = Sectioned(store)
+    ranking = ranking_of(store, {1: 0.9, 2: 0.8, 3: 0.7})
+
+    notes = AnchorFilter(NoParams()).annotate(ask(anchors=("state",)), ranking, store)
+
+    assert kept(notes, ranking.ids) == [1, 2]
+    assert notes.by_id == {2: {"sections": [{"anchor": "state", "text": "state one"}]}}
+    assert notes.overall == {"anchors": {"characters_sent": 9, "characters_whole": 9, "hidden": 1}}
 
 
 @pytest.mark.requirement("A7")

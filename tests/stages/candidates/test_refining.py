@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from components.asking import query
 from components.fake_store import Edge, FakeStore, Memory
@@ -122,6 +124,21 @@ def test_cross_folder_and_vague_queries_are_searched_everywhere() -> None:
 
 
 @pytest.mark.requirement("C13")
+def test_a_word_in_the_text_of_another_folder_makes_a_question_cross_folders() -> None:
+    def narrowed(*texts: str) -> Plan:
+        described = (
+            FolderDescription("auth", "", frozenset({"login", "session"})), FolderDescription("ops", "", frozenset())
+        )  # fmt: skip
+        memories = [Memory(i, "", (text,), folder="ops") for i, text in enumerate(texts, start=2)]
+        store = FakeStore(Memory(1, "", ("login session",), folder="auth"), *memories, folders=described)
+        return FolderPrefilter(FolderPrefilterParams()).understand(query("login session"), plan("login session"), store)
+
+    assert narrowed("nothing of the kind").folders == ("auth",)
+    assert narrowed("a session may end").folders == ()
+    assert narrowed("a session may end").reasons == ("folder_prefilter: all folders, others hold 'session' as well",)
+
+
+@pytest.mark.requirement("C13")
 def test_a_folder_that_the_caller_named_stands() -> None:
     assert folders("login session", wanted=Filter(folder="search")) == ()
 
@@ -129,11 +146,11 @@ def test_a_folder_that_the_caller_named_stands() -> None:
 @pytest.mark.requirement("C14")
 def test_silence_is_answered_with_half_the_similarity_then_with_words_alone() -> None:
     step = Fallback(FallbackParams())
-    first = plan("x", folders=("auth",))
+    first = plan("x", folders=("auth",), asked_similarity=0.3)
 
     second = step.recover(query("x"), first, EMPTY)
-    third = step.recover(query("x"), plan("x", attempt=1), EMPTY)
-    last = plan("x", attempt=2)
+    third = step.recover(query("x"), replace(second, attempt=1), EMPTY)
+    last = replace(third, attempt=2)
 
     assert (second.min_similarity, second.limit_factor, second.folders) == (0.17, 2.0, ())
     assert third.channels == ("fts5", "bm25", "constitutional", "identifier", "phrase", "trigger")
@@ -156,12 +173,26 @@ def test_of_five_passages_eight_words_of_three_letters_are_taken() -> None:
 
 
 @pytest.mark.requirement("C14")
-@pytest.mark.parametrize(("similarity", "relaxed"), [(0.3, 0.17), (0.34, 0.17), (0.36, 0.18), (0.5, 0.25), (0.1, 0.17)])
+@pytest.mark.parametrize(("similarity", "relaxed"), [(0.3, 0.17), (0.34, 0.17), (0.36, 0.18), (0.5, 0.25)])
 def test_the_relaxed_similarity_is_half_but_not_below_the_floor(similarity: float, relaxed: float) -> None:
-    step = Fallback(FallbackParams(similarity=similarity))
+    asked = plan("x", asked_similarity=similarity)
 
-    # .3 / 2 = .15 < .17; .34 / 2 = .17; .36 / 2 = .18; .5 / 2 = .25; .1 / 2 = .05 < .17
-    assert step.recover(query("x"), plan("x"), EMPTY).min_similarity == pytest.approx(relaxed)
+    # .3 / 2 = .15 < .17; .34 / 2 = .17; .36 / 2 = .18; .5 / 2 = .25
+    assert Fallback(FallbackParams()).recover(query("x"), asked, EMPTY).min_similarity == pytest.approx(relaxed)
+
+
+@pytest.mark.requirement("C14")
+@pytest.mark.parametrize("similarity", [0.0, 0.1, 0.17])
+def test_where_nothing_can_be_relaxed_words_are_next(similarity: float) -> None:
+    step = Fallback(FallbackParams())
+
+    # half of .17 and less lies below the floor: asking for the floor would be asking for more
+    tried = step.recover(query("x"), plan("x", asked_similarity=similarity), EMPTY)
+    opened = step.recover(query("x"), plan("x", asked_similarity=similarity, folders=("auth",)), EMPTY)
+
+    assert (tried.channels, tried.min_similarity) == (("fts5", "bm25", "constitutional", "identifier", "trigger"), None)
+    assert (opened.channels, opened.min_similarity, opened.folders, opened.limit_factor) == (None, None, (), 2.0)
+    assert tried.reasons == ("fallback: nothing found; words only (fts5, bm25)",)
 
 
 @pytest.mark.requirement("C14", "P7")

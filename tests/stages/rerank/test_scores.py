@@ -211,6 +211,19 @@ def test_constitutional_memories_are_lifted_above_the_best_and_keep_their_order(
     assert rerank(Pin(PinParams()), ask(), after, store).score == pytest.approx(after.score)
 
 
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize(("limit", "first"), [(20, 5), (10, 5), (6, 3), (2, 1), (1, 1)])
+def test_no_more_than_five_and_half_of_the_limit_are_lifted_and_those_that_suit_best(limit: int, first: int) -> None:
+    store = FakeStore(*(Memory(i, tier="constitutional" if i <= 12 else "normal") for i in range(1, 15)))
+    pool = pool_of(store, {**{i: i / 100 for i in range(1, 13)}, 13: 0.9, 14: 0.055})
+
+    order = rerank(Pin(PinParams()), ask(limit=limit), pool, store).ids.tolist()
+
+    assert order[:first] == list(range(12, 12 - first, -1))
+    assert order[first] == 13
+    assert order[first + 1 :] == [i for i in pool.ids.tolist() if i not in order[: first + 1]]
+
+
 @pytest.mark.requirement("C3")
 def test_what_a_channel_found_can_be_lifted() -> None:
     store = FakeStore(Memory(1), Memory(2), Memory(3, tier="constitutional"))
@@ -229,7 +242,7 @@ def test_pinned_rows_come_first_and_nobody_else_moves(rows: list[tuple[int, bool
     store = FakeStore(*(Memory(i, tier="constitutional" if p else "normal") for i, (_, p) in enumerate(rows)))
     pool = pool_of(store, {i: score / 100 for i, (score, _) in enumerate(rows)}, scale=Scale.Z_SCORE)
 
-    after = rerank(Pin(PinParams()), ask(), pool, store).ids.tolist()
+    after = rerank(Pin(PinParams(most=12)), ask(limit=24), pool, store).ids.tolist()
 
     before = pool.ids.tolist()
     assert after == [i for i in before if rows[i][1]] + [i for i in before if not rows[i][1]]

@@ -113,6 +113,7 @@ class FakeAttributes:
             and (not wanted.folders or any(inside(m.folder, folder) for folder in wanted.folders))
             and wanted.tier in ("", m.tier)
             and wanted.context_type in ("", m.context_type)
+            and (wanted.memories is None or m.id in wanted.memories)
         }
         return FakeScope(self._store, admitted)
 

@@ -1,0 +1,40 @@
+"""Several concepts in one question: which memories are about all of them (feature C1).
+
+A memory is about a concept when it holds all of its words, in any fields, or when a channel that can judge takes it to
+be so, as the vector channel does from a certain similarity on. The memories that are about every concept become the
+scope of the question, so that no channel can bring in another, whether it knows of concepts or not.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from pipeline.boundary import Journal
+from pipeline.composition import CandidateStage
+from pipeline.contracts import ConceptJudge
+from pipeline.lookup import memories_with_all
+from pipeline.model import Query
+from pipeline.ports import Ids, Store
+
+
+def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[int, ...] | None:
+    """The memories that are about every concept of the query, ascending; None for a query without concepts.
+
+    A channel that cannot judge is noted as a degradation, and words decide alone.
+    """
+    if not query.concepts:
+        return None
+    judges = [(step, step.component) for step in stage.channels if isinstance(step.component, ConceptJudge)]
+    found: Ids | None = None
+    for concept in query.concepts:
+        about = memories_with_all(concept, store.lexicon)
+        for step, judge in judges:
+            work = partial(judge.about_concept, concept, query, store)
+            judged = journal.call("candidates", step, len(about), work, "the words of the concepts alone")
+            if judged is not None:
+                about = np.union1d(about, judged)
+        found = about if found is None else np.intersect1d(found, about)
+    assert found is not None  # there is a concept
+    return tuple(found[store.attributes.scope(query.wanted, query.now).admits(found)].tolist())

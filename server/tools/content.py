@@ -1,0 +1,56 @@
+"""Whole memories in the answer of a tool, as far as its token budget goes (feature R4)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.results import ResultRow
+from server import logs
+from server.envelope import TEXT_FIELD, compact, tokens
+
+BUDGET = 4000
+"""Tokens of a search that asks for whole memories: what the catalogue allows a complex question."""
+USED_FOR_ROWS = 0.9
+"""Share of the budget that the rows may take; the rest is for the summary, hints and what frames them."""
+WORTHWHILE = 100
+"""Tokens; a text that has to be cut shorter than this stays an excerpt."""
+
+
+def put_whole(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int) -> tuple[str, ...]:
+    """Puts the whole text of memories in the place of their excerpts, from the best one down while there is room.
+
+    The first that does not fit is cut at its end, those below stay excerpts; sections that were asked for by name stay
+    what they are. Returns what to say about that.
+    """
+    room = int(budget * USED_FOR_ROWS) - tokens(compact(shown))
+    wanted = [(at, row.content) for at, row in enumerate(rows) if row.content and not _sections(shown[at])]
+    whole = 0
+    for at, content in wanted:
+        excerpt = shown[at].get(TEXT_FIELD, "")
+        fitting = _cut(content, room + tokens(compact(excerpt)))
+        if len(fitting) <= len(excerpt) and fitting != content:
+            break
+        shown[at][TEXT_FIELD] = fitting
+        room -= tokens(compact(fitting)) - tokens(compact(excerpt))
+        if fitting != content:
+            break
+        whole += 1
+    if whole == len(wanted):
+        return ()
+    logs.overflowed("content", len(wanted), whole, sum(tokens(compact(text)) for _, text in wanted), budget)
+    return (
+        f"{whole} of {len(wanted)} memories are whole, to stay within {budget} tokens; ask for fewer, or by anchors",
+    )
+
+
+def _sections(shown: Mapping[str, Any]) -> bool:
+    return "sections" in shown.get("notes", {})
+
+
+def _cut(text: str, room: int) -> str:
+    """The text, or as much of its beginning as takes `room` tokens; empty where that is hardly anything."""
+    if tokens(compact(text)) <= room:
+        return text
+    cut = text
+    while tokens(compact(cut)) > room >= WORTHWHILE:
+        cut = text[: min(len(cut) - 2, len(cut) * room // tokens(compact(cut)))].rstrip() + "…"
+    return cut if room >= WORTHWHILE else ""
