@@ -7,10 +7,11 @@ from threading import Thread
 from typing import Any
 
 import anyio
+from mcp import MCPError
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, InputRequiredResult
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 
 from config.errors import SpeckitError, nearest
 from server import logs
@@ -34,7 +35,7 @@ WARM_UP_AFTER_SECONDS = 0.3
 
 
 class MemoryServer(MCPServer[None]):
-    """The SDK's server, with our error object for an unknown tool too."""
+    """The SDK's server, with our error object for an unknown tool too, and without prompts."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -44,6 +45,15 @@ class MemoryServer(MCPServer[None]):
         if name not in known:
             return failure(SpeckitError("E033", f"there is no tool '{name}'; {nearest(name, known)}"))
         return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,  # noqa: ARG002 -- the SDK's signature
+        context: Context[None, Any] | None = None,  # noqa: ARG002
+    ) -> GetPromptResult | InputRequiredResult:
+        """Refuses, as the protocol wants it for a name that is not listed; the SDK would call it an internal error."""
+        raise MCPError(code=INVALID_PARAMS, message=f"there is no prompt '{name}'; this server offers tools alone")
 
 
 class WarmUp:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -11,8 +12,10 @@ from typing import Any, TypeVar
 
 import anyio
 import pytest
+import structlog
 from mcp import Client, StdioServerParameters
 
+from server import logs
 from tests.server.doors import COMMAND, DOCUMENTS, environment
 
 T = TypeVar("T")
@@ -340,6 +343,55 @@ def _talk(root: Path, end: Callable[[subprocess.Popen[bytes]], None], **more: st
         lines += [json.loads(line) for line in process.stdout.read().splitlines()]
         logged = [json.loads(line) for line in process.stderr.read().splitlines()]
     return process.returncode, lines, logged
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "message"),
+    [
+        ("prompts/get", {"name": "no_such"}, "there is no prompt 'no_such'; this server offers tools alone"),
+        ("resources/read", {"uri": "memory://no_such"}, "Unknown resource: memory://no_such"),
+        ("no_such/method", {}, "Method not found"),
+    ],
+)
+def test_what_the_server_does_not_offer_is_an_error_of_the_protocol_and_no_defect(
+    indexed: Path, method: str, parameters: dict[str, Any], message: str
+) -> None:
+    asked = {"jsonrpc": "2.0", "id": 3, "method": method, "params": parameters}
+
+    def ask(process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.close()
+
+    _, lines, logged = _talk(indexed, ask)
+    error = lines[-1]["error"]
+    assert (error["code"], error["message"]) == (-32601 if "no_such" in method else -32602, message)
+    assert [line["event"] for line in logged] == ["tool", "stopped"]
+
+
+def test_a_librarys_error_is_logged_by_its_name_alone_unless_a_traceback_is_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def logged() -> dict[str, Any]:
+        logs.configure()
+        try:
+            raise ValueError("a secret question")
+        except ValueError:
+            logging.getLogger("some.library").exception("handler raised")
+        return dict(json.loads(capsys.readouterr().err))
+
+    handlers, level = logging.root.handlers[:], logging.root.level
+    try:
+        quiet = logged()
+        monkeypatch.setenv("SPECKIT_DEBUG", "1")
+        loud = logged()
+    finally:
+        logging.root.handlers[:], logging.root.level = handlers, level
+        structlog.reset_defaults()
+    assert (quiet["event"], quiet["error"]) == ("handler raised", "ValueError")
+    assert "secret" not in json.dumps(quiet)
+    assert "traceback" not in json.dumps(quiet)
+    assert "ValueError: a secret question" in loud["traceback"]
 
 
 def _close_input(process: subprocess.Popen[bytes]) -> None:
