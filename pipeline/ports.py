@@ -245,7 +245,10 @@ class Sessions(Protocol):
 
 
 class TokenSpace(Protocol):
-    """Static vectors of single tokens, for late interaction (feature R1)."""
+    """Tokens: static vectors of single ones, for late interaction (feature R1), and how many a text has."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader (feature A6)."""
 
     def of_text(self, text: str) -> Ids | Unavailable:
         """Distinct token numbers of a query, ascending; Unavailable without a token model."""

@@ -397,6 +397,9 @@ class FakeTokens:
     def __init__(self, store: FakeStore) -> None:
         self._store = store
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(words(text)) for text in texts]
+
     def of_text(self, text: str) -> Ids | Unavailable:
         axes = self._store.vectors._axis
         return np.array(sorted({axes[word] for word in words(text) if word in axes}), np.int64)
