@@ -20,6 +20,8 @@ from pipeline.trace import STAGES
 
 OTHERS = ("also_at", "superseded_by")
 """Notes that speak of other memories, by their ids."""
+SAID_BY_ROW = ("found_by",)
+"""Notes that say what a row says in other fields."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINE_END = re.compile(r"[ \t]+\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -99,6 +101,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
         for step in outcome.notes.values():
             notes |= step.by_id.get(int(pool.ids[row]), {})
         notes |= {name: _named(notes[name], store) for name in OTHERS if notes.get(name)}
+        state = notes.pop("state", names[row])
         rows.append(
             ResultRow(
                 id=int(memories[row]),
@@ -106,7 +109,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
                 title=str(labels["title"][row]),
                 folder=str(labels["folder"][row]),
                 tier=str(labels["tier"][row]),
-                state=names[row],
+                state=state,
                 score=float(pool.score[row]),
                 channels=evidence,
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
@@ -116,7 +119,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int) -> list[Resul
                 first_line=passage.first_line,
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
-                notes=notes,
+                notes={name: note for name, note in notes.items() if name not in SAID_BY_ROW},
             )
         )
     return rows

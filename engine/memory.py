@@ -19,7 +19,7 @@ from engine.questions import Question, normalised_folder
 from engine.results import Explanation, SearchResult
 from engine.why_not import why_not
 from memory.indexing import Analyser, IndexReport, Progress, Saved, Source
-from memory.indexing.embedders.protocol import Embedder
+from memory.indexing.embedders import Embedder, counted_tokens
 from memory.lifecycle import validations
 from memory.store import reader
 from memory.store.connection import Database
@@ -110,6 +110,10 @@ class Memory:
     def analyser(self) -> Analyser:
         """The analyser that makes words."""
         return self._open.analyser
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs a language model, never too low by more than a few per cent (feature T24)."""
+        return counted_tokens(texts, self.embedder)
 
     def store(self) -> Store:
         """The current state of the store, as the pipeline sees it."""

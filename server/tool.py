@@ -13,7 +13,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from config.errors import Problem, SpeckitError, nearest
 from server import logs
-from server.envelope import SCHEMA, Reply, failure, success
+from server.envelope import SCHEMA, Count, Reply, failure, success
 from server.failures import internal
 
 RANGES = frozenset(
@@ -30,6 +30,7 @@ class SpeckitTool(Tool):
 
     _budget: int = PrivateAttr(default=0)
     _limiter: anyio.CapacityLimiter = PrivateAttr()
+    _count: Count = PrivateAttr()
 
     @classmethod
     def of(
@@ -38,12 +39,14 @@ class SpeckitTool(Tool):
         *,
         budget: int,
         limiter: anyio.CapacityLimiter,
+        count: Count,
         read_only: bool,
         idempotent: bool = True,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description.
 
-        `budget` is that of the tool's layer in tokens (feature T24); `limiter` bounds the threads of all tools.
+        `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
+        of all tools.
         """
         tool = cls.from_function(
             function,
@@ -62,6 +65,7 @@ class SpeckitTool(Tool):
         tool.fn_metadata.output_schema = SCHEMA
         tool._budget = budget
         tool._limiter = limiter
+        tool._count = count
         return tool
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
@@ -75,7 +79,7 @@ class SpeckitTool(Tool):
 
             def answer() -> CallToolResult:
                 reply: Reply = self.fn(**values)
-                return success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000)
+                return success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000, self._count)
 
             # the envelope too: what follows a reply writes to the store, and the event loop must not wait for that
             result = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)

@@ -36,7 +36,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """Start here: get the memories that matter for a task, sized to your remaining context."""
         from server.output import counted
-        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_hints
+        from server.tools.row_text import search_row_text
+        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_facts, search_hints
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
@@ -66,6 +67,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             search_hints(result),
             tuple(result.notes["degraded"]),
             rows="results",
+            facts=search_facts(result, why if mode == "auto" else ""),
+            row_text=search_row_text,
             after=partial(note_served, memory, result),
             budget=costs.budget,
         )

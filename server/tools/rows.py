@@ -11,6 +11,7 @@ from engine.results import ResultRow, SearchResult
 from memory.lifecycle.validations import Validated
 from memory.store.records import Memory as MemoryRecord
 from server.envelope import TEXT_FIELD
+from server.markdown import about
 
 EXCERPT = 300
 WHOLE = 20_000
@@ -21,7 +22,7 @@ def result_row(row: ResultRow) -> dict[str, Any]:
     """One result of a search; of named sections, their text stands in the place of the excerpt (feature A7)."""
     notes, text = dict(row.notes), row.snippet
     if sections := notes.get("sections"):
-        text = "\n\n".join(section["text"] for section in sections)
+        text = "\n\n".join(f"[{section['anchor']}]\n{section['text']}" for section in sections)
         notes["sections"] = [section["anchor"] for section in sections]
     shown: dict[str, Any] = {
         "id": row.id,
@@ -48,6 +49,12 @@ def search_data(result: SearchResult) -> dict[str, Any]:
         "evidence_gap": result.notes["evidence_gap"],
         "results": [result_row(row) for row in result.results],
     }
+
+
+def search_facts(result: SearchResult, *further: str) -> str:
+    """What the text says of a search beside its results."""
+    plan = result.plan
+    return about(f"intent {plan['intent']}", f"{plan['complexity']} question", *further)
 
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:
@@ -78,6 +85,11 @@ def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
             "validations": promotion.validation_count,
         }
     return found
+
+
+def problem_text(_number: int, problem: dict[str, Any]) -> str:
+    """The Markdown of what is wrong with a document."""
+    return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))
 
 
 def note_served(memory: Memory, result: SearchResult, count: int) -> None:

@@ -35,7 +35,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
         from server.output import counted
-        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_hints
+        from server.tools.row_text import search_row_text
+        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_facts, search_hints
 
         memory = workspace.memory()
         result = memory.search(
@@ -61,6 +62,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             search_hints(result),
             tuple(result.notes["degraded"]),
             rows="results",
+            facts=search_facts(result),
+            row_text=search_row_text,
             after=partial(note_served, memory, result),
         )
 

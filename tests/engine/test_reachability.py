@@ -130,7 +130,9 @@ def test_sections_and_the_state_of_the_context_reach_the_pipeline(served: Path) 
 
     sections = answers["how is the quokka cache measured"]["data"]["results"]
     assert [row["notes"]["sections"] for row in sections] == [["summary", "next-steps"]] * len(sections)
-    assert sections[0]["memory_text"] == "In short, the quokka cache is a cache.\n\nMeasure the quokka cache again."
+    assert sections[0]["memory_text"] == (
+        "[summary]\nIn short, the quokka cache is a cache.\n\n[next-steps]\nMeasure the quokka cache again."
+    )
     modes = [reason for told in reasons for reason in told if reason.startswith("pressure")]
     assert [reason.rpartition(" ")[2] for reason in modes] == ["quick", "focused"]
 

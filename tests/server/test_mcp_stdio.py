@@ -15,10 +15,12 @@ import pytest
 import structlog
 from mcp import Client, StdioServerParameters
 
+from memory.indexing.embedders import StaticEmbedder
 from server import logs
 from tests.server.doors import COMMAND, DOCUMENTS, environment
 
 T = TypeVar("T")
+TOKENISER = StaticEmbedder()
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -66,9 +68,15 @@ def calls(root: Path, *wanted: tuple[str, dict[str, Any]], **more: str) -> list[
             document = result.structured_content
             assert isinstance(document, dict)
             [block] = result.content
-            assert json.loads(block.text) == document  # type: ignore[union-attr]  # tools answer with text
+            text = block.text  # type: ignore[union-attr]  # tools answer with text
             assert bool(result.is_error) == ("error" in document)
-            if not result.is_error:
+            if result.is_error:
+                assert text.startswith(f"Error {document['error']['code']}: {document['error']['message']}\n")
+            else:
+                assert text.startswith(f"# {document['summary'].partition('; ')[0]}")
+                assert all(f"Note: {hint}" in text for hint in document["hints"])
+                assert all(row["key"] in text for row in document["data"].get("results", []))
+                assert document["meta"]["token_count"] == TOKENISER.count_tokens([text])[0]
                 assert set(document) == {"summary", "data", "hints", "meta"}
                 assert document["meta"]["tool"] == name
                 assert document["meta"]["token_count"] <= document["meta"]["token_budget"] <= BUDGETS[name]
@@ -112,6 +120,8 @@ def test_search_answers_with_wrapped_text_and_reasons(indexed: Path) -> None:
     assert (row["key"], row["tier"]) == ("docs/fusion.md", "important")
     assert "cannot be compared" in row["memory_text"]
     assert row["reason"].startswith("surfaced because")
+    # what other fields of a row say stands in no note
+    assert all(not row.get("notes") for row in plain["data"]["results"])
     assert whole["data"]["results"][0]["key"] == "docs/long.md"
     assert len(whole["data"]["results"][0]["memory_text"]) > 1000
     assert explained["data"]["results"][0]["steps"][-1]["score"] > 0
@@ -358,13 +368,18 @@ def test_what_the_server_does_not_offer_is_an_error_of_the_protocol_and_no_defec
 ) -> None:
     asked = {"jsonrpc": "2.0", "id": 3, "method": method, "params": parameters}
 
+    answered: list[Any] = []
+
     def ask(process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
+        answered.append(json.loads(process.stdout.readline()))
         process.stdin.close()
 
-    _, lines, logged = _talk(indexed, ask)
-    error = lines[-1]["error"]
+    _, _, logged = _talk(indexed, ask)
+    error = answered[0]["error"]
     assert (error["code"], error["message"]) == (-32601 if "no_such" in method else -32602, message)
     assert [line["event"] for line in logged] == ["tool", "stopped"]
 
