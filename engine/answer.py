@@ -39,6 +39,8 @@ def answer(outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_ch
     overall: dict[str, Any] = {"evidence_gap": False}
     for notes in outcome.notes.values():
         overall |= notes.overall
+    if hidden := overall.get("deduplicated", {}).get("memories"):
+        overall["deduplicated"] = overall["deduplicated"] | {"memories": _named(hidden, store)}
     degraded = [part.as_json() for part in trace.degraded]
     why = ""
     if not len(outcome.pool):

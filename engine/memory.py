@@ -189,19 +189,21 @@ class Memory:
         concepts: Sequence[str] = (),
         anchors: Sequence[str] = (),
         token_usage: float | None = None,
+        dedup: bool = True,
         snippet: int = 400,
     ) -> SearchResult:
         """One query through the pipeline.
 
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
-        only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch
-        seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
-        none. Call `served` with the result once it has reached the reader. Raises SpeckitError on a bad question.
+        only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; without `dedup`
+        a session is shown again what it was sent; `now` (epoch seconds) and `deadline_ms=None` make a search
+        reproducible; `snippet` is the length of the texts shown, 0 for none. Call `served` with the result once it has
+        reached the reader. Raises SpeckitError on a bad question.
         """
         store = self.store()
         question = Question(
             text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
-            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage,
+            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
         )  # fmt: skip
         deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
         query = question.query(store, time.time() if now is None else now, deadline_ns)

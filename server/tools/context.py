@@ -8,7 +8,7 @@ from pydantic import Field
 
 from server.context_mode import SETTINGS, choose
 from server.envelope import Reply
-from server.tools.parameters import Anchors, Folder, SessionId
+from server.tools.parameters import Anchors, Dedup, Folder, SessionId
 from server.workspace import Workspace
 
 BUDGET = 2000
@@ -26,6 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Folder = "",  # noqa: N803
         limit: Annotated[int | None, Field(strict=True, ge=1, le=100, description="Default: by mode")] = None,
         sessionId: SessionId = "",  # noqa: N803
+        enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         includeContent: Annotated[  # noqa: N803
             bool, Field(strict=True, description="Whole passages instead of excerpts, unless your context is full")
@@ -58,6 +59,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             mode="auto" if pressed else chosen,
             session=sessionId,
             anchors=anchors,
+            dedup=enableDedup,
             token_usage=tokenUsage,
             snippet=WHOLE if includeContent and not pressed else EXCERPT,
         )

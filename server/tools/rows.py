@@ -14,6 +14,8 @@ from server.envelope import TEXT_FIELD
 from server.markdown import about
 
 EXCERPT = 300
+MAX_NAMED = 10
+"""How many memories a hint names."""
 WHOLE = 20_000
 """Longer than any passage."""
 
@@ -60,9 +62,14 @@ def search_facts(result: SearchResult, *further: str) -> str:
 def search_hints(result: SearchResult) -> tuple[str, ...]:
     """What the caller should know beside the results: other words are advised only where they could help."""
     hints = tuple(result.notes["warnings"])
-    if result.repeats:
-        again = "" if result.results else "; search without sessionId to see them again"
-        return (*hints, f"{result.repeats} already sent in this session were left out{again}")
+    if result.repeated:
+        keys = [memory["key"] for memory in result.repeated]
+        others = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
+        return (
+            *hints,
+            f"already sent in this session and left out: {', '.join(keys[:MAX_NAMED])}{others}; "
+            "ask with enableDedup=false to see them again",
+        )
     if result.results or result.why_nothing not in ("", EMPTY_STORE):
         return hints
     further = () if result.why_nothing else ("try other words",)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from server.envelope import Reply
-from server.tools.parameters import Anchors, ContextType, Folder, Limit, SessionId, TierName
+from server.tools.parameters import Anchors, ContextType, Dedup, Folder, Limit, SessionId, TierName
 from server.workspace import Workspace
 
 BUDGET = 1500
@@ -27,6 +27,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         contextType: ContextType | None = None,  # noqa: N803
         mode: Literal["auto", "deep"] = "auto",
         sessionId: SessionId = "",  # noqa: N803
+        enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006
         includeContent: Annotated[  # noqa: N803
             bool, Field(strict=True, description="Whole passages instead of excerpts")
@@ -49,6 +50,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             session=sessionId,
             concepts=concepts,
             anchors=anchors,
+            dedup=enableDedup,
             snippet=WHOLE if includeContent else EXCERPT,
         )
         data = search_data(result)

@@ -111,7 +111,12 @@ def test_what_the_session_has_seen_is_left_out() -> None:
     notes = SessionDedup(SessionDedupParams()).annotate(ask(session="s"), ranking, store)
 
     assert kept(notes, ranking.ids) == [2]
-    assert notes.overall == {"deduplicated": {"already_sent": 2, "tokens_saved": 400}}
+    assert notes.overall == {"deduplicated": {"already_sent": 2, "tokens_saved": 400, "memories": [1, 3]}}
+    assert notes.in_place
+    # named is what would have been shown
+    first = SessionDedup(SessionDedupParams()).annotate(ask(session="s", limit=2), ranking, store)
+    assert first.overall == {"deduplicated": {"already_sent": 1, "tokens_saved": 200, "memories": [1]}}
+    assert SessionDedup(SessionDedupParams()).annotate(ask(session="s", dedup=False), ranking, store) == Notes()
     assert kept(SessionDedup(SessionDedupParams()).annotate(ask(), ranking, store), ranking.ids) == [1, 2, 3]
 
 
