@@ -194,11 +194,11 @@ class Memory:
     ) -> SearchResult:
         """One query through the pipeline.
 
-        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
-        only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; without `dedup`
-        a session is shown again what it was sent; `now` (epoch seconds) and `deadline_ms=None` make a search
-        reproducible; `snippet` is the length of the texts shown, 0 for none. Call `served` with the result once it has
-        reached the reader. Raises SpeckitError on a bad question.
+        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
+        ranked by `text` if there is one; `anchors` are the only sections wanted; `token_usage` is the share of the
+        caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `now` (epoch
+        seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
+        none. Call `served` with the result once it has reached the reader. Raises SpeckitError on a bad question.
         """
         store = self.store()
         question = Question(

@@ -19,7 +19,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_search(
         query: Annotated[str, Field(max_length=10_000, description="Words, identifiers or a question")] = "",
         concepts: Annotated[
-            list[str], Field(max_length=5, description="Instead of query: 2 to 5 ideas that must all apply")
+            list[str], Field(max_length=5, description="2 to 5 ideas that must all apply; a query beside them ranks")
         ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         limit: Limit = 10,

@@ -129,6 +129,27 @@ def test_search_answers_with_wrapped_text_and_reasons(indexed: Path) -> None:
     assert {row["key"].rpartition("/")[0] for row in scoped["data"]["results"]} == {"docs/storage"}
 
 
+@pytest.mark.requirement("C1", "T2")
+def test_a_query_beside_concepts_ranks_what_they_admit(workspace: Path) -> None:
+    for animal in ("walrus", "zebra"):
+        text = f"# Cache and backups of the {animal}\n\nThe cache is warm, backups are kept.\n"
+        (workspace / "docs" / f"{animal}.md").write_text(text)
+    concepts = ["cache", "backups"]
+    _, walrus, zebra, neither = calls(
+        workspace,
+        ("memory_index_scan", {}),
+        ("memory_search", {"query": "walrus", "concepts": concepts, "explain": True}),
+        ("memory_search", {"query": "zebra", "concepts": concepts, "explain": True}),
+        ("memory_search", {"query": "", "concepts": concepts}),
+    )
+    for animal, answer in (("walrus", walrus), ("zebra", zebra)):
+        first = answer["data"]["results"][0]
+        assert first["key"] == f"docs/{animal}.md"
+        # it is the query, not the concepts, that both kinds of channel look for
+        assert {first["channels"][channel]["rank"] for channel in ("bm25", "vector")} == {1}
+    assert {row["key"] for row in neither["data"]["results"][:2]} == {"docs/walrus.md", "docs/zebra.md"}
+
+
 @pytest.mark.requirement("A7", "T2")
 def test_an_empty_answer_says_what_would_help(workspace: Path) -> None:
     (workspace / "docs" / "plan.md").write_text(
