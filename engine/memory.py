@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from config.errors import SpeckitError, nearest
 from config.settings import Settings, settings
-from engine import assembly, events
+from engine import assembly, events, resuming
 from engine.answer import answer, explanation
+from engine.emptiness import EMPTY_STORE
 from engine.health import HealthReport, health
 from engine.plans import PlanReport, plan_report
 from engine.questions import Question, normalised_folder
@@ -28,7 +30,7 @@ from memory.store.records import Memory as MemoryRecord
 from memory.store.records import Relation
 from pipeline.builder import build
 from pipeline.composition import Pipeline
-from pipeline.model import Mode
+from pipeline.model import Mode, Query
 from pipeline.ports import Store
 from pipeline.runner import Runner
 
@@ -195,7 +197,8 @@ class Memory:
         """One query through the pipeline.
 
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
-        ranked by `text` if there is one; `anchors` are the only sections wanted; `token_usage` is the share of the
+        ranked by `text` if there is one; the mode "resume" looks for the sections of hand-over documents, and for the
+        words only where there are none; `anchors` are the only sections wanted; `token_usage` is the share of the
         caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `now` (epoch
         seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
         none. Call `served` with the result once it has reached the reader. Raises SpeckitError on a bad question.
@@ -207,8 +210,24 @@ class Memory:
         )  # fmt: skip
         deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
         query = question.query(store, time.time() if now is None else now, deadline_ns)
-        declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
-        return answer(self._runner.run(query, store), store, declared, snippet)
+        if resuming.asks_for_handover(query):
+            found = self._answer(self._handovers, resuming.of_handovers(query), store, snippet)
+            if found.results:
+                return found
+        result = self._answer(self._runner, query, store, snippet)
+        if resuming.asks_for_handover(query) and result.why_nothing != EMPTY_STORE:
+            result.notes["warnings"].insert(0, resuming.no_handover(query))
+        return result
+
+    def _answer(self, runner: Runner, query: Query, store: Store, snippet: int) -> SearchResult:
+        declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
+        return answer(runner.run(query, store), store, declared, snippet)
+
+    @cached_property
+    def _handovers(self) -> Runner:
+        """What answers in the mode "resume"."""
+        built = build(resuming.PIPELINE, assembly.registry(), self.settings.environ)
+        return Runner(built, strict=self._runner.strict)
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the
@@ -233,6 +252,8 @@ class Memory:
         store = self.store()
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
         query = question.query(store, time.time(), None)
+        if resuming.asks_for_handover(query):
+            return plan_report(self._handovers, resuming.of_handovers(query), store)
         return plan_report(self._runner, query, store)
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:
@@ -245,7 +266,8 @@ class Memory:
 
     def why_not(self, result: SearchResult, name: int | str) -> str:
         """Why a memory is not among the results: the step that lost it, and what would have kept it."""
-        return why_not(self._runner, result, self.get(name), self.store())
+        runner = self._handovers if resuming.is_of_handovers(result.outcome) else self._runner
+        return why_not(runner, result, self.get(name), self.store())
 
     def get(self, name: int | str) -> MemoryRecord:
         """A memory by id or key. Raises E080."""

@@ -114,6 +114,9 @@ class Passages(Protocol):
     def of_memory(self, memory: int) -> list[Passage]:
         """All passages of a memory in document order."""
 
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        """All passages in sections of these names (feature I2), by id, and short memories that may hold one."""
+
     def body(self, memory: int) -> str:
         """The whole text of a memory."""
 

@@ -159,6 +159,10 @@ class FakePassages:
     def of_memory(self, memory: int) -> list[Passage]:
         return self.passages(self._store.memories[memory].chunk_ids)
 
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
+        return [passage for passage in everything if any(f"ANCHOR:{name}" in passage.text for name in names)]
+
     def body(self, memory: int) -> str:
         return "\n\n".join(self._store.memories[memory].chunks)
 
