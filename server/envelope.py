@@ -50,6 +50,8 @@ class Reply:
     rows: str = ""
     budget: int = 0
     """Tokens of the text; 0 leaves the choice to the tool's layer."""
+    whole_texts: bool = False
+    """Whether the lowest rows are dropped before any text is cut: few whole texts tell more than many beginnings."""
     facts: str = ""
     """What the text says of `data` beside the rows, in a line; stored text in it must be safe (`server.markdown`)."""
     row_text: Callable[[int, dict[str, Any]], str] = _listed
@@ -135,7 +137,8 @@ def failure(error: SpeckitError) -> CallToolResult:
 
 
 def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
-    """The text and its tokens, after cutting texts, then dropping the lowest rows, then cutting the last text.
+    """The text and its tokens, after cutting texts (unless they shall be whole), then dropping the lowest rows, then
+    cutting the last text.
 
     One row stays, so that an answer may be over its budget when even the shortest form of that row is.
     """
@@ -148,7 +151,7 @@ def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
     total = len(draft.rows)
     if size <= budget or not total:
         return text, size
-    long = [row for row in draft.rows if len(row.get(TEXT_FIELD, "")) > SHORT_TEXT]
+    long = [row for row in draft.rows if len(row.get(TEXT_FIELD, "")) > SHORT_TEXT and not draft.reply.whole_texts]
     for row in long:
         row[TEXT_FIELD] = row[TEXT_FIELD][:SHORT_TEXT] + "…"
     if long:

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
-from config.errors import Problem, SpeckitError, nearest
+from config.errors import Problem, SpeckitError, closest, nearest
 from server import logs
 from server.envelope import SCHEMA, Count, Reply, failure, success
 from server.failures import internal
@@ -73,7 +73,9 @@ class SpeckitTool(Tool):
         started = time.perf_counter()
         try:
             try:
-                values = self.fn_metadata.validate_arguments(arguments)
+                # clients write null for what their user left open; a required one is missing then
+                given = {name: value for name, value in arguments.items() if value is not None}
+                values = self.fn_metadata.validate_arguments(given)
             except ValidationError as error:
                 raise SpeckitError.of(self._problems(error)) from None
 
@@ -94,7 +96,7 @@ class SpeckitTool(Tool):
     def _problems(self, error: ValidationError) -> list[Problem]:
         """The SDK's validation messages in our words; the rejected values are left out, they are content."""
         accepted = list(self.fn_metadata.arg_model.model_fields)
-        details = error.errors(include_url=False, include_input=False, include_context=False)
+        details = error.errors(include_url=False, include_context=False)
         missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
         problems = []
         for detail in details:
@@ -111,8 +113,14 @@ class SpeckitTool(Tool):
                 problems.append(Problem(code, f"'{name}' is too long: {_lowered(detail['msg'])}"))
             else:
                 code = "E032" if kind in RANGES else "E030"
-                problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}"))
+                likely = self._likely(name, detail["input"]) if kind == "literal_error" else ""
+                problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}{likely}"))
         return problems
+
+    def _likely(self, name: str, value: object) -> str:
+        """An offer of the accepted word that a misspelt one most likely means."""
+        word = closest(str(value).lower(), self.parameters["properties"][name]["enum"])
+        return f"; did you mean '{word}'?" if word else ""
 
 
 def _lowered(message: str) -> str:

@@ -63,12 +63,17 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             token_usage=tokenUsage,
             snippet=WHOLE if includeContent and not pressed else EXCERPT,
         )
+        hints = search_hints(result)
+        resumed = result.pipeline["name"] == "resume"
+        if resumed and mode == "auto":
+            hints = (*hints, "mode=focused searches for the words instead")
         return Reply(
             f"{counted(len(result.results), 'memory')} found, {chosen} mode",
             {"mode": chosen, "mode_reason": why, **search_data(result)},
-            search_hints(result),
+            hints,
             tuple(result.notes["degraded"]),
             rows="results",
+            whole_texts=resumed,
             facts=search_facts(result, why if mode == "auto" else ""),
             row_text=search_row_text,
             after=partial(note_served, memory, result),

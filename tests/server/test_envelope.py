@@ -82,6 +82,17 @@ def test_texts_are_cut_before_rows_are_dropped() -> None:
 
 
 @pytest.mark.requirement("T24")
+def test_rows_are_dropped_before_texts_are_cut_where_texts_shall_be_whole() -> None:
+    rows = [{"id": n, "memory_text": "word " * 200} for n in range(5)]
+    reply = Reply("n found", {"results": rows}, rows="results", row_text=row_text, whole_texts=True)
+    document = success(reply, "memory_context", 500, 0, COUNT).structured_content
+    assert document is not None
+    # a text takes 201 tokens
+    assert document["data"]["results"] == rows[:2]
+    assert document["hints"] == ["3 of 5 rows were left out to stay within 500 tokens"]
+
+
+@pytest.mark.requirement("T24")
 def test_the_last_text_is_cut_to_what_fits() -> None:
     document, text = answer([{"id": 1, "memory_text": "x" * 5000}], 120)
     assert COUNT([text])[0] <= 120

@@ -255,6 +255,9 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_search", {"query": "x", "limit": "3"}, "E030", "'limit'"),
         ("memory_search", {"query": "x", "limit": 101}, "E032", "'limit'"),
         ("memory_search", {"query": "x", "tier": "urgent"}, "E030", "'tier'"),
+        ("memory_search", {"query": "x", "tier": "Importent"}, "E030", "did you mean 'important'?"),
+        ("memory_list", {"sortBy": "created"}, "E030", "did you mean 'created_at'?"),
+        ("memory_context", {"input": None}, "E031", "needs the parameter 'input'"),
         ("memory_search", {"query": "x", "tier": "deprecated"}, "E030", "'tier'"),
         ("memory_search", {"concepts": ["one"]}, "E032", "1 concepts"),
         ("memory_context", {}, "E031", "needs the parameter 'input'"),
@@ -288,6 +291,13 @@ def test_every_failure_is_an_error_object(
     assert message in error["message"]
     assert error["hint"]
     assert error["actions"]
+
+
+def test_null_is_a_parameter_left_open(server: Callable[..., Any]) -> None:
+    asked = {"query": "rank fusion", "limit": 1}
+    empty = dict.fromkeys(("concepts", "specFolder", "tier", "mode", "sessionId", "anchors", "explain"))
+    plain, with_nulls = server("memory_search", asked), server("memory_search", asked | empty)
+    assert plain["data"] == with_nulls["data"]
 
 
 def test_the_missing_parameter_is_offered_for_an_unknown_one(server: Callable[..., Any]) -> None:

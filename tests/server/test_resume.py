@@ -78,8 +78,11 @@ def test_where_were_we_is_answered_by_the_latest_handover_whatever_the_words(pro
 
 @pytest.mark.requirement("T1")
 def test_the_mode_is_chosen_for_who_asks_to_go_on(project: Path) -> None:
-    [data] = resumed(project, {"input": "where was I with the importer?"})
-    assert (data["mode"], keys(data)[0]) == ("resume", "specs/7/handover.md")
+    asked = {"input": "Where were we with the importer?"}
+    chosen, named = calls(project, ("memory_context", asked), ("memory_context", asked | {"mode": "resume"}))
+    assert (chosen["data"]["mode"], keys(chosen["data"])[0]) == ("resume", "specs/7/handover.md")
+    assert chosen["hints"] == ["mode=focused searches for the words instead"]
+    assert named["hints"] == []
 
 
 @pytest.mark.requirement("T1")
@@ -137,6 +140,20 @@ def test_a_long_handover_is_resumed_by_its_sections_too(tmp_path: Path) -> None:
     assert row["notes"]["sections"] == ["state", "next-steps"]
     assert "The exporter is half done." in row["memory_text"]
     assert "Filler" not in row["memory_text"]
+
+
+@pytest.mark.requirement("T1", "T24")
+def test_the_latest_handover_is_whole_before_an_older_one_is_begun(tmp_path: Path) -> None:
+    for age, name in enumerate(("new", "old")):
+        text = HANDOVER.format(title=name, subject=name).replace(
+            "is half done", "is half done. " + "Words of it. " * 100
+        )
+        (tmp_path / f"{name}.md").write_text(text)
+        os.utime(tmp_path / f"{name}.md", (NOW - age * DAY, NOW - age * DAY))
+    assert call(tmp_path, ["index", "."]).status == 0
+    [answer] = calls(tmp_path, ("memory_context", {"input": "where were we?", "mode": "resume"}))
+    assert keys(answer["data"])[0] == "new.md"
+    assert answer["data"]["results"][0]["memory_text"].endswith("Finish the new, then measure it.")
 
 
 @pytest.mark.requirement("T1")
