@@ -11,6 +11,8 @@ from server.tools.parameters import Folder, Limit
 from server.workspace import Workspace
 
 BUDGET = 800
+DATE = len("2026-11-22")
+"""Of a moment the text shows the day: digits are dear."""
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -59,4 +61,4 @@ def _memory_text(_number: int, memory: dict[str, Any]) -> str:
     more: dict[str, Any] = {name: memory[name] for name in ("confidence", "validations", "promoted") if name in memory}
     title = memory["title"] if memory["title"] != memory["key"] else ""
     tier = memory["tier"] if memory["tier"] != "normal" else ""
-    return "- " + about(memory["key"], title, f"id {memory['id']}", tier, memory["updated"], fields(more))
+    return "- " + about(memory["key"], title, f"id {memory['id']}", tier, memory["updated"][:DATE], fields(more))
