@@ -16,6 +16,7 @@ import structlog
 from mcp import Client, StdioServerParameters
 
 from memory.indexing.embedders import StaticEmbedder
+from memory.indexing.token_estimate import estimated_tokens
 from server import logs
 from tests.server.doors import COMMAND, DOCUMENTS, environment
 
@@ -76,7 +77,10 @@ def calls(root: Path, *wanted: tuple[str, dict[str, Any]], **more: str) -> list[
                 assert text.startswith(f"# {document['summary'].partition('; ')[0]}")
                 assert all(f"Note: {hint}" in text for hint in document["hints"])
                 assert all(row["key"] in text for row in document["data"].get("results", []))
-                assert document["meta"]["token_count"] == TOKENISER.count_tokens([text])[0]
+                # estimated only where no memory could be opened
+                estimated = document["summary"] == "the memory cannot be opened"
+                tokens = estimated_tokens(text) if estimated else TOKENISER.count_tokens([text])[0]
+                assert document["meta"]["token_count"] == tokens
                 assert set(document) == {"summary", "data", "hints", "meta"}
                 assert document["meta"]["tool"] == name
                 assert document["meta"]["token_count"] <= document["meta"]["token_budget"] <= BUDGETS[name]
