@@ -7,6 +7,7 @@ from pydantic import Field
 
 from memory.indexing.anchors import find
 from memory.lifecycle.fsrs import SECONDS_PER_DAY
+from memory.store.records import Tier
 from pipeline.contracts import About, ChannelParams
 from pipeline.lookup import holders, idf
 from pipeline.model import Hits, Query
@@ -35,11 +36,12 @@ class HandoverParams(ChannelParams):
 class Handover:
     """Memories with the sections that the query names, those of a hand-over, the latest first, whatever its words.
 
+    A query that names no sections is answered by all memories, the ones changed last first.
+
     The score is a weighted mean in [0, 1]: the share of the question's information (Σ idf of its words, without those
     that merely ask to go on) that the memory holds; 1 / (1 + fade · days) by which its last change is older than that
     of the latest; whether it has at least two of the sections; and whether it belongs to the session, by attention or
-    because it was sent. The passage
-    shown is the first of the sections. A query that names none finds nothing. Features T1, A7.
+    because it was sent. The passage shown is the first of the sections. Features T1, A7.
     """
 
     about = About(features=("T1", "A7"), gives=Scale.UNIT)
@@ -58,19 +60,29 @@ class Handover:
             if names := _names(passage) & set(wanted):
                 first.setdefault(passage.memory, passage.id)
                 held.setdefault(passage.memory, set()).update(names)
-        ids = np.array(sorted(held), np.int64)
+        ids = np.array(sorted(held), np.int64) if wanted else _all_memories(store)
         ids = ids[store.attributes.scope(query.wanted, query.now).admits(ids)]
         enough = min(ENOUGH, len(set(wanted))) or 1
         parts = (
             (p.words, _said(query, ids, store)),
             (p.recency, 1.0 / (1.0 + p.fade * _days_behind(store.attributes.number("updated_at", ids)))),
-            (p.kind, np.array([min(1.0, len(held[memory]) / enough) for memory in ids.tolist()])),
+            (p.kind, np.array([min(1.0, len(held.get(memory, ())) / enough) for memory in ids.tolist()])),
             (p.session, _of_session(query, ids, store)),
         )
         weight = sum(weight for weight, _ in parts) or 1.0
         scores = np.sum([weight * part for weight, part in parts], axis=0) / weight
-        passages = np.array([first[memory] for memory in ids.tolist()], np.int64)
+        passages = np.array([first.get(memory, -1) for memory in ids.tolist()], np.int64)
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit, passages=passages)
+
+
+def naming_terms(query: Query, store: Store) -> tuple[str, ...]:
+    """The words of a question that name the work to go on with; none when it only asks to go on."""
+    idle = set(store.lexicon.analyse(PHRASES))
+    return tuple(term for term in dict.fromkeys(query.terms) if term not in idle)
+
+
+def _all_memories(store: Store) -> Ids:
+    return np.sort(np.concatenate([store.attributes.of_tier(tier) for tier in Tier]))
 
 
 def _days_behind(changed: Column) -> Column:
@@ -87,8 +99,7 @@ def _names(passage: Passage) -> set[str]:
 
 def _said(query: Query, ids: Ids, store: Store) -> Column:
     """The share of the question's information that each memory holds, [0, 1]; 0 where it only asks to go on."""
-    idle = set(store.lexicon.analyse(PHRASES))
-    terms = tuple(term for term in dict.fromkeys(query.terms) if term not in idle)
+    terms = naming_terms(query, store)
     if not terms or not len(ids):
         return np.zeros(len(ids))
     found = [holders(store.lexicon.index(field), terms, ids) for field in FIELDS]

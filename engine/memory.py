@@ -212,12 +212,14 @@ class Memory:
         query = question.query(store, time.time() if now is None else now, deadline_ns)
         if resuming.asks_for_handover(query):
             found = self._answer(self._handovers, resuming.of_handovers(query), store, snippet)
-            if found.results:
+            if found.results or found.why_nothing == EMPTY_STORE:
                 return found
-        result = self._answer(self._runner, query, store, snippet)
-        if resuming.asks_for_handover(query) and result.why_nothing != EMPTY_STORE:
-            result.notes["warnings"].insert(0, resuming.no_handover(query))
-        return result
+            latest = resuming.only_asks_to_go_on(query, store)
+            result = self._answer(self._handovers if latest else self._runner, query, store, snippet)
+            instead = "this was changed last" if latest else "this is what the words find"
+            result.notes["warnings"].insert(0, resuming.no_handover(query, instead))
+            return result
+        return self._answer(self._runner, query, store, snippet)
 
     def _answer(self, runner: Runner, query: Query, store: Store, snippet: int) -> SearchResult:
         declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)

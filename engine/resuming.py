@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from channels.handover import naming_terms
 from pipeline.model import Query
+from pipeline.ports import Store
 from pipeline.runner import Outcome
 
 PIPELINE = "resume"
@@ -23,12 +25,17 @@ def of_handovers(query: Query) -> Query:
     return query if query.anchors else replace(query, anchors=SECTIONS)
 
 
-def no_handover(query: Query) -> str:
-    """What to say when there is none and the words are searched instead."""
+def only_asks_to_go_on(query: Query, store: Store) -> bool:
+    """Whether a question names neither work nor sections, so that there is nothing to search for."""
+    return not query.anchors and not naming_terms(query, store)
+
+
+def no_handover(query: Query, instead: str) -> str:
+    """What to say when there is none, and what is shown instead."""
     sections = ", ".join(query.anchors or SECTIONS)
-    return f"no memory has a section of a hand-over ({sections}): this is what the words find"
+    return f"no memory has a section of a hand-over ({sections}); {instead}"
 
 
 def is_of_handovers(outcome: Outcome) -> bool:
-    """Whether this pipeline made the answer."""
+    """Whether the preset of this mode made the answer."""
     return outcome.trace.pipeline == PIPELINE

@@ -36,9 +36,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Start here: get the memories that matter for a task, sized to your remaining context."""
-        from server.output import counted
         from server.tools.row_text import search_row_text
-        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_facts, search_hints
+        from server.tools.rows import EXCERPT, WHOLE, found, note_served, search_data, search_facts, search_hints
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
@@ -68,7 +67,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if resumed and mode == "auto":
             hints = (*hints, "mode=focused searches for the words instead")
         return Reply(
-            f"{counted(len(result.results), 'memory')} found, {chosen} mode",
+            f"{found(result)}, {chosen} mode",
             {"mode": chosen, "mode_reason": why, **search_data(result)},
             hints,
             tuple(result.notes["degraded"]),

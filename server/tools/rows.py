@@ -12,6 +12,7 @@ from memory.lifecycle.validations import Validated
 from memory.store.records import Memory as MemoryRecord
 from server.envelope import TEXT_FIELD
 from server.markdown import about
+from server.output import counted
 
 EXCERPT = 300
 MAX_NAMED = 10
@@ -51,6 +52,13 @@ def search_data(result: SearchResult) -> dict[str, Any]:
         "evidence_gap": result.notes["evidence_gap"],
         "results": [result_row(row) for row in result.results],
     }
+
+
+def found(result: SearchResult) -> str:
+    """How many memories are in an answer, and how many were left out because they had been sent."""
+    if result.repeated:
+        return f"{counted(len(result.results), 'new memory')} found, {len(result.repeated)} already sent"
+    return f"{counted(len(result.results), 'memory')} found"
 
 
 def search_facts(result: SearchResult, *further: str) -> str:

@@ -35,9 +35,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
-        from server.output import counted
         from server.tools.row_text import search_row_text
-        from server.tools.rows import EXCERPT, WHOLE, note_served, search_data, search_facts, search_hints
+        from server.tools.rows import EXCERPT, WHOLE, found, note_served, search_data, search_facts, search_hints
 
         memory = workspace.memory()
         result = memory.search(
@@ -59,7 +58,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
         return Reply(
-            f"{counted(len(result.results), 'memory')} found",
+            found(result),
             data,
             search_hints(result),
             tuple(result.notes["degraded"]),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.doors import call
+from tests.server.doors import DOCUMENTS, call
 from tests.server.test_mcp_stdio import calls
 
 DAY = 86_400
@@ -161,8 +161,24 @@ def test_without_handovers_the_words_are_searched_and_the_answer_says_so(workspa
     [answer] = calls(workspace, ("memory_context", {"input": "continue with the backups", "mode": "resume"}))
     assert keys(answer["data"])[0] == "docs/storage/backup.md"
     assert answer["hints"][0] == (
-        "no memory has a section of a hand-over (state, next-steps, summary, blockers): this is what the words find"
+        "no memory has a section of a hand-over (state, next-steps, summary, blockers); this is what the words find"
     )
+
+
+@pytest.mark.requirement("T1")
+def test_without_handovers_and_words_the_answer_is_what_was_changed_last(workspace: Path) -> None:
+    for age, name in enumerate(("docs/tone.md", "docs/storage/wal.md")):
+        (workspace / name).write_text(DOCUMENTS[name] + "\nChanged.\n")
+        os.utime(workspace / name, (2 * NOW - age * DAY, 2 * NOW - age * DAY))
+    _, answer, empty = calls(
+        workspace,
+        ("memory_index_scan", {}),
+        ("memory_context", {"input": "where were we?"}),
+        ("memory_context", {"input": "where were we?", "specFolder": "nowhere"}),
+    )
+    assert keys(answer["data"])[:2] == ["docs/tone.md", "docs/storage/wal.md"]
+    assert answer["hints"][0].endswith("; this was changed last")
+    assert empty["data"]["results"] == []
 
 
 @pytest.mark.requirement("T1", "P2")

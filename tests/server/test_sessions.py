@@ -60,6 +60,7 @@ def test_a_second_search_names_what_was_sent_and_fills_its_place_with_nothing(
     assert len(sent) == 2
     assert not any("already sent" in hint for hint in first["hints"])
     assert second["data"]["results"] == []
+    assert second["summary"].startswith("0 new memories found, 2 already sent")
     hint = f"already sent in this session and left out: {', '.join(sent)}; ask with enableDedup=false to see them again"
     assert hint in second["hints"]
     assert "index documents with memory_index_scan" not in second["hints"]
