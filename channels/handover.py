@@ -16,7 +16,8 @@ from pipeline.scales import Scale
 
 PHRASES = (
     "please resume continue carry on go going pick up where was I where were we left off stopped what is next last "
-    "time yesterday today session previous earlier work working task tasks project status so far again"
+    "time yesterday today session previous earlier work working task tasks project status so far again "
+    "what was did do does doing are you my our us the a an of in at to it this that with and let lets ok okay now can could"
 )
 """How people ask for the state of their work. What else they say names the work they mean."""
 ENOUGH = 2
@@ -77,7 +78,8 @@ class Handover:
 
 def naming_terms(query: Query, store: Store) -> tuple[str, ...]:
     """The words of a question that name the work to go on with; none when it only asks to go on."""
-    idle = set(store.lexicon.analyse(PHRASES))
+    # word by word: of a text that holds nothing but stop words they are all kept
+    idle = {term for word in PHRASES.split() for term in store.lexicon.analyse(word)}
     return tuple(term for term in dict.fromkeys(query.terms) if term not in idle)
 
 
