@@ -16,8 +16,8 @@ from pipeline.scales import Scale
 
 PHRASES = (
     "please resume continue carry on go going pick up where was I where were we left off stopped what is next last "
-    "time yesterday today session previous earlier work working task tasks project status so far again "
-    "what was did do does doing are you my our us the a an of in at to it this that with and let lets ok okay now can could"
+    "time yesterday today session previous earlier work working task tasks project status so far again did do does "
+    "doing are you my our us the a an of in at to it this that with and let lets ok okay now can could"
 )
 """How people ask for the state of their work. What else they say names the work they mean."""
 ENOUGH = 2
