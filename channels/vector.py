@@ -48,9 +48,9 @@ class Vector:
     """Exact cosine similarity between the query and every passage.
 
     With `query.concepts` (2–5 of them) every concept must reach `min_similarity`, and the score is the mean of their
-    similarities. Which memories such a query may see at all is settled before: those that hold the words of each
-    concept, or reach `concept_similarity` for it. Scores are cosines, [-1, 1]; a text without a known word finds
-    nothing.
+    similarities. A text beside the concepts ranks what they admit: then the score is the similarity to that text.
+    Which memories such a query may see at all is settled before: those that hold the words of each concept, or reach
+    `concept_similarity` for it. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine. All scores are then
@@ -146,16 +146,19 @@ class Vector:
 
     def _all_concepts(self, query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
         """The intersection of the concepts' hits. Each concept must see all rows: the mean may favour any of them."""
+        wanted = [(concept, self._floor(query)) for concept in query.concepts]
+        ranking = [] if query.text in ("", " ".join(query.concepts)) else [(query.text, -1.0)]
         every = scope.size if self._params.level == "memory" else np.iinfo(np.int32).max
         lists = []
-        for concept in query.concepts:
-            found = self._one(concept, every, self._floor(query), scope, store)
+        for text, floor in (*ranking, *wanted):
+            found = self._one(text, every, floor, scope, store)
             if isinstance(found, Unavailable):
                 return found
             lists.append(found)
         common = reduce(np.intersect1d, (ids for ids, _, _ in lists))
         rows = [positions(common, ids) for ids, _, _ in lists]
-        mean = np.mean([found[1][at] for found, at in zip(lists, rows, strict=True)], axis=0)
+        telling = lists[: len(ranking) or len(lists)]
+        mean = np.mean([found[1][at] for found, at in zip(telling, rows, strict=False)], axis=0)
         best = lists[0][2][rows[0]]
         return self._hits(common, mean, best, limit, self._floor(query))
 

@@ -20,6 +20,8 @@ from pipeline.trace import STAGES
 
 OTHERS = ("also_at", "superseded_by")
 """Notes that speak of other memories, by their ids."""
+SAID_BY_ROW = ("found_by",)
+"""Notes that say what a row says in other fields."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINE_END = re.compile(r"[ \t]+\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -40,6 +42,8 @@ def answer(
     overall: dict[str, Any] = {"evidence_gap": False}
     for notes in outcome.notes.values():
         overall |= notes.overall
+    if hidden := overall.get("deduplicated", {}).get("memories"):
+        overall["deduplicated"] = overall["deduplicated"] | {"memories": _named(hidden, store)}
     degraded = [part.as_json() for part in trace.degraded]
     why = ""
     if only_unconditional(outcome, store):
@@ -120,6 +124,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
         for step in outcome.notes.values():
             notes |= step.by_id.get(int(pool.ids[row]), {})
         notes |= {name: _named(notes[name], store) for name in OTHERS if notes.get(name)}
+        state = notes.pop("state", names[row])
         rows.append(
             ResultRow(
                 id=int(memories[row]),
@@ -127,7 +132,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
                 title=str(labels["title"][row]),
                 folder=str(labels["folder"][row]),
                 tier=str(labels["tier"][row]),
-                state=names[row],
+                state=state,
                 score=float(pool.score[row]),
                 channels=evidence,
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
@@ -137,7 +142,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
                 first_line=passage.first_line,
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
-                notes=notes,
+                notes={name: note for name, note in notes.items() if name not in SAID_BY_ROW},
                 content=store.passages.body(int(memories[row])).strip("\n") if content else "",
             )
         )

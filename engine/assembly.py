@@ -12,6 +12,7 @@ from channels.constitutional import Constitutional
 from channels.degree import Degree
 from channels.fts5 import Fts5
 from channels.graph import Graph
+from channels.handover import Handover
 from channels.identifier import Identifier
 from channels.phrase import Phrase
 from channels.trigger import Trigger
@@ -96,6 +97,7 @@ COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.CHANNEL, Degree),
     (Role.CHANNEL, Fts5),
     (Role.CHANNEL, Graph),
+    (Role.CHANNEL, Handover),
     (Role.CHANNEL, Identifier),
     (Role.CHANNEL, Phrase),
     (Role.CHANNEL, Trigger),

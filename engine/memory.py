@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,15 +13,16 @@ from typing import Self
 from config.errors import SpeckitError, nearest
 from config.settings import Settings, settings
 from config.workspace_file import load_workspace_config
-from engine import assembly, events
+from engine import assembly, events, resuming
 from engine.answer import answer, explanation
+from engine.emptiness import EMPTY_STORE
 from engine.health import HealthReport, health
 from engine.plans import PlanReport, plan_report
 from engine.questions import Question, normalised_folder
 from engine.results import Explanation, SearchResult
 from engine.why_not import why_not
 from memory.indexing import Analyser, IndexReport, Progress, Saved, Source
-from memory.indexing.embedders.protocol import Embedder
+from memory.indexing.embedders import Embedder, counted_tokens
 from memory.lifecycle import validations
 from memory.store import reader
 from memory.store.connection import Database
@@ -29,7 +31,7 @@ from memory.store.records import Memory as MemoryRecord
 from memory.store.records import Relation
 from pipeline.builder import build
 from pipeline.composition import Pipeline
-from pipeline.model import Mode
+from pipeline.model import Mode, Query
 from pipeline.ports import Store
 from pipeline.runner import Runner
 
@@ -112,6 +114,10 @@ class Memory:
     def analyser(self) -> Analyser:
         """The analyser that makes words."""
         return self._open.analyser
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs a language model, never too low by more than a few per cent (feature T24)."""
+        return counted_tokens(texts, self.embedder)
 
     def store(self) -> Store:
         """The current state of the store, as the pipeline sees it."""
@@ -197,13 +203,16 @@ class Memory:
         concepts: Sequence[str] = (),
         anchors: Sequence[str] = (),
         token_usage: float | None = None,
+        dedup: bool = True,
         snippet: int = 400,
         content: bool = False,
     ) -> SearchResult:
         """One query through the pipeline.
 
-        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
-        only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch
+        `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
+        ranked by `text` if there is one; the mode "resume" looks for the sections of hand-over documents, and for the
+        words only where there are none; `anchors` are the only sections wanted; `token_usage` is the share of the
+        caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `now` (epoch
         seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
         none; `content` adds the whole text of every memory. Call `served` with the result once it has reached the
         reader. Raises SpeckitError on a bad question.
@@ -211,12 +220,30 @@ class Memory:
         store = self.store()
         question = Question(
             text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
-            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage,
+            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
         )  # fmt: skip
         deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
         query = question.query(store, time.time() if now is None else now, deadline_ns)
-        declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
-        return answer(self._runner.run(query, store), store, declared, snippet, content)
+        if resuming.asks_for_handover(query):
+            found = self._answer(self._handovers, resuming.of_handovers(query), store, snippet, content)
+            if found.results or found.why_nothing == EMPTY_STORE:
+                return found
+            latest = resuming.only_asks_to_go_on(query, store)
+            result = self._answer(self._handovers if latest else self._runner, query, store, snippet, content)
+            instead = "this was changed last" if latest else "this is what the words find"
+            result.notes["warnings"].insert(0, resuming.no_handover(query, instead))
+            return result
+        return self._answer(self._runner, query, store, snippet, content)
+
+    def _answer(self, runner: Runner, query: Query, store: Store, snippet: int, content: bool) -> SearchResult:
+        declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
+        return answer(runner.run(query, store), store, declared, snippet, content)
+
+    @cached_property
+    def _handovers(self) -> Runner:
+        """What answers in the mode "resume"."""
+        built = build(resuming.PIPELINE, assembly.registry(), self.settings.environ)
+        return Runner(built, strict=self._runner.strict)
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the
@@ -241,6 +268,8 @@ class Memory:
         store = self.store()
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
         query = question.query(store, time.time(), None)
+        if resuming.asks_for_handover(query):
+            return plan_report(self._handovers, resuming.of_handovers(query), store)
         return plan_report(self._runner, query, store)
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:
@@ -253,7 +282,8 @@ class Memory:
 
     def why_not(self, result: SearchResult, name: int | str) -> str:
         """Why a memory is not among the results: the step that lost it, and what would have kept it."""
-        return why_not(self._runner, result, self.get(name), self.store())
+        runner = self._handovers if resuming.is_of_handovers(result.outcome) else self._runner
+        return why_not(runner, result, self.get(name), self.store())
 
     def get(self, name: int | str) -> MemoryRecord:
         """A memory by id or key. Raises E080."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from config.errors import SpeckitError
 from config.exchange import Column, Ids, Tokens, Unavailable, Vectors
 from memory.indexing import Analyser
 from memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
-from memory.indexing.embedders import Embedder, PoolingModel, TokenModel
+from memory.indexing.embedders import Embedder, PoolingModel, TokenModel, counted_tokens
 from memory.indexing.embedding import weighted_query
 from memory.store import token_sets, vectors
 from memory.store.connection import Database
@@ -54,6 +54,10 @@ class QueryModels:
         return self._guarded(
             token_sets.MODEL, lambda: model.token_model_id, lambda: self._cut(model, text).astype(np.int64)
         )
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader, whatever the store's own model."""
+        return counted_tokens(texts, self._embedder)
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions); rows without dimensions when no token vectors stand beside the model."""

@@ -32,6 +32,7 @@ class Question:
     concepts: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     token_usage: float | None = None
+    dedup: bool = True
 
     def query(self, store: Store, now: float, deadline_ns: int | None) -> Query:
         """The checked question for the pipeline. Raises SpeckitError with everything that is wrong with it.
@@ -54,6 +55,7 @@ class Question:
             concepts=concepts,
             anchors=anchors,
             token_usage=self.token_usage,
+            dedup=self.dedup,
         )
 
 

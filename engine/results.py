@@ -98,7 +98,13 @@ class SearchResult:
     @property
     def repeats(self) -> int:
         """How many memories were left out because the session has them already (feature A2)."""
-        return int(self.notes.get("deduplicated", {}).get("already_sent", 0))
+        return len(self.repeated)
+
+    @property
+    def repeated(self) -> list[dict[str, Any]]:
+        """The id, key and title of each of these."""
+        found: list[dict[str, Any]] = self.notes.get("deduplicated", {}).get("memories", [])
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class Query:
     analysed tokens of the text, in order, with what the plan searches in place of misspelt ones; `concepts` are texts
     that must all match (feature C1), none for a plain query; `anchors` are the only sections wanted of each memory,
     none for all (feature A7); `token_usage` is the share of the caller's context window already in use, [0, 1], None
-    when unknown (feature C17).
+    when unknown (feature C17); `dedup` is false for who wants to see again what the session was sent (feature A2).
     """
 
     text: str
@@ -114,6 +114,7 @@ class Query:
     concepts: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     token_usage: float | None = None
+    dedup: bool = True
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:
@@ -354,10 +355,12 @@ JSON = None | bool | int | float | str | list[Any] | dict[str, Any]
 class Notes:
     """An annotator's answer: remarks by id and about the whole answer, and optionally which rows stay.
 
-    A remark has no way to name a score or a position: those keys are refused.
+    A remark has no way to name a score or a position: those keys are refused. Rows that are hidden `in_place` keep
+    their places: nothing from below the query's limit moves up into them.
     """
 
     by_id: Mapping[int, Mapping[str, JSON]] = field(default_factory=dict)
     overall: Mapping[str, JSON] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     keep: Mask | None = None
+    in_place: bool = False

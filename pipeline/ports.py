@@ -114,6 +114,9 @@ class Passages(Protocol):
     def of_memory(self, memory: int) -> list[Passage]:
         """All passages of a memory in document order."""
 
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        """All passages in sections of these names (feature I2), by id, and short memories that may hold one."""
+
     def body(self, memory: int) -> str:
         """The whole text of a memory."""
 
@@ -254,7 +257,10 @@ class Sessions(Protocol):
 
 
 class TokenSpace(Protocol):
-    """Static vectors of single tokens, for late interaction (feature R1)."""
+    """Tokens: static vectors of single ones, for late interaction (feature R1), and how many a text has."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader (feature A6)."""
 
     def of_text(self, text: str) -> Ids | Unavailable:
         """Distinct token numbers of a query, ascending; Unavailable without a token model."""

@@ -54,9 +54,9 @@ class Runner:
         query, candidates = gather(self.pipeline.candidates, query, store, journal)
         pool = self._fusion(query, candidates, store, journal)
         pool = self._rerank(query, pool, store, journal)
-        pool, notes = self._annotate(query, pool, store, journal)
-        served = pool.take(np.arange(min(query.limit, len(pool))))
-        journal.lost("limit", pool.ids[query.limit :])
+        pool, notes, room = self._annotate(query, pool, store, journal)
+        served = pool.take(np.arange(min(room, len(pool))))
+        journal.lost("limit", pool.ids[room:])
         return Outcome(query, served, notes, journal.trace(self.pipeline, query.plan.complexity))
 
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
@@ -93,8 +93,10 @@ class Runner:
                     journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
         return pool
 
-    def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
+    def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes], int]:
+        """The rows that stay, what each step said, and for how many rows there is room within the query's limit."""
         notes: dict[str, Notes] = {}
+        room = query.limit
         sealed = Seal.of(pool)
         for step in self.pipeline.annotate:
             work = partial(self._noted, step, query, pool, sealed, store)
@@ -103,11 +105,12 @@ class Runner:
                 notes[step.id] = answer
                 if answer.keep is not None and not answer.keep.all():
                     journal.lost(step.id, pool.ids[~answer.keep])
+                    room -= int(np.count_nonzero(~answer.keep[:room])) if answer.in_place else 0
                     pool = narrow(pool, answer.keep)
                     sealed = Seal.of(pool)
             if sealed.broken():
                 sealed = Seal.of(pool)
-        return pool, notes
+        return pool, notes, room
 
     def _fused(self, step: BoundStep[Fuser], query: Query, candidates: Candidates) -> Fused | Unavailable:
         return check_fused(step.component.fuse(query, candidates), len(candidates), _declared(step), step.id)

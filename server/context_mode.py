@@ -12,7 +12,13 @@ Mode = Literal["quick", "deep", "focused", "resume"]
 SHORT_INPUT = 50
 DEEP_INTENTS = frozenset({"add_feature", "refactor", "security_audit"})
 _QUESTION = re.compile(r"(?:what|how|where|when|why)\b", re.IGNORECASE)
-_RESUME = re.compile(r"\b(?:resume|continue|pick up|where was i|what(?:'s| is) next)\b", re.IGNORECASE)
+_RESUME = re.compile(
+    r"^\W*(?:(?:please|ok|okay|now|so|let'?s|let us|can|could|we|you|i|want to)\W+)*"
+    r"(?:resume|continue|pick(?:ing)? up|carry on|go on|keep going)\b"
+    r"|\bwhere (?:was i|were we|are we)\b|\b(?:left|leave) off\b|\bwhat(?:'s|’s| is| comes) next\b",
+    re.IGNORECASE,
+)
+"""How people ask to go on. "continue" in the middle of a question is a word like others."""
 
 
 @dataclass(frozen=True, slots=True)

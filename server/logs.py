@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
+
+from server.failures import DEBUG
 
 CONTENT = "SPECKIT_LOG_CONTENT"
 
@@ -48,11 +51,22 @@ def configure() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=[*shared, _without_traceback],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Names the error of a library's event; its text may be content, and its traceback is for who asked for it."""
+    found = entry.pop("exc_info", None)
+    error = found[1] if isinstance(found, tuple) else found
+    if isinstance(error, BaseException):
+        entry["error"] = type(error).__name__
+        if os.environ.get(DEBUG):
+            entry["traceback"] = "".join(traceback.format_exception(error))
+    return entry
 
 
 def event(name: str, **facts: Any) -> None:

@@ -11,9 +11,9 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
-from config.errors import Problem, SpeckitError, nearest
+from config.errors import Problem, SpeckitError, closest, nearest
 from server import logs
-from server.envelope import SCHEMA, Reply, failure, success
+from server.envelope import SCHEMA, Count, Reply, failure, success
 from server.failures import internal
 
 RANGES = frozenset(
@@ -30,6 +30,7 @@ class SpeckitTool(Tool):
 
     _budget: int = PrivateAttr(default=0)
     _limiter: anyio.CapacityLimiter = PrivateAttr()
+    _count: Count = PrivateAttr()
 
     @classmethod
     def of(
@@ -38,13 +39,15 @@ class SpeckitTool(Tool):
         *,
         budget: int,
         limiter: anyio.CapacityLimiter,
+        count: Count,
         read_only: bool,
         idempotent: bool = True,
         destructive: bool = False,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description.
 
-        `budget` is that of the tool's layer in tokens (feature T24); `limiter` bounds the threads of all tools.
+        `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
+        of all tools.
         """
         tool = cls.from_function(
             function,
@@ -66,6 +69,7 @@ class SpeckitTool(Tool):
         tool.fn_metadata.output_schema = SCHEMA
         tool._budget = budget
         tool._limiter = limiter
+        tool._count = count
         return tool
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
@@ -73,13 +77,15 @@ class SpeckitTool(Tool):
         started = time.perf_counter()
         try:
             try:
-                values = self.fn_metadata.validate_arguments(arguments)
+                # clients write null for what their user left open; a required one is missing then
+                given = {name: value for name, value in arguments.items() if value is not None}
+                values = self.fn_metadata.validate_arguments(given)
             except ValidationError as error:
                 raise SpeckitError.of(self._problems(error)) from None
 
             def answer() -> CallToolResult:
                 reply: Reply = self.fn(**values)
-                return success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000)
+                return success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000, self._count)
 
             # the envelope too: what follows a reply writes to the store, and the event loop must not wait for that
             result = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
@@ -94,7 +100,7 @@ class SpeckitTool(Tool):
     def _problems(self, error: ValidationError) -> list[Problem]:
         """The SDK's validation messages in our words; the rejected values are left out, they are content."""
         accepted = list(self.fn_metadata.arg_model.model_fields)
-        details = error.errors(include_url=False, include_input=False, include_context=False)
+        details = error.errors(include_url=False, include_context=False)
         missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
         problems = []
         for detail in details:
@@ -111,8 +117,14 @@ class SpeckitTool(Tool):
                 problems.append(Problem(code, f"'{name}' is too long: {_lowered(detail['msg'])}"))
             else:
                 code = "E032" if kind in RANGES else "E030"
-                problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}"))
+                likely = self._likely(name, detail["input"]) if kind == "literal_error" else ""
+                problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}{likely}"))
         return problems
+
+    def _likely(self, name: str, value: object) -> str:
+        """An offer of the accepted word that a misspelt one most likely means."""
+        word = closest(str(value).lower(), self.parameters["properties"][name]["enum"])
+        return f"; did you mean '{word}'?" if word else ""
 
 
 def _lowered(message: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
@@ -54,6 +54,14 @@ class Workspace:
             raise no_store(self._config, ("call memory_index_scan, or memory_save for one file",))
         return self._opener(True)
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has; estimated while there is no open memory, as after a failure to open it."""
+        if self._memory is not None:
+            return self._memory.count_tokens(texts)
+        from memory.indexing.embedders import counted_tokens  # loads numpy, which must not delay the handshake
+
+        return counted_tokens(texts)
+
     def warm_up(self) -> None:
         """Does ahead of time what the first search would wait for.
 
@@ -67,6 +75,7 @@ class Workspace:
                 memory = self.memory()
                 memory.plan(WARM_UP)
                 memory.embedder.embed_query(WARM_UP)
+                memory.count_tokens([WARM_UP])
             except SpeckitError as error:
                 logs.event("not ready", problems=[str(problem) for problem in error.problems])
 

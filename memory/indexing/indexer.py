@@ -14,6 +14,7 @@ from memory.indexing.analysis import Analyser
 from memory.indexing.batches import BatchWriter
 from memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
 from memory.indexing.documents import build, content_hash
+from memory.indexing.embedders.counting import counted_tokens
 from memory.indexing.embedders.protocol import Embedder
 from memory.indexing.encoding import clean
 from memory.indexing.forgetting import forget, still_stored
@@ -182,7 +183,7 @@ class Indexer:
         if stored is None or stored.content_hash != document.content_hash:
             problems, remarks = [*problems, *remarks], []
         remarks += causal_links.unresolved(targets, known.keys() | {document.key})
-        tokens = preflight.estimated_tokens(document.body)
+        (tokens,) = counted_tokens([document.body], self._embedder)
         if dry_run:
             number = stored.id if stored else None
             chunks = len(document.chunks)

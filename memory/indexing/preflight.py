@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import re
-
 from config.errors import Problem, Where
 from memory.store.records import Document
-
-CHARACTERS_PER_TOKEN = 4.0
-CJK_CHARACTERS_PER_TOKEN = 0.86
-"""Measured on Chinese and Japanese text: rarely does one character make less than one token."""
-
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-
-
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a language model counts in a text, by its scripts."""
-    cjk = sum(1 for _ in _CJK.finditer(text)) if not text.isascii() else 0
-    return math.ceil(cjk / CJK_CHARACTERS_PER_TOKEN + (len(text) - cjk) / CHARACTERS_PER_TOKEN)
 
 
 def no_text(text: str, key: str, line: int = 1) -> Problem:

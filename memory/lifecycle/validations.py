@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from config.errors import SpeckitError
 from memory.lifecycle import confidence
 from memory.store import promotions, reader
-from memory.store.connection import Database, Transaction
+from memory.store.connection import Database
 from memory.store.records import Memory, Promotion, Tier
 from memory.store.writer import set_attribute
 
@@ -37,10 +37,12 @@ def validate(database: Database, name: int | str, useful: bool, *, promote: bool
     """
     with database.write() as txn:
         memory = reader.get_memory(txn.connection, name)
+        if promote:
+            _require_promotable(memory, useful)
         set_attribute(txn, "confidence", {memory.id: confidence.judged(memory.confidence, useful)})
         set_attribute(txn, "validation_count", {memory.id: memory.validation_count + 1})
         if promote:
-            _promote(txn, name, now)
+            promotions.promote(txn, memory.id, now)
         return _standing(reader.get_memory(txn.connection, name))
 
 
@@ -51,12 +53,17 @@ def promote(database: Database, name: int | str, *, now: float) -> Validated:
     enough for it, or its document has settled its tier.
     """
     with database.write() as txn:
-        _promote(txn, name, now)
+        memory = reader.get_memory(txn.connection, name)
+        _require_promotable(memory, None)
+        promotions.promote(txn, memory.id, now)
         return _standing(reader.get_memory(txn.connection, name))
 
 
-def _promote(txn: Transaction, name: int | str, now: float) -> None:
-    memory = reader.get_memory(txn.connection, name)
+def _require_promotable(memory: Memory, useful: bool | None) -> None:
+    """Raises E082 unless a stored memory may be made critical, with one more judgement counted unless it is None.
+
+    The message holds what is stored: a judgement that comes with a refused promotion leaves no trace.
+    """
     if memory.tier not in promotions.PROMOTED_FROM:
         raise SpeckitError(
             "E082",
@@ -64,13 +71,17 @@ def _promote(txn: Transaction, name: int | str, now: float) -> None:
             hint=f"Only {', '.join(promotions.PROMOTED_FROM)} memories are promoted.",
             actions=("judge it without asking for promotion",),
         )
-    if not confidence.promotable(memory.confidence, memory.validation_count):
+    trust, validations = memory.confidence, memory.validation_count
+    if useful is not None:
+        trust, validations = confidence.judged(trust, useful), validations + 1
+    if not confidence.promotable(trust, validations):
+        even = "" if useful is None else ", too little even with this judgement"
         raise SpeckitError(
             "E082",
             f"'{memory.key}' has confidence {memory.confidence:g} of {confidence.PROMOTABLE:g} and "
-            f"{memory.validation_count} of {confidence.VALIDATIONS} validations; nothing was recorded",
+            f"{memory.validation_count} of {confidence.VALIDATIONS} validations{even}; nothing was recorded",
+            actions=() if useful is None else ("judge it without asking for promotion, so that the judgement counts",),
         )
-    promotions.promote(txn, memory.id, now)
 
 
 def _standing(memory: Memory) -> Validated:

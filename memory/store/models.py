@@ -38,5 +38,8 @@ class Models(Protocol):
     def tokens(self, text: str) -> Ids | Unavailable:
         """The token numbers of a query in order; Unavailable without the store's token model."""
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader."""
+
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions)."""

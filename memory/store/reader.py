@@ -115,6 +115,19 @@ def passages_of(connection: apsw.Connection, memory_id: int) -> list[Passage]:
     return _passages(connection, f"{_PASSAGE} WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
 
 
+def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Passage]:
+    """The passages that lie in a section of one of these names, by id.
+
+    A short memory is one passage that lies in no section and may hold several: those whose text speaks of such a
+    section are among the passages, and what exactly they hold is left to whoever reads their tags.
+    """
+    marks = ", ".join("?" * len(sections))
+    spoken_of = " OR ".join(["text LIKE '%anchor%' || ? || '%'"] * len(sections))
+    # few texts hold a comment, and looking for one takes a third of the time of a pattern
+    condition = f"anchor IN ({marks}) OR (anchor = '' AND instr(text, '<!--') AND ({spoken_of}))" if sections else "0"
+    return _passages(connection, f"{_PASSAGE} WHERE {condition} ORDER BY id", (*sections, *sections))
+
+
 def body(connection: apsw.Connection, memory_id: int) -> str:
     """The whole text of a memory. Raises E080."""
     text: str | None = value(connection, "SELECT body FROM texts WHERE memory_id = ?", (memory_id,))

@@ -44,6 +44,11 @@ class Passages:
         with self._database.snapshot_read() as connection:
             return reader.passages_of(connection, memory)
 
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        """All passages in sections of these names, by id, and short memories that may hold one."""
+        with self._database.snapshot_read() as connection:
+            return reader.passages_in(connection, names)
+
     def body(self, memory: int) -> str:
         """The whole text of a memory; empty when it is not stored (any more)."""
         with self._database.snapshot_read() as connection:

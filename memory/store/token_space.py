@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import apsw
 import numpy as np
@@ -26,6 +27,10 @@ class TokenSpace:
         self._models = models
         self._held: TokenTable | None = None
         self._loading = threading.Lock()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader (feature A6)."""
+        return self._models.count_tokens(texts)
 
     def of_text(self, text: str) -> Ids | Unavailable:
         """Distinct token numbers of a query, ascending; Unavailable without the store's token model."""

@@ -1,11 +1,13 @@
 """Whole memories in the answer of a tool, as far as its token budget goes (feature R4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.results import ResultRow
 from server import logs
-from server.envelope import TEXT_FIELD, compact, tokens
+from server.envelope import TEXT_FIELD, Count
+from server.markdown import quoted
+from server.tools.row_text import search_row_text
 
 BUDGET = 4000
 """Tokens of a search that asks for whole memories: what the catalogue allows a complex question."""
@@ -15,28 +17,34 @@ WORTHWHILE = 100
 """Tokens; a text that has to be cut shorter than this stays an excerpt."""
 
 
-def put_whole(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int) -> tuple[str, ...]:
+def put_whole(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int, count: Count) -> tuple[str, ...]:
     """Puts the whole text of memories in the place of their excerpts, from the best one down while there is room.
 
     The first that does not fit is cut at its end, those below stay excerpts; sections that were asked for by name stay
     what they are. Returns what to say about that.
     """
-    room = int(budget * USED_FOR_ROWS) - tokens(compact(shown))
+
+    def tokens(text: str) -> int:
+        return count([quoted(text)])[0]
+
     wanted = [(at, row.content) for at, row in enumerate(rows) if row.content and not _sections(shown[at])]
+    if not wanted:
+        return ()
+    room = int(budget * USED_FOR_ROWS) - sum(count([search_row_text(at, row) for at, row in enumerate(shown, 1)]))
     whole = 0
     for at, content in wanted:
         excerpt = shown[at].get(TEXT_FIELD, "")
-        fitting = _cut(content, room + tokens(compact(excerpt)))
+        fitting = _cut(content, room + tokens(excerpt), tokens)
         if len(fitting) <= len(excerpt) and fitting != content:
             break
         shown[at][TEXT_FIELD] = fitting
-        room -= tokens(compact(fitting)) - tokens(compact(excerpt))
+        room -= tokens(fitting) - tokens(excerpt)
         if fitting != content:
             break
         whole += 1
     if whole == len(wanted):
         return ()
-    logs.overflowed("content", len(wanted), whole, sum(tokens(compact(text)) for _, text in wanted), budget)
+    logs.overflowed("content", len(wanted), whole, sum(tokens(text) for _, text in wanted), budget)
     return (
         f"{whole} of {len(wanted)} memories are whole, to stay within {budget} tokens; ask for fewer, or by anchors",
     )
@@ -46,11 +54,11 @@ def _sections(shown: Mapping[str, Any]) -> bool:
     return "sections" in shown.get("notes", {})
 
 
-def _cut(text: str, room: int) -> str:
+def _cut(text: str, room: int, tokens: Callable[[str], int]) -> str:
     """The text, or as much of its beginning as takes `room` tokens; empty where that is hardly anything."""
-    if tokens(compact(text)) <= room:
+    if tokens(text) <= room:
         return text
     cut = text
-    while tokens(compact(cut)) > room >= WORTHWHILE:
-        cut = text[: min(len(cut) - 2, len(cut) * room // tokens(compact(cut)))].rstrip() + "…"
+    while tokens(cut) > room >= WORTHWHILE:
+        cut = text[: min(len(cut) - 2, len(cut) * room // tokens(cut))].rstrip() + "…"
     return cut if room >= WORTHWHILE else ""

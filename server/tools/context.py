@@ -8,7 +8,7 @@ from pydantic import Field
 
 from server.context_mode import SETTINGS, choose
 from server.envelope import Reply
-from server.tools.parameters import Anchors, Folder, SessionId
+from server.tools.parameters import Anchors, Dedup, Folder, SessionId
 from server.workspace import Workspace
 
 BUDGET = 2000
@@ -26,6 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Folder = "",  # noqa: N803
         limit: Annotated[int | None, Field(strict=True, ge=1, le=100, description="Default: by mode")] = None,
         sessionId: SessionId = "",  # noqa: N803
+        enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         includeContent: Annotated[  # noqa: N803
             bool, Field(strict=True, description="Whole memories instead of excerpts, unless your context is full")
@@ -35,9 +36,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Start here: get the memories that matter for a task, sized to your remaining context."""
-        from server.output import counted
         from server.tools import content
-        from server.tools.rows import EXCERPT, note_served, search_data, search_hints
+        from server.tools.row_text import search_row_text
+        from server.tools.rows import EXCERPT, found, note_served, search_data, search_facts, search_hints
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
@@ -58,17 +59,26 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             mode="auto" if pressed else chosen,
             session=sessionId,
             anchors=anchors,
+            dedup=enableDedup,
             token_usage=tokenUsage,
             snippet=EXCERPT,
             content=includeContent and not pressed,
         )
         data = search_data(result)
+        hints = search_hints(result)
+        resumed = result.pipeline["name"] == "resume"
+        if resumed and mode == "auto":
+            hints = (*hints, "mode=focused searches for the words instead")
+        hints += content.put_whole(data["results"], result.results, costs.budget, workspace.count_tokens)
         return Reply(
-            f"{counted(len(result.results), 'memory')} found, {chosen} mode",
+            f"{found(result)}, {chosen} mode",
             {"mode": chosen, "mode_reason": why, **data},
-            (*search_hints(result), *content.put_whole(data["results"], result.results, costs.budget)),
+            hints,
             tuple(result.notes["degraded"]),
             rows="results",
+            whole_texts=resumed,
+            facts=search_facts(result, why if mode == "auto" else ""),
+            row_text=search_row_text,
             after=partial(note_served, memory, result),
             budget=costs.budget,
         )

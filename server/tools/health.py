@@ -1,10 +1,12 @@
 """`memory_health`: is everything in order? (feature T7)"""
 
 from collections.abc import Callable
+from typing import Any
 
 from config.codes import CODES
 from config.errors import SpeckitError
 from server.envelope import Reply
+from server.markdown import about
 from server.workspace import Workspace
 
 BUDGET = 800
@@ -22,13 +24,20 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 {"name": CODES[problem.code].category, "ok": False, "detail": str(problem), "hint": problem.hint}
                 for problem in error.problems
             ]
-            return Reply("the memory cannot be opened", {"ok": False, "checks": wrong_parts}, rows="checks")
+            return Reply(
+                "the memory cannot be opened", {"ok": False, "checks": wrong_parts}, rows="checks", row_text=_check_text
+            )
         checks = [
             {"name": check.name, "ok": check.ok, "detail": check.detail} | ({} if check.ok else {"hint": check.hint})
             for check in report.checks
         ]
         wrong = [check.name for check in report.checks if not check.ok]
         summary = f"problems with {', '.join(wrong)}" if wrong else "everything is in order"
-        return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks")
+        return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text)
 
     return memory_health
+
+
+def _check_text(_number: int, check: dict[str, Any]) -> str:
+    well = "ok" if check["ok"] else "WRONG"
+    return "- " + about(f"{well} {check['name']}: {check['detail']}", check.get("hint", ""))

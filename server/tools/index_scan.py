@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from server.envelope import Reply
+from server.markdown import fields
 from server.tools.parameters import Folder
 from server.workspace import Workspace
 
@@ -21,6 +22,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         incremental: Annotated[bool, Field(strict=True, description="false is the same as force")] = True,
     ) -> Reply:
         """Index new and changed documents of the workspace; delete memories of files now gone or ignored."""
+        from server.tools.rows import problem_text
+
         folder = workspace.folder(specFolder)
         report = workspace.memory_to_fill(folder).index(
             [folder], force=force or not incremental, progress=workspace.stop_when_closing
@@ -37,6 +40,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "problems": [{"code": p.code, "message": str(p)} for p in (*report.failures, *report.problems)],
             },
             rows="problems",
+            facts=fields({"passages": report.chunks, "waiting for vectors": report.pending or ""}),
+            row_text=problem_text,
         )
 
     return memory_index_scan

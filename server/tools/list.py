@@ -1,15 +1,18 @@
 """`memory_list`: browse the memories (feature T5)."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from server.envelope import Reply
+from server.markdown import about, fields
 from server.tools.parameters import Folder, Limit
 from server.workspace import Workspace
 
 BUDGET = 800
+DATE = len("2026-11-22")
+"""Of a moment the text shows the day: digits are dear."""
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -48,7 +51,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             f"{counted(total, 'memory')} stored",
             {"total": total, "offset": offset, "memories": rows},
             rows="memories",
+            row_text=_memory_text,
             hint_of_count=where_to_go_on,
         )
 
     return memory_list
+
+
+def _memory_text(_number: int, memory: dict[str, Any]) -> str:
+    more: dict[str, Any] = {name: memory[name] for name in ("confidence", "validations", "promoted") if name in memory}
+    title = memory["title"] if memory["title"] != memory["key"] else ""
+    tier = memory["tier"] if memory["tier"] != "normal" else ""
+    return "- " + about(memory["key"], title, f"id {memory['id']}", tier, memory["updated"][:DATE], fields(more))

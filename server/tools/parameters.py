@@ -9,6 +9,7 @@ SessionId = Annotated[str, Field(max_length=200)]
 Anchors = Annotated[list[str], Field(max_length=20, description="Only these named sections of each memory")]
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
+Dedup = Annotated[bool, Field(strict=True, description="false: show again what this session was sent")]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]
 """Without `deprecated`: no search finds such memories (feature F7)."""

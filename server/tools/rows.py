@@ -12,15 +12,19 @@ from memory.lifecycle.validations import Validated
 from memory.store.records import Memory as MemoryRecord
 from server import logs
 from server.envelope import TEXT_FIELD
+from server.markdown import about
+from server.output import counted
 
 EXCERPT = 300
+MAX_NAMED = 10
+"""How many memories a hint names."""
 
 
 def result_row(row: ResultRow) -> dict[str, Any]:
     """One result of a search; of named sections, their text stands in the place of the excerpt (feature A7)."""
     notes, text = dict(row.notes), row.snippet
     if sections := notes.get("sections"):
-        text = "\n\n".join(section["text"] for section in sections)
+        text = "\n\n".join(f"[{section['anchor']}]\n{section['text']}" for section in sections)
         notes["sections"] = [section["anchor"] for section in sections]
     shown: dict[str, Any] = {
         "id": row.id,
@@ -66,12 +70,30 @@ def timings(result: SearchResult) -> dict[str, Any]:
     return {**result.timings_ms, "steps": steps}
 
 
+def found(result: SearchResult) -> str:
+    """How many memories are in an answer, and how many were left out because they had been sent."""
+    if result.repeated:
+        return f"{counted(len(result.results), 'new memory')} found, {len(result.repeated)} already sent"
+    return f"{counted(len(result.results), 'memory')} found"
+
+
+def search_facts(result: SearchResult, *further: str) -> str:
+    """What the text says of a search beside its results."""
+    plan = result.plan
+    return about(f"intent {plan['intent']}", f"{plan['complexity']} question", *further)
+
+
 def search_hints(result: SearchResult) -> tuple[str, ...]:
     """What the caller should know beside the results: other words are advised only where they could help."""
     hints = tuple(result.notes["warnings"])
-    if result.repeats:
-        again = "" if result.results else "; search without sessionId to see them again"
-        return (*hints, f"{result.repeats} already sent in this session were left out{again}")
+    if result.repeated:
+        keys = [memory["key"] for memory in result.repeated]
+        others = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
+        return (
+            *hints,
+            f"already sent in this session and left out: {', '.join(keys[:MAX_NAMED])}{others}; "
+            "ask with enableDedup=false to see them again",
+        )
     if result.results or result.why_nothing not in ("", EMPTY_STORE):
         return hints
     further = () if result.why_nothing else ("try other words",)
@@ -94,6 +116,11 @@ def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
             "validations": promotion.validation_count,
         }
     return found
+
+
+def problem_text(_number: int, problem: dict[str, Any]) -> str:
+    """The Markdown of what is wrong with a document."""
+    return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))
 
 
 def note_served(memory: Memory, result: SearchResult, count: int) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from server.envelope import Reply
+from server.markdown import fields
 from server.tools.parameters import Flag
 from server.workspace import Workspace
 
@@ -24,6 +25,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         asyncEmbedding: Flag = False,  # noqa: N803
     ) -> Reply:
         """Remember one file, or bring its memory up to date, after checking it."""
+        from server.tools.rows import problem_text
+
         path = workspace.document(filePath)
         memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
         saved = memory.save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding)
@@ -41,6 +44,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "problems": [problem.as_json() for problem in saved.problems],
             },
             rows="problems",
+            facts=fields(
+                {
+                    "id": saved.id or "",
+                    "tokens": saved.tokens,
+                    "passages": saved.chunks,
+                    "waiting for vectors": saved.pending or "",
+                }
+            ),
+            row_text=problem_text,
         )
 
     return memory_save

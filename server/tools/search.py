@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from server.envelope import Reply
-from server.tools.parameters import Anchors, ContextType, Folder, Limit, SessionId, TierName
+from server.tools.parameters import Anchors, ContextType, Dedup, Folder, Limit, SessionId, TierName
 from server.workspace import Workspace
 
 BUDGET = 1500
@@ -19,7 +19,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_search(
         query: Annotated[str, Field(max_length=10_000, description="Words, identifiers or a question")] = "",
         concepts: Annotated[
-            list[str], Field(max_length=5, description="Instead of query: 2 to 5 ideas that must all apply")
+            list[str], Field(max_length=5, description="2 to 5 ideas that must all apply; a query beside them ranks")
         ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         limit: Limit = 10,
@@ -27,6 +27,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         contextType: ContextType | None = None,  # noqa: N803
         mode: Literal["auto", "deep"] = "auto",
         sessionId: SessionId = "",  # noqa: N803
+        enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006
         includeContent: Annotated[  # noqa: N803
             bool, Field(strict=True, description="Whole memories instead of excerpts")
@@ -34,9 +35,18 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
-        from server.output import counted
         from server.tools import content
-        from server.tools.rows import EXCERPT, budget_of, note_served, search_data, search_hints, timings
+        from server.tools.row_text import search_row_text
+        from server.tools.rows import (
+            EXCERPT,
+            budget_of,
+            found,
+            note_served,
+            search_data,
+            search_facts,
+            search_hints,
+            timings,
+        )  # fmt: skip
 
         memory = workspace.memory()
         result = memory.search(
@@ -49,6 +59,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             session=sessionId,
             concepts=concepts,
             anchors=anchors,
+            dedup=enableDedup,
             snippet=EXCERPT,
             content=includeContent,
         )
@@ -60,11 +71,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
             data["timings_ms"] = timings(result)
         return Reply(
-            f"{counted(len(result.results), 'memory')} found",
+            found(result),
             data,
-            (*search_hints(result), *content.put_whole(data["results"], result.results, budget)),
+            (
+                *search_hints(result),
+                *content.put_whole(data["results"], result.results, budget, workspace.count_tokens),
+            ),
             tuple(result.notes["degraded"]),
             rows="results",
+            facts=search_facts(result),
+            row_text=search_row_text,
             budget=budget,
             after=partial(note_served, memory, result),
         )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from server.envelope import Reply
+from server.markdown import about, fields, one_line
 from server.tools.parameters import Limit
 from server.workspace import Workspace
 
@@ -16,6 +17,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Count memories by tier and by folder (the `limit` largest folders)."""
         stats = workspace.memory().stats()
         folders = sorted(stats.by_folder.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        by_tier = {str(tier): count for tier, count in stats.by_tier.items()}
+        further = {
+            "trigger phrases": stats.triggers,
+            "waiting for vectors": stats.pending_embeddings or "",
+            "bytes": stats.bytes,
+        }
         return Reply(
             f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal links",
             {
@@ -25,10 +32,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "trigger_phrases": stats.triggers,
                 "pending_embeddings": stats.pending_embeddings,
                 "bytes": stats.bytes,
-                "by_tier": {str(tier): count for tier, count in stats.by_tier.items()},
+                "by_tier": by_tier,
                 "folders": [{"folder": folder, "memories": count} for folder, count in folders],
             },
             rows="folders",
+            facts=about(fields(by_tier), fields(further)),
+            row_text=lambda _, row: f"- {one_line(row['folder'] or '(root)')}: {row['memories']}",
         )
 
     return memory_stats

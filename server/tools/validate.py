@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from server.envelope import Reply
+from server.markdown import fields
 from server.tools.parameters import Flag, MemoryId
 from server.workspace import Workspace
 
@@ -35,6 +36,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "eligible": judged.eligible,
                 **judgement(judged),
             },
+            facts=fields({"tier": str(judged.tier), "promoted": judgement(judged).get("promoted")}),
             hints=(hint,) if judged.eligible else (),
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
 from pipeline.contracts import About, Params
@@ -23,8 +22,9 @@ class SessionDedupParams(Params):
 class SessionDedup:
     """Hides memories that were already sent in the query's session, recognised by their content.
 
-    A memory that has changed since is sent again. The note tells how many were left out and about how many
-    tokens that saved. A query without a session hides nothing. Feature A2.
+    A memory that has changed since is sent again. What is hidden keeps its place: an answer has fewer rows then, and
+    none that would not have been worth a place before. The note names what would have been shown, and tells about how
+    many tokens that saved. A query without a session hides nothing, nor does one that asks for repeats. Feature A2.
     """
 
     about = About(features=("A2",))
@@ -35,11 +35,15 @@ class SessionDedup:
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """Which rows stay, or which are repeats."""
-        if query.anchors:
+        if query.anchors or not query.dedup:
             return Notes()  # another section of a memory that was sent is no repeat
         repeats = store.sessions.sent(query.session, ranking.parents, query.now)
         if self._params.action == "mark":
             return Notes(by_id={memory: {"already_sent": True} for memory in ranking.ids[repeats].tolist()})
-        hidden = int(np.count_nonzero(repeats))
-        saved = {"already_sent": hidden, "tokens_saved": hidden * self._params.tokens_each}
-        return Notes(overall={"deduplicated": saved}, keep=~repeats)
+        hidden = ranking.parents[: query.limit][repeats[: query.limit]].tolist()
+        saved = {
+            "already_sent": len(hidden),
+            "tokens_saved": len(hidden) * self._params.tokens_each,
+            "memories": hidden,
+        }
+        return Notes(overall={"deduplicated": saved}, keep=~repeats, in_place=True)

@@ -12,8 +12,6 @@ from pipeline.model import Notes, Query
 from pipeline.ports import Column, Ids, Store, Unavailable
 from pipeline.ranking import Ranking
 
-CHARACTERS_PER_TOKEN = 4
-
 
 class TokenBudgetParams(Params):
     """The budget, and what is sent of each row."""
@@ -27,15 +25,19 @@ class TokenBudgetParams(Params):
     sent: Literal["snippet", "content"] = Field(
         "snippet", description="What an answer holds of each row: the matched passage, or the whole memory."
     )
+    characters_per_token: float | None = Field(
+        None, ge=0.5, le=10, description="Characters that make one token; counted by the tokeniser when left out."
+    )
     snippet: int = Field(400, ge=20, description="Characters of a passage that are sent at most.")
 
 
 class TokenBudget:
-    """Keeps rows from the top as long as they fit; 4 characters count as one token, rounded up per row.
+    """Keeps rows from the top as long as they fit, counting tokens as the answers of tools do.
 
-    Stops at the first row that does not fit, so that nothing stands below a row that is missing. The first row
-    always stays. Only what is sent is counted, and only the rows that the query's limit lets through. What was
-    left out stands in the notes. Feature A6.
+    The catalogue counts four characters as one token, rounded up per row (`characters_per_token: 4`); code, tables
+    and most scripts but the Latin one cost more than that. Stops at the first row that does not fit, so that nothing
+    stands below a row that is missing. The first row always stays. Only what is sent is counted, and only the rows
+    that the query's limit lets through. What was left out stands in the notes. Feature A6.
     """
 
     about = About(features=("A6",))
@@ -49,7 +51,7 @@ class TokenBudget:
         p = self._params
         budget = getattr(p, query.plan.complexity) if p.budget == "by_complexity" else p.budget
         shown = min(query.limit, len(ranking))
-        tokens = np.ceil(self._characters(ranking.ids[:shown], ranking.passages[:shown], store) / CHARACTERS_PER_TOKEN)
+        tokens = self._tokens(ranking.ids[:shown], ranking.passages[:shown], store)
         fits = np.cumsum(tokens) <= budget
         fits[:1] = True
         kept = int(np.argmin(fits)) if not fits.all() else shown
@@ -60,8 +62,15 @@ class TokenBudget:
         overflow = {"rows": shown, "kept": kept, "tokens_wanted": int(tokens.sum())}
         return Notes(overall={**overall, "overflow": overflow}, keep=keep)
 
-    def _characters(self, ids: Ids, passages: Ids, store: Store) -> Column:
+    def _tokens(self, ids: Ids, passages: Ids, store: Store) -> Column:
         if self._params.sent == "content":
-            return np.nan_to_num(store.attributes.number("characters", ids))
+            bodies = [store.passages.body(memory) for memory in store.attributes.parents(ids).tolist()]
+            return self._counted(bodies, store)
         texts = store.passages.passages(np.where(passages >= 0, passages, ids).tolist())
-        return np.array([min(len(passage.text), self._params.snippet) for passage in texts], np.float64)
+        return self._counted([passage.text[: self._params.snippet] for passage in texts], store)
+
+    def _counted(self, texts: list[str], store: Store) -> Column:
+        characters = self._params.characters_per_token
+        if characters is None:
+            return np.array(store.tokens.count(texts), np.float64)
+        return np.ceil(np.array([len(text) for text in texts], np.float64) / characters)

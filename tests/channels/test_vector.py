@@ -84,6 +84,18 @@ def test_every_concept_must_match_and_the_mean_counts() -> None:
     assert scores(found) == pytest.approx({2: 0.707107, 3: 0.632456}, abs=1e-6)
 
 
+@pytest.mark.requirement("C1")
+def test_a_text_beside_the_concepts_ranks_what_they_admit() -> None:
+    found = vector(min_similarity=0.2).search(query("b", concepts=("a", "b")), 10, STORE)
+
+    # 1 lacks b; 3 is mostly about it: 3/√10, and 2 half: 1/√2
+    assert found.ids.tolist() == [3, 2]
+    assert scores(found) == pytest.approx({3: 0.948683, 2: 0.707107}, abs=1e-6)
+    # the words of the concepts themselves are no text of the asker's
+    alone = vector(min_similarity=0.2).search(query("a b", concepts=("a", "b")), 10, STORE)
+    assert scores(alone) == pytest.approx({2: 0.707107, 3: 0.632456}, abs=1e-6)
+
+
 def test_the_limit_does_not_hide_what_a_second_concept_favours() -> None:
     found = vector(min_similarity=0.2).search(query("", concepts=("a", "b")), 1, STORE)
 
@@ -189,7 +201,7 @@ def test_scores_with_context_stay_cosines_and_keep_order_and_standard_score(
     numbers = {"characters": 10.0}
     linked = [Memory(i, "", (text,), folder="talk", numbers=numbers) for i, text in enumerate(texts, 1)]
     store = FakeStore(*linked, Memory(20, "", ("a a b",)), Memory(21, "", ("c",)))
-    asked = query("a", concepts=concepts)
+    asked = query("" if concepts else "a", concepts=concepts)
     plain = vector(min_similarity=-1.0)
     lone = [scores(plain.search(query(word), 20, store)) for word in concepts or ("a",)]
 

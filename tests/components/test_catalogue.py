@@ -76,8 +76,10 @@ CONSTANTS = {
     },
     "evidence_gap": {"form": "z", "least_z": 1.5, "least_score": 0.015},
     "session_dedup": {"action": "hide", "tokens_each": 200},
-    "token_budget": {"budget": 2000},
-    "dynamic_token_budget": {"budget": "by_complexity", "simple": 1500, "moderate": 2500, "complex": 4000},
+    "token_budget": {"budget": 2000, "characters_per_token": 4},
+    "dynamic_token_budget": {
+        "budget": "by_complexity", "simple": 1500, "moderate": 2500, "complex": 4000, "characters_per_token": 4,
+    },
 }  # fmt: skip
 """The catalogue's figures by step. What stands in the code of a component has known answers among its own tests."""
 

@@ -1,8 +1,9 @@
 """Every component is reached from the MCP tools and matters there: leaving it out changes an answer.
 
 All flags of the catalogue preset are open, except those of components that stand in for another one: such a component
-is asked with its own flag open as well. `single` stands in pipelines of one channel only. Nothing else is excepted:
-each component runs for `memory_search` with its default arguments, and matters there too, unless it waits for one.
+is asked with its own flag open as well. `single` stands in pipelines of one channel only, `handover` in that of the
+mode "resume" (tests/server/test_resume.py asks for it through the tools). Nothing else is excepted: each component runs
+for `memory_search` with its default arguments, and matters there too, unless it waits for one.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ ARGUMENTS = {
     "anchor_filter": "anchors", "token_budget": "limit",
 }  # fmt: skip
 """Components that wait for an argument: without it they change nothing."""
+ALONE = {"single": "bm25", "handover": "resume"}
+"""Components that a pipeline of their own has, and the catalogue has not."""
 PLAN_ALONE = {"coverage"}
 BUILD_ON = {"min_max": ("channel_floor", "mmr"), "standardise": ("maxsim",)}
 """What needs the scale that a step gives: left out on both sides when that step is."""
@@ -113,10 +116,10 @@ def ran(project: Project) -> set[str]:
 @pytest.mark.requirement("P1", "T2")
 def test_every_component_runs_behind_the_tools_of_the_server(served: Path) -> None:
     reached = set()
-    for name in ("all", *EXCLUSIVE, "single"):
+    for name in ("all", *EXCLUSIVE, *ALONE):
         with project(served, opened(name) if name in EXCLUSIVE else OPEN) as asked:
-            if name == "single":
-                asked._runner = Runner(build("bm25", registry(), {}), strict=True)
+            if name in ALONE:
+                asked._runner = Runner(build(ALONE[name], registry(), {}), strict=True)
             contents = through_mcp(asked, PLAIN)
             assert [content for content in contents if "error" in content] == []
             uses = {step.id: step.use for step in steps(asked.pipeline)}
@@ -134,7 +137,9 @@ def test_sections_and_the_state_of_the_context_reach_the_pipeline(served: Path) 
     rules, *sections = answers["how is the quokka cache measured"]["data"]["results"]
     assert (rules["tier"], "sections" in rules["notes"]) == ("constitutional", False)
     assert [row["notes"]["sections"] for row in sections] == [["summary", "next-steps"]] * len(sections)
-    assert sections[0]["memory_text"] == "In short, the quokka cache is a cache.\n\nMeasure the quokka cache again."
+    assert sections[0]["memory_text"] == (
+        "[summary]\nIn short, the quokka cache is a cache.\n\n[next-steps]\nMeasure the quokka cache again."
+    )
     modes = [reason for told in reasons for reason in told if reason.startswith("pressure")]
     assert [reason.rpartition(" ")[2] for reason in modes] == ["quick", "focused"]
 
@@ -175,6 +180,10 @@ def pair(name: str, tmp_path: Path) -> tuple[Pipeline, Pipeline]:
         one.write_text(BASELINE, encoding="utf-8")
         other.write_text(BASELINE.replace("single, scale: bm25", "z_score"), encoding="utf-8")
         return build(str(one), registry(), {}), build(str(other), registry(), {})
+    if name == "handover":
+        other = tmp_path / "other.yaml"
+        other.write_text(BASELINE.replace("annotate: []", "annotate: [{use: anchor_filter}]"), encoding="utf-8")
+        return build("resume", registry(), {}), build(str(other), registry(), {})
     whole = build("catalogue", registry(), opened(name) if name in EXCLUSIVE else OPEN)
     if name in ("rrf", "rsf", "z_score"):
         return whole, build("catalogue", registry(), opened("rsf") if name == "rrf" else OPEN)

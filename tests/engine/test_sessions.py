@@ -62,10 +62,14 @@ def evidence(memory: Memory) -> int:
 @pytest.mark.requirement("A2")
 def test_a_session_is_not_served_the_same_twice_and_other_sessions_are(memory: Memory) -> None:
     assert keys(memory, "first") == ["0.md", "1.md"]
-    assert keys(memory, "first") == ["2.md", "3.md"]
     repeated = ask(memory, "first")
+    # what is hidden keeps its place: nothing that ranks below two is worth sending because two were sent
     assert repeated.results == ()
-    assert repeated.notes["deduplicated"] == {"already_sent": 4, "tokens_saved": 800}
+    named = [{"id": memory.get(key).id, "key": key, "title": f"Rank fusion {key[0]}"} for key in ("0.md", "1.md")]
+    assert repeated.notes["deduplicated"] == {"already_sent": 2, "tokens_saved": 400, "memories": named}
+    # asking for more does send more
+    assert keys(memory, "first", 3) == ["2.md"]
+    assert keys(memory, "first", 4) == ["3.md"]
     assert keys(memory, "second") == ["0.md", "1.md"]
     assert keys(memory, "first", 9, NOW + LIFE) == ["0.md", "1.md", "2.md", "3.md"]
 
@@ -74,7 +78,24 @@ def test_a_session_is_not_served_the_same_twice_and_other_sessions_are(memory: M
 def test_what_was_cut_off_before_it_reached_the_caller_is_served_again(memory: Memory) -> None:
     result = memory.search("rank fusion", session="s", limit=3, now=NOW, deadline_ms=None)
     memory.served(result, 1)
-    assert keys(memory, "s", 3) == ["1.md", "2.md", "3.md"]
+    assert keys(memory, "s", 3) == ["1.md", "2.md"]
+
+
+@pytest.mark.requirement("A2")
+def test_who_asks_for_repeats_gets_them(memory: Memory) -> None:
+    assert keys(memory, "s") == ["0.md", "1.md"]
+    again = memory.search("rank fusion", session="s", limit=2, now=NOW, deadline_ms=None, dedup=False)
+    assert [row.key for row in again.results] == ["0.md", "1.md"]
+    assert again.repeats == 0
+
+
+@pytest.mark.requirement("A2", "P8")
+def test_a_repeat_and_a_row_below_the_limit_are_told_apart(memory: Memory) -> None:
+    ask(memory, "s", 1)
+    result = memory.search("rank fusion", session="s", limit=2, now=NOW, deadline_ms=None)
+    assert [row.key for row in result.results] == ["1.md"]
+    assert memory.why_not(result, "0.md") == "'0.md' was found, but the step 'session_dedup' took it out."
+    assert memory.why_not(result, "2.md") == "'2.md' is ranked 3rd, below the limit of 2; raise the limit."
 
 
 @pytest.mark.requirement("A2")

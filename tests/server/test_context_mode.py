@@ -17,6 +17,12 @@ def never() -> str:
     [
         ("continue with the importer where we left off yesterday, please", "resume"),
         ("where was I", "resume"),
+        ("Where were we?", "resume"),
+        ("OK, let's continue with the backups", "resume"),
+        ("please pick up the importer again", "resume"),
+        ("what's next", "resume"),
+        ("how does the loop continue after an error?", "focused"),
+        ("the parser of uploaded resume files", "focused"),
         ("rank fusion", "focused"),
         ("Why did we decide that the importer should not follow symbolic links?", "focused"),
     ],

@@ -140,6 +140,16 @@ def test_a_parameter_can_be_set_for_one_call(run: Run) -> None:
     assert before["hash"] != after["hash"]
 
 
+@pytest.mark.requirement("M3")
+def test_the_state_of_a_row_is_the_one_that_the_pipeline_gives_it_and_said_once(run: Run) -> None:
+    # indexed just now, a memory is remembered with certainty: above the threshold of 0.8, and not above 1
+    for hot, state in (("0.8", "HOT"), ("1.0", "WARM")):
+        row = run("search", "rank fusion", "--json", "--limit", "1", "--set", f"state_filter.hot={hot}").json[
+            "results"
+        ][0]
+        assert (row["state"], row["notes"]) == (state, {})
+
+
 def test_searching_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
     ran = call(tmp_path, ["search", "x", "--json"])
     assert ran.status == 2

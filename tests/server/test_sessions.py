@@ -12,13 +12,13 @@ from tests.server.doors import COMMAND, call, environment
 QUERY = "why are ranks fused"
 
 
-def answers(root: Path, *questions: dict[str, Any]) -> list[Any]:
-    """What `memory_search` answers, over one connection."""
+def answers(root: Path, *questions: dict[str, Any], tool: str = "memory_search") -> list[Any]:
+    """What a tool answers, over one connection."""
 
     async def ask() -> list[Any]:
         server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(root), cwd=root)
         async with Client(server) as client:
-            return [(await client.call_tool("memory_search", asked)).structured_content for asked in questions]
+            return [(await client.call_tool(tool, asked)).structured_content for asked in questions]
 
     return anyio.run(ask)
 
@@ -47,16 +47,28 @@ def test_a_session_of_an_agent_hides_what_it_was_sent_and_no_other_does(workspac
 
 
 @pytest.mark.requirement("A2", "T2")
-def test_an_answer_says_how_many_were_left_out_as_already_sent(workspace: Path) -> None:
-    first, second, *_, last = answers(
-        workspace, *[{"query": QUERY, "limit": limit, "sessionId": "q"} for limit in (2, 2, 100, 100)]
+@pytest.mark.parametrize("tool", [("memory_search", "query"), ("memory_context", "input")])
+def test_a_second_search_names_what_was_sent_and_fills_its_place_with_nothing(
+    workspace: Path, tool: tuple[str, str]
+) -> None:
+    name, text = tool
+    asked = {text: QUERY, "limit": 2, "sessionId": "q"}
+    first, second, again, more = answers(
+        workspace, asked, asked, asked | {"enableDedup": False}, asked | {"limit": 3}, tool=name
     )
+    sent = [row["key"] for row in first["data"]["results"]]
+    assert len(sent) == 2
     assert not any("already sent" in hint for hint in first["hints"])
-    assert "2 already sent in this session were left out" in second["hints"]
-    assert last["data"]["count"] == 0
-    [hint] = [hint for hint in last["hints"] if "already sent" in hint]
-    assert hint.endswith(" already sent in this session were left out; search without sessionId to see them again")
-    assert "index documents with memory_index_scan" not in last["hints"]
+    assert second["data"]["results"] == []
+    assert second["summary"].startswith("0 new memories found, 2 already sent")
+    hint = f"already sent in this session and left out: {', '.join(sent)}; ask with enableDedup=false to see them again"
+    assert hint in second["hints"]
+    assert "index documents with memory_index_scan" not in second["hints"]
+    assert [row["key"] for row in again["data"]["results"]] == sent
+    assert not any("already sent" in hint for hint in again["hints"])
+    [further] = more["data"]["results"]
+    assert further["key"] not in sent
+    assert hint in more["hints"]
 
 
 @pytest.mark.requirement("A2")

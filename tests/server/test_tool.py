@@ -5,6 +5,7 @@ from threading import get_ident
 import anyio
 import pytest
 
+from memory.indexing.embedders import counted_tokens
 from server.envelope import Reply
 from server.tool import SpeckitTool
 
@@ -20,7 +21,7 @@ def test_what_follows_a_reply_runs_in_the_thread_of_the_tool() -> None:
 
     async def run() -> int:
         limiter = anyio.CapacityLimiter(1)
-        tool = SpeckitTool.of(memory_stats, budget=800, limiter=limiter, read_only=True)
+        tool = SpeckitTool.of(memory_stats, budget=800, limiter=limiter, count=counted_tokens, read_only=True)
         result = await tool.run({}, None)
         assert result.structured_content is not None
         assert result.structured_content["summary"] == "done"

@@ -50,8 +50,9 @@ def test_promotion_is_asked_for_recorded_and_kept_when_the_file_is_saved_again(w
         ("memory_validate", judged | {"promote": True}),
     )
     assert refused["error"]["code"] == "E082"
-    # with this judgement 0.5 + 0.10, after one validation
-    message = f"'{KEY}' has confidence 0.6 of 0.9 and 1 of 5 validations; nothing was recorded"
+    # what the store holds: the judgement that came with the request was not recorded
+    message = f"'{KEY}' has confidence 0.5 of 0.9 and 0 of 5 validations, too little even with this judgement; "
+    message += "nothing was recorded"
     assert refused["error"]["message"] == message
     # it did not count: five judgements since
     assert (promoted["data"]["confidence"], promoted["data"]["validations"]) == (1.0, 5)

@@ -76,6 +76,10 @@ class EncoderEmbedder:
         """The token numbers of each text by the token model."""
         return self._tokens.tokenise(texts)
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has by the token model."""
+        return self._tokens.count_tokens(texts)
+
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows of the token model."""
         return self._tokens.token_vectors(tokens)

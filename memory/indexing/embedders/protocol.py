@@ -32,7 +32,15 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class TokenModel(Protocol):
+class TokenCounter(Protocol):
+    """What can tell how many tokens a text has (feature T24)."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text. Reads the tokeniser alone, where nothing else was asked for before."""
+
+
+@runtime_checkable
+class TokenModel(TokenCounter, Protocol):
     """Static vectors of single tokens (feature R1).
 
     Stores keep the token numbers of passages beside their vectors, whichever model made these: late interaction and the

@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +25,7 @@ from config.errors import SpeckitError
 from config.exchange import Column, Ids, Tokens, Vectors
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 DIMENSIONS = 256
 FREQUENT_TOKEN = 1e-3
@@ -62,6 +62,7 @@ class StaticEmbedder:
         self._folder = folder
         self._lock = threading.Lock()
         self._model: _Model | None = None
+        self._tokenizer: Tokenizer | None = None
         self._id = ""
 
     @property
@@ -90,11 +91,11 @@ class StaticEmbedder:
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """The token numbers of each text in text order, repeats included."""
         tokenizer = self._loaded().tokenizer
-        found: list[Tokens] = []
-        for start in range(0, len(texts), BATCH):
-            encodings = tokenizer.encode_batch_fast(list(texts[start : start + BATCH]), add_special_tokens=False)
-            found += [np.array(encoding.ids, np.uint16) for encoding in encodings]
-        return found
+        return [np.array(encoding.ids, np.uint16) for encoding in _encoded(tokenizer, texts)]
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has. Reads the tokeniser alone, where the vectors were not asked for before."""
+        return [len(encoding.ids) for encoding in _encoded(self._read_tokenizer(), texts)]
 
     def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
         """Unit rows, shape (len(texts), dimensions); zeros for a text without tokens."""
@@ -118,9 +119,17 @@ class StaticEmbedder:
     def _loaded(self) -> _Model:
         model = self._model
         if model is None:
+            tokenizer = self._read_tokenizer()
             with self._lock:
-                model = self._model = self._model or _load(self._data())
+                model = self._model = self._model or _load(self._data(), tokenizer)
         return model
+
+    def _read_tokenizer(self) -> Tokenizer:
+        tokenizer = self._tokenizer
+        if tokenizer is None:
+            with self._lock:
+                tokenizer = self._tokenizer = self._tokenizer or _load_tokenizer(self._data())
+        return tokenizer
 
     def _data(self) -> Path:
         if self._folder is None:
@@ -131,11 +140,25 @@ class StaticEmbedder:
         return self._folder
 
 
-def _load(folder: Path) -> _Model:
+def _encoded(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[Encoding]:
+    for start in range(0, len(texts), BATCH):
+        yield from tokenizer.encode_batch_fast(list(texts[start : start + BATCH]), add_special_tokens=False)
+
+
+def _load_tokenizer(folder: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
     try:
         tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _load(folder: Path, tokenizer: Tokenizer) -> _Model:
+    try:
         path = folder / _WEIGHTS
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -144,10 +167,8 @@ def _load(folder: Path) -> _Model:
         vectors = np.memmap(path, np.float16, "r", 8 + size + tensor["data_offsets"][0], tuple(tensor["shape"]))
         if tensor["dtype"] != "F16" or vectors.shape != (tokenizer.get_vocab_size(), DIMENSIONS):
             raise ValueError(f"unexpected tensor: {tensor}")
-    except Exception as error:  # the tokenizers library raises bare Exception
+    except Exception as error:  # whatever a damaged file leads to
         raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error}") from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
     ranks = np.maximum(np.arange(len(vectors)) - _FIRST_RANKED_TOKEN, 1)
     probability = 1.0 / (ranks + _RANK_OFFSET)
     probability /= probability.sum()

@@ -359,7 +359,7 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
 @pytest.mark.requirement("I9")
 def test_a_save_is_checked_before_anything_is_written(database: Database, indexer: Indexer) -> None:
     saved = indexer.save_text("a.md", "# A\n\ntext\n", now=100.0)
-    assert saved == Saved("a.md", saved.id, "created", (), (), 3, 1, pending=False)
+    assert saved == Saved("a.md", saved.id, "created", (), (), 6, 1, pending=False)
 
     with pytest.raises(SpeckitError) as caught:
         indexer.save_text("b.md", "# A\n\ntext\n", now=100.0)
@@ -450,9 +450,9 @@ def test_a_file_is_saved_alone(indexer: Indexer, root: Path, write: Write) -> No
         assert caught.value.code == code
 
 
-def test_tokens_are_estimated_by_script(indexer: Indexer) -> None:
-    assert indexer.save_text("a.md", "word" * 10, now=1.0, dry_run=True).tokens == 10
-    assert indexer.save_text("a.md", "数据库索引", now=1.0, dry_run=True).tokens == 6
+@pytest.mark.parametrize("text", ["word " * 10, "数据库索引"])
+def test_a_check_says_how_many_tokens_a_document_has(indexer: Indexer, text: str) -> None:
+    assert indexer.save_text("a.md", text, now=1.0, dry_run=True).tokens == len(StaticEmbedder().tokenise([text])[0])
 
 
 def test_the_static_model_needs_no_network_and_no_model_code() -> None:

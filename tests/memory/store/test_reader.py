@@ -10,7 +10,7 @@ from config.exchange import Passage
 from memory.store import loading, reader, writer
 from memory.store.connection import Database
 from memory.store.reader import KnownFile, StoreStatistics
-from memory.store.records import Document, Tier
+from memory.store.records import Chunk, Document, Tier
 
 Make = Callable[..., Document]
 Unit = Callable[..., np.ndarray]
@@ -95,6 +95,29 @@ def test_passages_come_in_the_order_asked_for_chunks_and_memories(filled: Databa
     assert reader.passages(connection, []) == []
     assert reader.passages_of(connection, 2) == [first, second]
     assert reader.passages_of(connection, 99) == []
+
+
+@pytest.mark.requirement("I2")
+def test_passages_in_named_sections_and_short_memories_that_may_hold_one(database: Database) -> None:
+    def chunk(text: str, anchor: str = "") -> Chunk:
+        return Chunk(text, anchor=anchor)
+
+    texts = {
+        "long.md": (chunk("one", "state"), chunk("two", "other"), chunk("three", "next-steps")),
+        "short.md": (chunk("<!-- anchor: state -->\nfour\n<!-- /anchor: state -->"),),
+        "none.md": (chunk("a state without a tag"),),
+    }
+    with database.write() as txn:
+        for key, chunks in texts.items():
+            body = "\n".join(chunk.text for chunk in chunks)
+            document = Document(key=key, title=key, body=body, content_hash=key, chunks=chunks)
+            writer.put_document(txn, document, None, 1.0, None)
+    connection = database.reader()
+
+    found = reader.passages_in(connection, ["state", "next-steps"])
+    assert [passage.text for passage in found] == ["one", "three", texts["short.md"][0].text]
+    assert [passage.text for passage in reader.passages_in(connection, ["other", "'; --"])] == ["two"]
+    assert reader.passages_in(connection, []) == []
 
 
 def test_the_whole_text_is_kept(filled: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -110,7 +111,12 @@ def test_what_the_session_has_seen_is_left_out() -> None:
     notes = SessionDedup(SessionDedupParams()).annotate(ask(session="s"), ranking, store)
 
     assert kept(notes, ranking.ids) == [2]
-    assert notes.overall == {"deduplicated": {"already_sent": 2, "tokens_saved": 400}}
+    assert notes.overall == {"deduplicated": {"already_sent": 2, "tokens_saved": 400, "memories": [1, 3]}}
+    assert notes.in_place
+    # named is what would have been shown
+    first = SessionDedup(SessionDedupParams()).annotate(ask(session="s", limit=2), ranking, store)
+    assert first.overall == {"deduplicated": {"already_sent": 1, "tokens_saved": 200, "memories": [1]}}
+    assert SessionDedup(SessionDedupParams()).annotate(ask(session="s", dedup=False), ranking, store) == Notes()
     assert kept(SessionDedup(SessionDedupParams()).annotate(ask(), ranking, store), ranking.ids) == [1, 2, 3]
 
 
@@ -253,13 +259,14 @@ def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
     ranking = ranking_of(store, falling(store))
 
     # 100 + 101 + 1000 tokens; the last would fit, but nothing stands below a missing row
-    notes = TokenBudget(TokenBudgetParams(budget=300, snippet=5000)).annotate(ask(), ranking, store)
+    params = TokenBudgetParams(budget=300, snippet=5000, characters_per_token=4)
+    notes = TokenBudget(params).annotate(ask(), ranking, store)
     assert kept(notes, ranking.ids) == [1, 2]
     assert notes.overall == {
         "token_budget": 300, "tokens": 201, "overflow": {"rows": 4, "kept": 2, "tokens_wanted": 1202},
     }  # fmt: skip
     # only what is sent is counted: snippets of 400 characters
-    notes = TokenBudget(TokenBudgetParams(budget=301)).annotate(ask(), ranking, store)
+    notes = TokenBudget(TokenBudgetParams(budget=301, characters_per_token=4)).annotate(ask(), ranking, store)
     assert notes.overall == {"token_budget": 301, "tokens": 301}
     assert notes.keep is None
 
@@ -271,7 +278,7 @@ def test_two_thousand_tokens_of_four_characters_are_the_budget(lengths: list[int
 
     # ⌈4000/4⌉ = 1000 tokens each fill the budget of 2000; ⌈4001/4⌉ = 1001 exceeds it; the first row always stays
     ranking = ranking_of(store, falling(store))
-    notes = TokenBudget(TokenBudgetParams(snippet=9000)).annotate(ask(), ranking, store)
+    notes = TokenBudget(TokenBudgetParams(snippet=9000, characters_per_token=4)).annotate(ask(), ranking, store)
     assert len(kept(notes, ranking.ids)) == kept_rows
 
 
@@ -279,10 +286,25 @@ def test_two_thousand_tokens_of_four_characters_are_the_budget(lengths: list[int
 def test_the_first_row_always_stays_and_rows_past_the_limit_are_not_counted() -> None:
     store = FakeStore(*(Memory(i, chunks=("x" * 4000,), numbers={"characters": 4000.0}) for i in (1, 2)))
     ranking = ranking_of(store, falling(store))
-    budget = TokenBudget(TokenBudgetParams(budget=100, sent="content"))
+    budget = TokenBudget(TokenBudgetParams(budget=100, sent="content", characters_per_token=4))
 
     assert kept(budget.annotate(ask(), ranking, store), ranking.ids) == [1]
     assert budget.annotate(ask(limit=1), ranking, store).overall == {"token_budget": 100, "tokens": 1000}
+
+
+@pytest.mark.requirement("A6")
+@pytest.mark.parametrize("sent", ["snippet", "content"])
+def test_tokens_are_those_of_the_tokeniser_unless_characters_are_counted(sent: Literal["snippet", "content"]) -> None:
+    # the store's tokeniser makes a token of each word: 60 and 60 of them, in 119 characters each
+    store = FakeStore(*(Memory(i, chunks=(" ".join("x" * 60),)) for i in (1, 2)))
+    ranking = ranking_of(store, falling(store))
+
+    by_words = TokenBudget(TokenBudgetParams(budget=100, sent=sent)).annotate(ask(), ranking, store)
+    assert kept(by_words, ranking.ids) == [1]
+    assert by_words.overall["tokens"] == 60
+    # ⌈119 / 4⌉ = 30 tokens each
+    of_four = TokenBudget(TokenBudgetParams(budget=100, sent=sent, characters_per_token=4))
+    assert of_four.annotate(ask(), ranking, store).overall == {"token_budget": 100, "tokens": 60}
 
 
 @pytest.mark.requirement("A6")
@@ -301,7 +323,7 @@ def test_what_is_kept_fits_or_is_one_row(lengths: list[int], tokens: int) -> Non
     store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
     ranking = ranking_of(store, falling(store))
 
-    params = TokenBudgetParams(budget=tokens, snippet=2000)
+    params = TokenBudgetParams(budget=tokens, snippet=2000, characters_per_token=4)
     notes = TokenBudget(params).annotate(ask(limit=20), ranking, store)
 
     rows = kept(notes, ranking.ids)

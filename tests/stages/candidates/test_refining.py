@@ -190,7 +190,10 @@ def test_where_nothing_can_be_relaxed_words_are_next(similarity: float) -> None:
     tried = step.recover(query("x"), plan("x", asked_similarity=similarity), EMPTY)
     opened = step.recover(query("x"), plan("x", asked_similarity=similarity, folders=("auth",)), EMPTY)
 
-    assert (tried.channels, tried.min_similarity) == (("fts5", "bm25", "constitutional", "identifier", "trigger"), None)
+    assert (tried.channels, tried.min_similarity) == (
+        ("fts5", "bm25", "constitutional", "identifier", "phrase", "trigger"),
+        None,
+    )
     assert (opened.channels, opened.min_similarity, opened.folders, opened.limit_factor) == (None, None, (), 2.0)
     assert tried.reasons == ("fallback: nothing found; words only (fts5, bm25)",)
 

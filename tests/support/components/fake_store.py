@@ -161,6 +161,10 @@ class FakePassages:
     def of_memory(self, memory: int) -> list[Passage]:
         return self.passages(self._store.memories[memory].chunk_ids)
 
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
+        return [passage for passage in everything if any(f"ANCHOR:{name}" in passage.text for name in names)]
+
     def body(self, memory: int) -> str:
         return "\n\n".join(self._store.memories[memory].chunks)
 
@@ -405,6 +409,9 @@ class FakeTokens:
 
     def __init__(self, store: FakeStore) -> None:
         self._store = store
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(words(text)) for text in texts]
 
     def of_text(self, text: str) -> Ids | Unavailable:
         axes = self._store.vectors._axis

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from config.exchange import Ids, Tokens, Unavailable, Vectors
@@ -32,6 +34,9 @@ class WordModels:
 
     def tokens(self, text: str) -> Ids:
         return np.array([WORDS.index(word) for word in self.analyse(text) if word in WORDS], np.int64)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(self.analyse(text)) for text in texts]
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         return np.eye(len(WORDS), dtype=np.float32)[tokens]

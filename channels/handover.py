@@ -1,0 +1,115 @@
+"""Memories that say where work stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from memory.indexing.anchors import find
+from memory.lifecycle.fsrs import SECONDS_PER_DAY
+from memory.store.records import Tier
+from pipeline.contracts import About, ChannelParams
+from pipeline.lookup import holders, idf
+from pipeline.model import Hits, Query
+from pipeline.ports import FIELDS, Column, Ids, Passage, Store
+from pipeline.scales import Scale
+
+PHRASES = (
+    "please resume continue carry on go going pick up where was I where were we left off stopped what is next last "
+    "time yesterday today session previous earlier work working task tasks project status so far again did do does "
+    "doing are you my our us the a an of in at to it this that with and let lets ok okay now can could"
+)
+"""How people ask for the state of their work. What else they say names the work they mean."""
+ENOUGH = 2
+"""A document with so many of the sections was written as a hand-over; one alone may be any document's summary."""
+
+
+class HandoverParams(ChannelParams):
+    """What makes one hand-over a better answer than another."""
+
+    words: float = Field(0.4, ge=0, le=1, description="Weight of the words that name the work.")
+    recency: float = Field(0.3, ge=0, le=1, description="Weight of 1 / (1 + fade · days behind the latest change).")
+    kind: float = Field(0.2, ge=0, le=1, description="Weight of having two of the sections or more, half for one.")
+    session: float = Field(0.1, ge=0, le=1, description="Weight of what the session attended to or was sent.")
+    fade: float = Field(0.1, gt=0, description="Loss of recency per day.")
+
+
+class Handover:
+    """Memories with the sections that the query names, those of a hand-over, the latest first, whatever its words.
+
+    A query that names no sections is answered by all memories, the ones changed last first.
+
+    The score is a weighted mean in [0, 1]: the share of the question's information (Σ idf of its words, without those
+    that merely ask to go on) that the memory holds; 1 / (1 + fade · days) by which its last change is older than that
+    of the latest; whether it has at least two of the sections; and whether it belongs to the session, by attention or
+    because it was sent. The passage shown is the first of the sections. Features T1, A7.
+    """
+
+    about = About(features=("T1", "A7"), gives=Scale.UNIT)
+    Params = HandoverParams
+
+    def __init__(self, params: HandoverParams) -> None:
+        self._params = params
+
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
+        """The best `limit` admitted memories that have one of the sections."""
+        p = self._params
+        wanted = query.anchors
+        first: dict[int, int] = {}
+        held: dict[int, set[str]] = {}
+        for passage in store.passages.in_sections(wanted):
+            if names := _names(passage) & set(wanted):
+                first.setdefault(passage.memory, passage.id)
+                held.setdefault(passage.memory, set()).update(names)
+        ids = np.array(sorted(held), np.int64) if wanted else _all_memories(store)
+        ids = ids[store.attributes.scope(query.wanted, query.now).admits(ids)]
+        enough = min(ENOUGH, len(set(wanted))) or 1
+        parts = (
+            (p.words, _said(query, ids, store)),
+            (p.recency, 1.0 / (1.0 + p.fade * _days_behind(store.attributes.number("updated_at", ids)))),
+            (p.kind, np.array([min(1.0, len(held.get(memory, ())) / enough) for memory in ids.tolist()])),
+            (p.session, _of_session(query, ids, store)),
+        )
+        weight = sum(weight for weight, _ in parts) or 1.0
+        scores = np.sum([weight * part for weight, part in parts], axis=0) / weight
+        passages = np.array([first.get(memory, -1) for memory in ids.tolist()], np.int64)
+        return Hits.ordered(ids, scores, Scale.UNIT, limit=limit, passages=passages)
+
+
+def naming_terms(query: Query, store: Store) -> tuple[str, ...]:
+    """The words of a question that name the work to go on with; none when it only asks to go on."""
+    # word by word: of a text that holds nothing but stop words they are all kept
+    idle = {term for word in PHRASES.split() for term in store.lexicon.analyse(word)}
+    return tuple(term for term in dict.fromkeys(query.terms) if term not in idle)
+
+
+def _all_memories(store: Store) -> Ids:
+    return np.sort(np.concatenate([store.attributes.of_tier(tier) for tier in Tier]))
+
+
+def _days_behind(changed: Column) -> Column:
+    """Days from each change to the latest of all: a project may have rested for a year. Infinite where unknown."""
+    latest = np.fmax.reduce(changed, initial=-np.inf)
+    days: Column = np.nan_to_num((latest - changed) / SECONDS_PER_DAY, nan=np.inf)
+    return days
+
+
+def _names(passage: Passage) -> set[str]:
+    """The sections that a passage lies in, or holds when its memory is short."""
+    return {passage.anchor} if passage.anchor else {section.id for section in find(passage.text, file="")[0]}
+
+
+def _said(query: Query, ids: Ids, store: Store) -> Column:
+    """The share of the question's information that each memory holds, [0, 1]; 0 where it only asks to go on."""
+    terms = naming_terms(query, store)
+    if not terms or not len(ids):
+        return np.zeros(len(ids))
+    found = [holders(store.lexicon.index(field), terms, ids) for field in FIELDS]
+    information = idf(np.max([frequency for _, frequency in found], axis=0), store.attributes.count)
+    share: Column = np.logical_or.reduce([held for held, _ in found]) @ information / information.sum()
+    return share
+
+
+def _of_session(query: Query, ids: Ids, store: Store) -> Column:
+    attention = store.sessions.attention(query.session, ids, query.now)
+    return np.maximum(attention, store.sessions.sent(query.session, ids, query.now))

@@ -1,0 +1,63 @@
+"""The Markdown of one result of a search: what it is, why it surfaced, what to mind about it, and the passage."""
+
+import re
+from typing import Any
+
+from server.envelope import TEXT_FIELD
+from server.markdown import about, fields, one_line, quoted
+
+_RANK = re.compile(r"\(rank (\d+)\)")
+_HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*\s*(?:\n+|\Z)")
+_FRESH = ("HOT", "WARM", "UNKNOWN")
+"""States that are no news; of the others an agent should know that nobody has used the memory for long."""
+_OTHERS = {"superseded_by": "superseded by", "also_at": "also at"}
+"""Notes that name other memories, the ones that a reader must mind first."""
+
+
+def search_row_text(number: int, row: dict[str, Any]) -> str:
+    """Some lines about one result, and its text as a quotation that nothing in it can end."""
+    key, title = one_line(row["key"]), one_line(row["title"])
+    lines = row.get("lines", [0, 0])
+    place = f":{lines[0]}-{lines[1]}" if lines[0] else ""
+    notes = dict(row.get("notes", {}))
+    sections = notes.pop("sections", [])
+    shown = [
+        f"\n## {number}. {key}{place}",
+        about(
+            "" if title == key else title,
+            _below(title, one_line(row.get("heading", ""))),
+            f"sections {', '.join(sections)}" if sections else "",
+            f"id {row['id']}",
+            row["tier"] if row["tier"] != "normal" else "",
+            f"{row['state']}: not used for long" if row["state"] not in _FRESH else "",
+        ),
+    ]
+    for name, words in _OTHERS.items():
+        others = notes.pop(name, None) or ()
+        shown += [f"{words} {one_line(other['key'])} ({_named(other)})" for other in others]
+    shown.append(fields(notes))
+    reason = row.get("reason", "").removeprefix("surfaced because it was ")
+    shown.append(one_line(_RANK.sub(r"#\1", reason)))
+    if "steps" in row:
+        steps = ", ".join(f"{step['step']} {step['score']:.4g}" for step in row["steps"])
+        scores = ", ".join(f"{name} {seen['score']:.4g}" for name, seen in row["channels"].items())
+        shown.append(f"scores: {one_line(scores)}; steps: {one_line(steps)}")
+    shown.append(quoted(_without_headings(row.get(TEXT_FIELD, ""), {title, *row.get("heading", "").split(" > ")})))
+    return "\n".join(part for part in shown if part)
+
+
+def _named(other: dict[str, Any]) -> str:
+    return about("" if other["title"] == other["key"] else other["title"], f"id {other['id']}")
+
+
+def _below(title: str, heading: str) -> str:
+    """The path of headings without the title at its beginning."""
+    return "" if heading == title else heading.removeprefix(f"{title} > ")
+
+
+def _without_headings(text: str, said: set[str]) -> str:
+    """A passage without the headings at its beginning that stand above it anyway."""
+    text = text.lstrip("\n")
+    while (heading := _HEADING.match(text)) and heading[1].replace("`", "").replace("**", "") in said:
+        text = text[heading.end() :]
+    return text

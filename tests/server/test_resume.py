@@ -1,0 +1,197 @@
+"""\"Where were we?\", asked by an agent: hand-overs answer it, and not the words."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.doors import DOCUMENTS, call
+from tests.server.test_mcp_stdio import calls
+
+DAY = 86_400
+NOW = 1_700_000_000
+HANDOVER = """# {title}
+
+About {title}.
+
+<!-- ANCHOR:state -->
+The {subject} is half done.
+<!-- /ANCHOR:state -->
+
+<!-- ANCHOR:decisions -->
+We keep the {subject}.
+<!-- /ANCHOR:decisions -->
+
+<!-- ANCHOR:next-steps -->
+Finish the {subject}, then measure it.
+<!-- /ANCHOR:next-steps -->
+"""
+FILES = {
+    # newest first: its age in days, and its text
+    "specs/7/log.md": (0, "# Resume, continue, where were we\n\nWhat is next? We resume and continue.\n"),
+    "specs/7/decision.md": (1, "# Format\n\n<!-- ANCHOR:summary -->\nProtocol buffers.\n<!-- /ANCHOR:summary -->\n"),
+    "specs/7/handover.md": (2, HANDOVER.format(title="Importer", subject="importer")),
+    "specs/5/handover.md": (9, HANDOVER.format(title="Backups", subject="backup tool")),
+    "specs/rules.md": (
+        9, "---\nimportance_tier: constitutional\n---\n# Rules\n\nNever push on Fridays.\n",
+    ),
+}  # fmt: skip
+LONG = "Filler about the exporter that nobody needs to read again. " * 60
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("resume")
+    for name, (age, text) in FILES.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        os.utime(file, (NOW - age * DAY, NOW - age * DAY))
+    assert call(root, ["index", "specs"]).status == 0
+    return root
+
+
+def resumed(root: Path, *questions: dict[str, Any], **more: str) -> list[dict[str, Any]]:
+    return [answer["data"] for answer in calls(root, *(("memory_context", asked) for asked in questions), **more)]
+
+
+def keys(data: dict[str, Any]) -> list[str]:
+    return [row["key"] for row in data["results"]]
+
+
+@pytest.mark.requirement("T1", "A7")
+@pytest.mark.parametrize("text", ["where were we?", "resume", "continue please", "what's next", "xyzzy"])
+def test_where_were_we_is_answered_by_the_latest_handover_whatever_the_words(project: Path, text: str) -> None:
+    [data] = resumed(project, {"input": text, "mode": "resume"})
+    # the log holds all these words and no section; rules are constitutional, and resuming work is no search;
+    # a document with a summary alone may not have been written to hand work over, even when it is newer
+    assert keys(data) == ["specs/7/handover.md", "specs/7/decision.md", "specs/5/handover.md"]
+    first = data["results"][0]
+    assert first["memory_text"] == (
+        "[state]\nThe importer is half done.\n\n[next-steps]\nFinish the importer, then measure it."
+    )
+    assert first["notes"]["sections"] == ["state", "next-steps"]
+
+
+@pytest.mark.requirement("T1")
+def test_the_mode_is_chosen_for_who_asks_to_go_on(project: Path) -> None:
+    asked = {"input": "Where were we with the importer?"}
+    chosen, named = calls(project, ("memory_context", asked), ("memory_context", asked | {"mode": "resume"}))
+    assert (chosen["data"]["mode"], keys(chosen["data"])[0]) == ("resume", "specs/7/handover.md")
+    assert chosen["hints"] == ["mode=focused searches for the words instead"]
+    assert named["hints"] == []
+
+
+@pytest.mark.requirement("T1")
+def test_words_that_name_the_work_choose_the_handover(project: Path) -> None:
+    [data] = resumed(project, {"input": "continue with the backups", "mode": "resume"})
+    assert keys(data)[:2] == ["specs/5/handover.md", "specs/7/handover.md"]
+
+
+@pytest.mark.requirement("T1", "A7")
+def test_a_folder_and_named_sections_narrow_what_is_resumed(project: Path) -> None:
+    folder, sections = resumed(
+        project,
+        {"input": "where were we?", "mode": "resume", "specFolder": "specs/5"},
+        {"input": "where were we?", "mode": "resume", "anchors": ["decisions"]},
+    )
+    assert keys(folder) == ["specs/5/handover.md"]
+    assert keys(sections) == ["specs/7/handover.md", "specs/5/handover.md"]
+    assert sections["results"][0]["memory_text"] == "[decisions]\nWe keep the importer."
+
+
+@pytest.mark.requirement("T1")
+def test_resuming_twice_in_a_session_gives_the_same_and_does_not_hide_it_from_a_search(project: Path) -> None:
+    asked = {"input": "where were we?", "mode": "resume", "sessionId": "s"}
+    first, second = resumed(project, asked, asked)
+    assert keys(first) == keys(second) != []
+    [found] = calls(project, ("memory_search", {"query": "importer", "sessionId": "s", "limit": 2}))
+    assert "specs/7/handover.md" in keys(found["data"])
+
+
+@pytest.mark.requirement("T1")
+def test_what_a_session_was_sent_is_resumed_first_among_equals(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.md").write_text(HANDOVER.format(title=name, subject=name))
+        os.utime(tmp_path / f"{name}.md", (NOW, NOW))
+    assert call(tmp_path, ["index", "."]).status == 0
+    asked = {"input": "where were we?", "mode": "resume"}
+    search = ("memory_search", {"query": "two", "sessionId": "s", "limit": 1})
+    before, found, of_session, of_other = calls(
+        tmp_path, ("memory_context", asked), search, ("memory_context", asked | {"sessionId": "s"}),
+        ("memory_context", asked | {"sessionId": "t"}),
+    )  # fmt: skip
+    assert keys(found["data"]) == ["two.md"]
+    assert [keys(answer["data"]) for answer in (before, of_session, of_other)] == [
+        ["one.md", "two.md"], ["two.md", "one.md"], ["one.md", "two.md"],
+    ]  # fmt: skip
+
+
+@pytest.mark.requirement("T1", "I5")
+def test_a_long_handover_is_resumed_by_its_sections_too(tmp_path: Path) -> None:
+    text = HANDOVER.format(title="Exporter", subject="exporter").replace("About", f"{LONG}\n\nAbout")
+    (tmp_path / "long.md").write_text(text)
+    assert call(tmp_path, ["index", "."]).status == 0
+    [data] = resumed(tmp_path, {"input": "where were we?", "mode": "resume"})
+    [row] = data["results"]
+    assert row["notes"]["sections"] == ["state", "next-steps"]
+    assert "The exporter is half done." in row["memory_text"]
+    assert "Filler" not in row["memory_text"]
+
+
+@pytest.mark.requirement("T1", "T24")
+def test_the_latest_handover_is_whole_before_an_older_one_is_begun(tmp_path: Path) -> None:
+    for age, name in enumerate(("new", "old")):
+        text = HANDOVER.format(title=name, subject=name).replace(
+            "is half done", "is half done. " + "Words of it. " * 100
+        )
+        (tmp_path / f"{name}.md").write_text(text)
+        os.utime(tmp_path / f"{name}.md", (NOW - age * DAY, NOW - age * DAY))
+    assert call(tmp_path, ["index", "."]).status == 0
+    [answer] = calls(tmp_path, ("memory_context", {"input": "where were we?", "mode": "resume"}))
+    assert keys(answer["data"])[0] == "new.md"
+    assert answer["data"]["results"][0]["memory_text"].endswith("Finish the new, then measure it.")
+
+
+@pytest.mark.requirement("T1")
+def test_without_handovers_the_words_are_searched_and_the_answer_says_so(workspace: Path) -> None:
+    [answer] = calls(workspace, ("memory_context", {"input": "continue with the backups", "mode": "resume"}))
+    assert keys(answer["data"])[0] == "docs/storage/backup.md"
+    assert answer["hints"][0] == (
+        "no memory has a section of a hand-over (state, next-steps, summary, blockers); this is what the words find"
+    )
+
+
+@pytest.mark.requirement("T1")
+def test_without_handovers_and_words_the_answer_is_what_was_changed_last(workspace: Path) -> None:
+    for age, name in enumerate(("docs/tone.md", "docs/storage/wal.md")):
+        (workspace / name).write_text(DOCUMENTS[name] + "\nChanged.\n")
+        os.utime(workspace / name, (2 * NOW - age * DAY, 2 * NOW - age * DAY))
+    _, answer, empty = calls(
+        workspace,
+        ("memory_index_scan", {}),
+        ("memory_context", {"input": "where were we?"}),
+        ("memory_context", {"input": "where were we?", "specFolder": "nowhere"}),
+    )
+    assert keys(answer["data"])[:2] == ["docs/tone.md", "docs/storage/wal.md"]
+    assert answer["hints"][0].endswith("; this was changed last")
+    assert empty["data"]["results"] == []
+
+
+@pytest.mark.requirement("T1", "P2")
+def test_whichever_pipeline_serves_searches_the_handovers_are_found(project: Path) -> None:
+    [data] = resumed(project, {"input": "where were we?", "mode": "resume"}, SPECKIT_PIPELINE="bm25")
+    assert keys(data)[0] == "specs/7/handover.md"
+
+
+@pytest.mark.requirement("T1", "P8")
+def test_the_command_line_resumes_plans_and_explains_as_the_tools_do(project: Path) -> None:
+    ran = call(project, ["search", "where were we?", "--mode", "resume", "--json", "--why-not", "specs/7/log.md"])
+    assert ran.json["results"][0]["key"] == "specs/7/handover.md"
+    assert ran.json["pipeline"]["name"] == "resume"
+    assert ran.json["why_not"] == "'specs/7/log.md' was found by no channel: handover does not match it."
+    planned = call(project, ["pipeline", "plan", "where were we?", "--mode", "resume", "--json"]).json
+    assert [channel["id"] for channel in planned["plan"]["channels"]] == ["handover"]
