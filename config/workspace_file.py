@@ -1,0 +1,150 @@
+"""`.speckit/config.yaml`: what the people of a workspace have decided for all who work in it.
+
+A value given with a call goes before one of the environment, that before this file, and this file before what is
+shipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from config.errors import Problem, SpeckitError, Where, nearest
+from config.patterns import compiled
+from config.yaml_reader import Mapping, Node, Scalar, Sequence, read
+
+CONFIG_FILE = Path(".speckit") / "config.yaml"
+_KEYS = ("sources", "deadline_ms")
+_SOURCE_KEYS = ("include", "exclude")
+_ACTIONS = ("correct the value at the position shown", "see docs/workspace.md")
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePattern:
+    """A pattern as in a `.gitignore` file, relative to the workspace root, and where it was written."""
+
+    text: str
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePatterns:
+    """Which files are taken, as `docs/workspace.md` says; without any pattern, what is taken by default."""
+
+    include: tuple[SourcePattern, ...] = ()
+    exclude: tuple[SourcePattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceConfig:
+    """The values of the file. `deadline_ms` is above 0; None when the file says nothing of it, or null."""
+
+    sources: SourcePatterns = SourcePatterns()
+    deadline_ms: float | None = None
+    places: MappingOf[str, Where] = field(default_factory=dict)
+    """Where each key of the file stands; a key that is not written has none."""
+
+
+def load_workspace_config(root: Path) -> WorkspaceConfig:
+    """The configuration of the workspace in `root`; without a file, what holds by default. Raises all problems."""
+    config, problems = read_workspace_config(root)
+    if problems:
+        raise SpeckitError.of(problems)
+    return config
+
+
+def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
+    """The configuration and everything that is wrong with the file. A broken value counts as not written."""
+    file = root / CONFIG_FILE
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return WorkspaceConfig(), []
+    except (OSError, UnicodeDecodeError) as error:
+        reason = str(error.strerror).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
+        actions = ("make it a readable text file", "remove it")
+        return WorkspaceConfig(), [Problem("E110", f"{file} cannot be read: {reason}", actions=actions)]
+    node, problems = read(text, str(file))
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        return WorkspaceConfig(), problems
+    if not isinstance(node, Mapping):
+        return WorkspaceConfig(), [*problems, _form(node, "the file", f"a mapping with {', '.join(_KEYS)}")]
+    _report_unknown(node, _KEYS, "the file", problems)
+    return (
+        WorkspaceConfig(
+            sources=_sources(node, problems),
+            deadline_ms=_milliseconds(node, "deadline_ms", problems),
+            places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
+        ),
+        problems,
+    )
+
+
+def _sources(node: Mapping, problems: list[Problem]) -> SourcePatterns:
+    entry = node.get("sources")
+    if entry is None or _empty(entry.value):
+        return SourcePatterns()
+    if not isinstance(entry.value, Mapping):
+        problems.append(_form(entry.value, "'sources'", "a mapping with 'include' and 'exclude'"))
+        return SourcePatterns()
+    _report_unknown(entry.value, _SOURCE_KEYS, "'sources'", problems)
+    include, exclude = (_patterns(entry.value, key, problems) for key in _SOURCE_KEYS)
+    return SourcePatterns(include, exclude)
+
+
+def _patterns(node: Mapping, key: str, problems: list[Problem]) -> tuple[SourcePattern, ...]:
+    entry = node.get(key)
+    if entry is None or _empty(entry.value):
+        return ()
+    if not isinstance(entry.value, Sequence):
+        problems.append(_form(entry.value, f"'{key}'", "a list of patterns, such as ['drafts/', '*.tmp.md']"))
+        return ()
+    patterns = []
+    for item in entry.value.items:
+        if not isinstance(item, Scalar) or not isinstance(item.value, str):
+            problems.append(_form(item, f"a pattern of '{key}'", "a text; put it in quotes"))
+        elif not _means_something(item.value):
+            message = f"'{item.value}' is not a pattern as .gitignore files have them"
+            hint = "A pattern is a path below the workspace root, with * ? [a-z] and **."
+            problems.append(Problem("E114", message, hint, _ACTIONS, item.where))
+        else:
+            patterns.append(SourcePattern(item.value, item.where))
+    return tuple(patterns)
+
+
+def _means_something(pattern: str) -> bool:
+    """Whether a pattern can match. A comment or a blank line is one to the library, and a slip in a list."""
+    try:
+        return any(made.include is not None for made in compiled([pattern]).patterns)
+    except ValueError:
+        return False
+
+
+def _milliseconds(node: Mapping, key: str, problems: list[Problem]) -> float | None:
+    entry = node.get(key)
+    if entry is None or _empty(entry.value):
+        return None
+    value = entry.value.value if isinstance(entry.value, Scalar) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        problems.append(_form(entry.value, f"'{key}'", "a number of milliseconds above 0, or null"))
+        return None
+    return float(value)
+
+
+def _empty(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is None
+
+
+def _form(node: Node, what: str, expected: str) -> Problem:
+    kinds = {Sequence: "a list", Mapping: "a mapping"}
+    found = repr(node.value) if isinstance(node, Scalar) else kinds[type(node)]
+    hint = "The value has another form than expected here."
+    return Problem("E114", f"{what} must be {expected}; found {found}", hint, _ACTIONS, node.where)
+
+
+def _report_unknown(node: Mapping, accepted: tuple[str, ...], owner: str, problems: list[Problem]) -> None:
+    for entry in node.entries:
+        if entry.key not in accepted:
+            message = f"{owner} has no key '{entry.key}'; {nearest(entry.key, accepted)}"
+            problems.append(Problem("E115", message, where=entry.where))

@@ -1,0 +1,105 @@
+"""`.speckit/config.yaml`: what it says, and all that is wrong with it, at its place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from config.errors import SpeckitError
+from config.workspace_file import CONFIG_FILE, WorkspaceConfig, load_workspace_config, read_workspace_config
+
+
+def write(root: Path, text: str | bytes) -> Path:
+    file = root / CONFIG_FILE
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def found(root: Path, text: str) -> list[tuple[str, int, int]]:
+    write(root, text)
+    _, problems = read_workspace_config(root)
+    return [(problem.code, problem.where.line, problem.where.column) for problem in problems if problem.where]
+
+
+def test_sources_and_deadline_are_read_with_their_places(tmp_path: Path) -> None:
+    file = write(tmp_path, "deadline_ms: 250\nsources:\n  include: [docs/]\n  exclude:\n    - '*.tmp.md'\n    - '!a'\n")
+
+    config = load_workspace_config(tmp_path)
+
+    assert config.deadline_ms == 250.0
+    assert [pattern.text for pattern in config.sources.include] == ["docs/"]
+    assert [pattern.text for pattern in config.sources.exclude] == ["*.tmp.md", "!a"]
+    assert str(config.sources.exclude[0].where) == f"{file}:5:7"
+    assert {key: str(where) for key, where in config.places.items()} == {
+        "deadline_ms": f"{file}:1:1",
+        "sources": f"{file}:2:1",
+    }
+
+
+@pytest.mark.parametrize("text", ["", "# nothing but a comment\n", "null\n", "sources:\n", "sources: {include: }\n"])
+def test_a_file_that_says_nothing_changes_nothing(tmp_path: Path, text: str) -> None:
+    write(tmp_path, text)
+
+    config = load_workspace_config(tmp_path)
+
+    assert (config.sources, config.deadline_ms) == (WorkspaceConfig().sources, None)
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    assert load_workspace_config(tmp_path) == WorkspaceConfig()
+    (tmp_path / ".speckit").write_text("not a folder")
+    assert load_workspace_config(tmp_path) == WorkspaceConfig()
+
+
+@pytest.mark.requirement("T26")
+def test_every_problem_is_reported_at_its_place_with_the_nearest_name(tmp_path: Path) -> None:
+    text = "deadline_ms: 0\nsource:\n  include: []\nsources:\n  exlude: [a]\n  include: docs\n"
+
+    assert found(tmp_path, text) == [("E115", 2, 1), ("E115", 5, 3), ("E114", 6, 12), ("E114", 1, 14)]
+    with pytest.raises(SpeckitError) as raised:
+        load_workspace_config(tmp_path)
+    messages = [problem.message for problem in raised.value.problems]
+    assert messages == [
+        "'deadline_ms' must be a number of milliseconds above 0, or null; found 0",
+        "the file has no key 'source'; did you mean 'sources'?",
+        "'sources' has no key 'exlude'; did you mean 'exclude'?",
+        "'include' must be a list of patterns, such as ['drafts/', '*.tmp.md']; found 'docs'",
+    ]
+    assert all("pipeline schema" not in action for p in raised.value.problems for action in p.actions)
+
+
+@pytest.mark.parametrize("pattern", ["'!'", "'a\\'", "'[z-a]'", "'# remark'", "''", "'/'", "'['", "12", "[a]"])
+def test_a_pattern_that_can_match_nothing_is_a_mistake(tmp_path: Path, pattern: str) -> None:
+    assert found(tmp_path, f"sources:\n  exclude:\n    - ok\n    - {pattern}\n") == [("E114", 4, 7)]
+
+
+@pytest.mark.parametrize("value", ["true", "soon", "-1", "[1]", ".inf"])
+def test_a_deadline_is_a_number_above_nought(tmp_path: Path, value: str) -> None:
+    assert {code for code, _, _ in found(tmp_path, f"deadline_ms: {value}\n")} == {"E114"}
+
+
+def test_a_list_in_the_place_of_the_mapping_is_refused(tmp_path: Path) -> None:
+    assert found(tmp_path, "- sources\n") == [("E114", 1, 1)]
+    assert found(tmp_path, "sources: [docs]\n") == [("E114", 1, 10)]
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path, b"sources: \xff\xfe\x80")
+    assert [str(problem) for problem in read_workspace_config(tmp_path)[1]] == [
+        f"E110 {file} cannot be read: it is not UTF-8 text"
+    ]
+    file.unlink()
+    file.mkdir()
+    assert [str(problem) for problem in read_workspace_config(tmp_path)[1]] == [
+        f"E110 {file} cannot be read: is a directory"
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path, "sources:\n")
+    file.chmod(0)
+    assert [problem.code for problem in read_workspace_config(tmp_path)[1]] == ["E110"]
