@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from config.clock import opening
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Tokens, Vectors
 
@@ -67,10 +68,11 @@ class StaticEmbedder:
     @property
     def model_id(self) -> str:
         """Names the scheme above and both data files by their digest."""
-        with self._lock:
-            if not self._id:
-                self._id = f"static-{DIMENSIONS}-{_SCHEME}-{_fingerprint(self._data())}"
-            return self._id
+        if not self._id:
+            with opening(), self._lock:
+                if not self._id:
+                    self._id = f"static-{DIMENSIONS}-{_SCHEME}-{_fingerprint(self._data())}"
+        return self._id
 
     @property
     def token_model_id(self) -> str:
@@ -118,7 +120,7 @@ class StaticEmbedder:
     def _loaded(self) -> _Model:
         model = self._model
         if model is None:
-            with self._lock:
+            with opening(), self._lock:
                 model = self._model = self._model or _load(self._data())
         return model
 

@@ -70,6 +70,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.read: list[str] = []
+        self.loads = 0
         self._inside = threading.Lock()
 
     def fingerprint(self) -> str:
@@ -77,6 +78,10 @@ class Counting:
 
     def prompts(self) -> Prompts:
         return Prompts("", "")
+
+    def load(self) -> None:
+        self.loads += 1
+        sha256(LONG)  # lets other threads run
 
     def encode(self, text: str) -> Vectors:
         assert self._inside.acquire(blocking=False)
@@ -105,3 +110,4 @@ def test_threads_take_turns() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: embedder.embed_documents([f"text {number}"]), range(50)))
     assert len(encoder.read) == 51  # one text tells the dimensions
+    assert encoder.loads == 1
