@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
+from config.clock import opening, opening_ns, query_ns
+from config.deadline import deadline_in_force, deadline_of
 from config.errors import SpeckitError, nearest
 from config.settings import Settings, settings
 from engine import assembly, events
@@ -31,9 +33,6 @@ from pipeline.composition import Pipeline
 from pipeline.model import Mode
 from pipeline.ports import Store
 from pipeline.runner import Runner
-
-DEADLINE_MS = 2_000.0
-"""After this long, optional steps are skipped and the answer says so. Far above every budget: a safety net."""
 
 
 class Memory:
@@ -67,6 +66,7 @@ class Memory:
         mode failures of steps are raised. Raises SpeckitError.
         """
         config = settings(path, pipeline, root, environ)
+        config = replace(config, deadline_ms=deadline_in_force(config))
         # the pipeline comes first: a wrong file is reported before a store is created
         runner = Runner(build(config.pipeline, assembly.registry(), config.environ, overrides), strict=strict)
         store = assembly.OpenStore(Database.open(config.db, create=create), config.root, config.environ)
@@ -181,7 +181,7 @@ class Memory:
         mode: Mode = "auto",
         session: str = "",
         now: float | None = None,
-        deadline_ms: float | None = DEADLINE_MS,
+        deadline_ms: float | Literal["setting"] | None = "setting",
         concepts: Sequence[str] = (),
         anchors: Sequence[str] = (),
         token_usage: float | None = None,
@@ -190,19 +190,27 @@ class Memory:
         """One query through the pipeline.
 
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
-        only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch
-        seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
-        none. Call `served` with the result once it has reached the reader. Raises SpeckitError on a bad question.
+        only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]. After
+        `deadline_ms` what is costly or optional is left out and the answer says so; opening the store does not count,
+        and None or 0 is no deadline. That and `now` (epoch seconds) make a search reproducible. `snippet` is the length
+        of the texts shown, 0 for none. Call `served` with the result once it has reached the reader. Raises
+        SpeckitError on a bad question.
         """
-        store = self.store()
+        opened_before = opening_ns()
+        with opening():
+            store = self.store()
         question = Question(
             text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
             concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage,
         )  # fmt: skip
-        deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
+        allowed = (
+            self.settings.deadline_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
+        )
+        deadline_ns = None if allowed is None else query_ns() + int(allowed * 1e6)
         query = question.query(store, time.time() if now is None else now, deadline_ns)
         declared = tuple(channel.id for channel in self.pipeline.candidates.channels)
-        return answer(self._runner.run(query, store), store, declared, snippet)
+        outcome = self._runner.run(query, store)
+        return answer(outcome, store, declared, snippet, opening_ns() - opened_before)
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the

@@ -32,6 +32,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             bool, Field(strict=True, description="Whole passages instead of excerpts")
         ] = False,
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
+        deadlineMs: Annotated[  # noqa: N803
+            float | None, Field(ge=0, description="Leave out costly steps after so long; 0: never")
+        ] = None,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
         from server.output import counted
@@ -48,6 +51,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             session=sessionId,
             concepts=concepts,
             anchors=anchors,
+            deadline_ms="setting" if deadlineMs is None else deadlineMs,
             snippet=WHOLE if includeContent else EXCERPT,
         )
         data = search_data(result)

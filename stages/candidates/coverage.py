@@ -28,7 +28,7 @@ class Coverage:
     Fewer than `minimum` are an early sign that the answer will rest on text alone; the plan says so. Feature C15.
     """
 
-    about = About(features=("C15",))
+    about = About(features=("C15",), costly=True)
     Params = CoverageParams
 
     def __init__(self, params: CoverageParams) -> None:

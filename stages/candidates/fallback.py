@@ -32,7 +32,7 @@ class Fallback:
     had left them out, and those that every query asks. Feature C14.
     """
 
-    about = About(features=("C14",))
+    about = About(features=("C14",), costly=True)
     Params = FallbackParams
 
     def __init__(self, params: FallbackParams) -> None:

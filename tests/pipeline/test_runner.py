@@ -133,21 +133,6 @@ def test_when_no_channel_answers_the_error_says_why(store: Store) -> None:
         Runner(built).run(question(), store)
 
 
-@pytest.mark.requirement("P9")
-def test_after_the_deadline_optional_steps_are_skipped_and_named(store: Store) -> None:
-    ticks = itertools.count(step=10)
-    built = pipeline(
-        {"a": FixedChannel({1: 0.5}), "b": FixedChannel({2: 0.9})},
-        signals=[signal("boost", {1: 1.0})],
-        rerank=[step("needed", FunctionReranker(lambda pool: Rescored(pool.score)))],
-    )
-
-    outcome = Runner(built, clock=lambda: next(ticks)).run(question(deadline_ns=15), store)
-
-    assert rows(outcome) == [(1, 0.5)]
-    assert [part.part for part in outcome.trace.degraded] == ["b", "boost"]
-
-
 @pytest.mark.requirement("R4")
 def test_passages_of_a_memory_become_one_row(store: Store) -> None:
     passages = FixedChannel({101: 0.9, 102: 0.4, 201: 0.6}, level="chunk")
