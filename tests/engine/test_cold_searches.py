@@ -103,6 +103,7 @@ CATALOGUE = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("P9.opening")
 @pytest.mark.parametrize(("pipeline", "environ"), [("default", {}), ("catalogue", CATALOGUE)])
 def test_opening_is_not_the_time_of_the_query(
     workspace: Path, opened: list[str], pipeline: str, environ: dict[str, str]
@@ -169,6 +170,7 @@ class Door:
         self._lock.release()
 
 
+@pytest.mark.requirement("P9.opening")
 def test_who_waits_for_another_to_open_the_store_loses_no_time_either(
     workspace: Path, time: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def states(outcome: Outcome) -> dict[str, str]:
     return {record.step: record.state for record in outcome.trace.steps}
 
 
+@pytest.mark.requirement("P9.told")
 def test_costly_and_optional_steps_give_way_and_one_line_names_them_all() -> None:
     outcome = late(
         pipeline(
@@ -65,6 +66,7 @@ def test_costly_and_optional_steps_give_way_and_one_line_names_them_all() -> Non
     ]
 
 
+@pytest.mark.requirement("P9.late")
 def test_steps_that_cost_next_to_nothing_never_give_way() -> None:
     outcome = late(
         pipeline(
@@ -130,6 +132,7 @@ def test_a_search_that_is_late_is_not_tried_again() -> None:
     assert (asked.asked, states(outcome)["again"]) == (["why"], "skipped")
 
 
+@pytest.mark.requirement("P9.late")
 def test_just_at_the_deadline_there_is_still_time() -> None:
     built = pipeline({"a": FixedChannel({1: 0.5}), "b": FixedChannel({2: 0.9})})
 

@@ -16,7 +16,7 @@ def first(run: Run, query: str, *more: str) -> str:
     return str(ran.json["results"][0]["key"])
 
 
-@pytest.mark.requirement("P8")
+@pytest.mark.requirement("P8.timings")
 def test_the_json_of_a_search_has_the_promised_shape(run: Run) -> None:
     document = run("search", "why are ranks fused", "--json").json
     assert set(document) >= {"query", "plan", "results", "notes", "pipeline", "timings_ms"}
@@ -110,7 +110,7 @@ def test_a_reader_sees_rank_score_key_passage_and_reason(run: Run) -> None:
     assert "\x1b[" not in ran.out
 
 
-@pytest.mark.requirement("P8")
+@pytest.mark.requirement("P8.steps")
 def test_explain_shows_the_steps_that_made_the_score(run: Run) -> None:
     document = run("search", "why are ranks fused", "--json", "--explain").json
     assert len(document["explanations"]) == len(document["results"])

@@ -18,7 +18,7 @@ from memory.indexing.embedders.encoder import EncoderEmbedder
 from memory.indexing.embedders.model_folder import Prompts
 
 
-@pytest.mark.requirement("I6")
+@pytest.mark.requirement("I6.offline")
 @pytest.mark.parametrize("environ", [{}, {EMBEDDER_VARIABLE: ""}])
 def test_without_a_setting_the_bundled_model_is_chosen(environ: dict[str, str]) -> None:
     assert isinstance(chosen(environ), StaticEmbedder)
@@ -93,7 +93,7 @@ class Counting:
             self._inside.release()
 
 
-@pytest.mark.requirement("I6")
+@pytest.mark.requirement("I6.remembered")
 def test_a_query_asked_again_costs_no_model_time() -> None:
     encoder = Counting()
     embedder = EncoderEmbedder(encoder, StaticEmbedder())
@@ -104,6 +104,7 @@ def test_a_query_asked_again_costs_no_model_time() -> None:
     assert encoder.read == ["text"]
 
 
+@pytest.mark.requirement("I6.lazy")
 def test_threads_take_turns() -> None:
     encoder = Counting()
     embedder = EncoderEmbedder(encoder, StaticEmbedder())
