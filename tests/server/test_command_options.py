@@ -1,7 +1,7 @@
 """Every option and argument of every command changes what it says it changes, through the command line.
 
 Each case is a pair of command lines that differ in it alone. The parameters come from the commands themselves: a new
-one fails until it has a case. Of commands that measure for long or serve for ever, what they would set to work is compared:
+one fails until it has a case. Of commands that measure for long or serve for ever, what they set to work is compared:
 the work itself has tests of its own.
 """
 
