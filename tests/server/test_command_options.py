@@ -335,3 +335,13 @@ def test_an_option_does_what_it_says(command: str, name: str, told: Callable[...
     one, other = told(first), told(second)
 
     assert differ(one, other), (one, other)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_problems_are_counted_in_words(count: int, told: Callable[..., Told]) -> None:
+    wrong = ["--set", "mmr.lambda=7", "--set", "importance.normal=-7"][: 2 * count]
+
+    found = told(["pipeline", "check", "catalogue", *wrong])
+
+    assert (found.status, found.out.count(" E118 ")) == (2, count), found.out
+    assert f"\n{count} problem{'s' * (count > 1)} in catalogue" in found.out

@@ -8,6 +8,8 @@ from components.pools import ask, evidence, pool_of
 
 from signals.causal import Causal, CausalParams
 from signals.composite import Composite, CompositeParams
+from signals.folder_score import FolderScore, FolderScoreParams
+from signals.validation import Validation, ValidationParams
 
 
 @pytest.mark.requirement("F11.hops")
@@ -48,3 +50,22 @@ def test_the_sum_of_the_factors_ends_at_one() -> None:
     # .25 for time and .25 for importance, doubled: just one; a boost cannot lift it further
     assert composed(tier="constitutional", kind="constitutional") == pytest.approx(1.0)
     assert composed(tier="constitutional", kind="constitutional", boost=1.0) == pytest.approx(1.0)
+
+
+def validated(count: float, confidence: float) -> float:
+    store = FakeStore(Memory(1, numbers={"validation_count": count, "confidence": confidence}))
+    return evidence(Validation(ValidationParams()), ask(), pool_of(store, {1: 0.5}), store)[1]
+
+
+@pytest.mark.requirement("F18.validation")
+def test_confidence_counts_from_the_first_validation_on() -> None:
+    assert validated(0, 0.9) == validated(0, 0.1)
+    assert validated(1, 0.9) > validated(1, 0.1)
+
+
+@pytest.mark.requirement("F16.damped")
+def test_folders_in_which_nothing_scored_gain_nothing() -> None:
+    store = FakeStore(Memory(1, folder="a"), Memory(2, folder="b"))
+    step = FolderScore(FolderScoreParams(form="damped_sum"))
+
+    assert evidence(step, ask(), pool_of(store, {1: 0.0, 2: 0.0}), store) == {1: 0.0, 2: 0.0}
