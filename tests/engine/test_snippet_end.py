@@ -1,0 +1,12 @@
+"""Where a snippet ends."""
+
+from __future__ import annotations
+
+from engine.answer import snippet
+from pipeline.ports import Passage
+
+
+def test_a_snippet_that_reaches_the_end_of_the_text_keeps_the_last_word() -> None:
+    passage = Passage(1, 1, "some words " * 20 + "and a zebra", "", "", 1, 1)
+
+    assert snippet(passage, "zebra", 40).endswith("and a zebra")
