@@ -129,7 +129,7 @@ class Bm25:
     C12.
     """
 
-    about = About(features=("C3", "C12"), gives=Scale.BM25)
+    about = About(features=("C3", "C12"), gives=Scale.BM25, costly=True)
     Params = Bm25Params
 
     def __init__(self, params: Bm25Params) -> None:

@@ -41,7 +41,7 @@ class Degree:
     edges and constitutional ones, whose edges say nothing about relevance, are not returned. Feature C5.
     """
 
-    about = About(features=("C5",), gives=Scale.UNIT)
+    about = About(features=("C5",), gives=Scale.UNIT, costly=True)
     Params = DegreeParams
 
     def __init__(self, params: DegreeParams) -> None:

@@ -31,7 +31,7 @@ class Fts5:
     SQLite reports better matches as more negative; scores here are positive, on the BM25 scale. Feature C2.
     """
 
-    about = About(features=("C2",), gives=Scale.BM25)
+    about = About(features=("C2",), gives=Scale.BM25, costly=True)
     Params = Fts5Params
 
     def __init__(self, params: Fts5Params) -> None:

@@ -32,7 +32,7 @@ class Graph:
     nothing is found. Feature C4.
     """
 
-    about = About(features=("C4",), gives=Scale.BM25)
+    about = About(features=("C4",), gives=Scale.BM25, costly=True)
     Params = GraphParams
 
     def __init__(self, params: GraphParams) -> None:

@@ -64,7 +64,7 @@ class Phrase:
     has no pairs, and only the very words count. Features C2, C3.
     """
 
-    about = About(features=("C2", "C3"), gives=Scale.UNIT)
+    about = About(features=("C2", "C3"), gives=Scale.UNIT, costly=True)
     Params = PhraseParams
 
     def __init__(self, params: PhraseParams) -> None:

@@ -58,7 +58,7 @@ class Vector:
     neighbours of these. A neighbour that the query may not see adds nothing. Feature C1.
     """
 
-    about = About(features=("C1",), gives=Scale.COSINE)
+    about = About(features=("C1",), gives=Scale.COSINE, costly=True)
     Params = VectorParams
 
     def __init__(self, params: VectorParams) -> None:

@@ -18,6 +18,8 @@ QUERY_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_QUERY_PROMPT"
 DOCUMENT_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_DOCUMENT_PROMPT"
 """What the encoder is to see before every query and passage, such as "query: " and "passage: "; unset means what the
 model's folder says."""
+DEADLINE_VARIABLE = "SPECKIT_DEADLINE_MS"
+"""After how many milliseconds a search leaves out what is costly or optional (feature P9); 0 means never."""
 VARIABLES = (
     DB_VARIABLE,
     PIPELINE_VARIABLE,
@@ -26,24 +28,28 @@ VARIABLES = (
     EMBEDDER_VARIABLE,
     QUERY_PROMPT_VARIABLE,
     DOCUMENT_PROMPT_VARIABLE,
+    DEADLINE_VARIABLE,
 )
 FOLDER = ".speckit"
 """The folder of the product in the root of a workspace."""
 DEFAULT_DB = Path(FOLDER) / "memory.db"
 CONFIG_FILE = Path(FOLDER) / "config.yaml"
+DEADLINE_MS = 2_000.0
+"""Far above every budget: a safety net. Opening the store does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The store, the pipeline and the workspace of one process.
 
-    `root` is the folder that keys of memories are relative to.
+    `root` is the folder that keys of memories are relative to; `deadline_ms` is that of searches, None for none.
     """
 
     db: Path
     pipeline: str
     root: Path
     environ: Mapping[str, str]
+    deadline_ms: float | None = DEADLINE_MS
 
 
 def settings(

@@ -29,12 +29,17 @@ _SPACE = re.compile(r"\s")
 
 
 def answer(
-    outcome: Outcome, store: Store, declared: tuple[str, ...], snippet_characters: int, content: bool = False
+    outcome: Outcome,
+    store: Store,
+    declared: tuple[str, ...],
+    snippet_characters: int,
+    content: bool = False,
+    opening_ns: int = 0,
 ) -> SearchResult:
     """The answer of an outcome.
 
     `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out; `content` adds the whole
-    text of each memory.
+    text of each memory; `opening_ns` went into opening the store, and is no part of the total.
     """
     query, trace = outcome.query, outcome.trace
     plan = query.plan
@@ -70,6 +75,7 @@ def answer(
         notes={**overall, "warnings": warnings, "degraded": degraded},
         pipeline={"name": trace.pipeline, "hash": trace.config_hash},
         timings_ms={
+            "opening": _ms(opening_ns),
             "total": _ms(trace.total_ns),
             **{str(stage): _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES},
             "steps": [

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
+from threading import RLock
 
 from channels.bm25 import Bm25
 from channels.constitutional import Constitutional
@@ -17,9 +17,9 @@ from channels.identifier import Identifier
 from channels.phrase import Phrase
 from channels.trigger import Trigger
 from channels.vector import Vector
-from config.errors import SpeckitError
 from config.settings import CROSS_ENCODER_VARIABLE
 from engine.models import QueryModels
+from engine.once import Once
 from engine.usage import Usage
 from memory.indexing import Analyser, Indexer, crossencoders, embedders
 from memory.store.connection import Database
@@ -168,37 +168,35 @@ class OpenStore:
 
     def __init__(self, database: Database, root: Path, environ: Mapping[str, str]) -> None:
         """`root` is the folder that keys of memories are relative to; `environ` may name models."""
+        self.guard = RLock()
         self.database = database
         self.usage = Usage(database)
         self._root = root
         self._environ = environ
 
-    @cached_property
+    @Once
     def embedder(self) -> embedders.Embedder:
         """The model that the environment names, else the bundled one; read at first use (feature I6)."""
         return embedders.chosen(self._environ)
 
-    @cached_property
+    @Once
     def analyser(self) -> Analyser:
         """The analyser that makes the words of documents and queries."""
         return Analyser()
 
-    @cached_property
+    @Once
     def read_model(self) -> ReadModel:
-        """The in-memory view that queries run on. A sentence encoder is loaded for it, outside any query's time."""
-        if not isinstance(self.embedder, embedders.PoolingModel):
-            with suppress(SpeckitError):  # the first query says what is wrong
-                self.embedder.embed_query("load the model")
+        """The in-memory view that queries run on."""
         cross_encoder = crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))
         models = QueryModels(self.database, self.embedder, self.analyser, cross_encoder)
         return ReadModel(self.database, models)
 
-    @cached_property
+    @Once
     def indexer(self) -> Indexer:
         """The writer of documents."""
         return Indexer(self.database, self.embedder, self.analyser, self._root)
 
-    @cached_property
+    @Once
     def indexer_without_model(self) -> Indexer:
         """A writer that leaves the vectors for later."""
         return Indexer(self.database, None, self.analyser, self._root)

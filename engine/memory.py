@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
+from config.clock import opening, opening_ns, query_ns
+from config.deadline import deadline_in_force, deadline_of
 from config.errors import SpeckitError, nearest
 from config.settings import Settings, settings
-from config.workspace_file import load_workspace_config
 from engine import assembly, events, resuming
 from engine.answer import answer, explanation
 from engine.emptiness import EMPTY_STORE
@@ -34,9 +35,6 @@ from pipeline.composition import Pipeline
 from pipeline.model import Mode, Query
 from pipeline.ports import Store
 from pipeline.runner import Runner
-
-DEADLINE_MS = 2_000.0
-"""After this long, optional steps are skipped and the answer says so. Far above every budget: a safety net."""
 
 
 class Memory:
@@ -71,7 +69,7 @@ class Memory:
         """
         config = settings(path, pipeline, root, environ)
         # the files come first: a wrong one is reported before a store is created
-        load_workspace_config(config.root)
+        config = replace(config, deadline_ms=deadline_in_force(config))
         runner = Runner(build(config.pipeline, assembly.registry(), config.environ, overrides), strict=strict)
         store = assembly.OpenStore(Database.open(config.db, create=create), config.root, config.environ)
         return cls(store, config, runner)
@@ -199,7 +197,7 @@ class Memory:
         mode: Mode = "auto",
         session: str = "",
         now: float | None = None,
-        deadline_ms: float | None = DEADLINE_MS,
+        deadline_ms: float | Literal["setting"] | None = "setting",
         concepts: Sequence[str] = (),
         anchors: Sequence[str] = (),
         token_usage: float | None = None,
@@ -212,32 +210,42 @@ class Memory:
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
         ranked by `text` if there is one; the mode "resume" looks for the sections of hand-over documents, and for the
         words only where there are none; `anchors` are the only sections wanted; `token_usage` is the share of the
-        caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `now` (epoch
-        seconds) and `deadline_ms=None` make a search reproducible; `snippet` is the length of the texts shown, 0 for
-        none; `content` adds the whole text of every memory. Call `served` with the result once it has reached the
-        reader. Raises SpeckitError on a bad question.
+        caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent. After
+        `deadline_ms` what is costly or optional is left out and the answer says so; opening the store does not count,
+        and None or 0 is no deadline. That and `now` (epoch seconds) make a search reproducible. `snippet` is the length
+        of the texts shown, 0 for none; `content` adds the whole text of every memory. Call `served` with the result
+        once it has reached the reader. Raises SpeckitError on a bad question.
         """
-        store = self.store()
+        opened_before = opening_ns()
+        with opening():
+            store = self.store()
         question = Question(
             text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
             concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
         )  # fmt: skip
-        deadline_ns = None if deadline_ms is None else time.perf_counter_ns() + int(deadline_ms * 1e6)
+        allowed = (
+            self.settings.deadline_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
+        )
+        deadline_ns = None if allowed is None else query_ns() + int(allowed * 1e6)
         query = question.query(store, time.time() if now is None else now, deadline_ns)
+        run = partial(self._answer, store=store, snippet=snippet, content=content, opened_before=opened_before)
         if resuming.asks_for_handover(query):
-            found = self._answer(self._handovers, resuming.of_handovers(query), store, snippet, content)
+            found = run(self._handovers, resuming.of_handovers(query))
             if found.results or found.why_nothing == EMPTY_STORE:
                 return found
             latest = resuming.only_asks_to_go_on(query, store)
-            result = self._answer(self._handovers if latest else self._runner, query, store, snippet, content)
+            result = run(self._handovers if latest else self._runner, query)
             instead = "this was changed last" if latest else "this is what the words find"
             result.notes["warnings"].insert(0, resuming.no_handover(query, instead))
             return result
-        return self._answer(self._runner, query, store, snippet, content)
+        return run(self._runner, query)
 
-    def _answer(self, runner: Runner, query: Query, store: Store, snippet: int, content: bool) -> SearchResult:
+    def _answer(
+        self, runner: Runner, query: Query, *, store: Store, snippet: int, content: bool, opened_before: int
+    ) -> SearchResult:
         declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
-        return answer(runner.run(query, store), store, declared, snippet, content)
+        outcome = runner.run(query, store)
+        return answer(outcome, store, declared, snippet, content, opening_ns() - opened_before)
 
     @cached_property
     def _handovers(self) -> Runner:

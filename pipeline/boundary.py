@@ -12,11 +12,11 @@ from pipeline.composition import BoundStep, Pipeline
 from pipeline.errors import ContractError, StageInvariantError
 from pipeline.model import Complexity, Grouped, Hits, Notes, Selected
 from pipeline.ports import Ids, Unavailable
-from pipeline.trace import Degradation, Loss, Stage, State, StepRecord, Trace
+from pipeline.trace import Degradation, Loss, Stage, State, StepRecord, Trace, too_late
 
 T = TypeVar("T")
 Clock = Callable[[], int]
-"""A monotonic clock in nanoseconds."""
+"""A monotonic clock in nanoseconds; in service that of queries, which opening the store does not move."""
 
 
 class Journal:
@@ -40,15 +40,16 @@ class Journal:
         instead: str,
         *,
         required: bool = False,
-        deferrable: bool = True,
+        due: bool = False,
     ) -> T | None:
         """What the step answers, or None when it did not: unavailable, failed, or too late to start.
 
         A `required` step that does not answer is an error that names it. Any other is recorded as a degradation, with
-        `instead` telling what serves in its place. In strict mode exceptions are raised as they are.
+        `instead` telling what serves in its place. In strict mode exceptions are raised as they are. Neither a required
+        step nor one that is `due` gives way to the deadline.
         """
-        if deferrable and self.deadline_ns is not None and self.clock() > self.deadline_ns:
-            self._absent(stage, step, n_in, 0, "skipped", "the deadline had passed", instead)
+        if step.gives_way and not (required or due) and self._late():
+            self.records.append(StepRecord(stage, step.id, n_in, n_in, 0, "skipped", "the deadline had passed"))
             return None
         begin = self.clock()
         try:
@@ -75,6 +76,9 @@ class Journal:
         if len(ids):
             self.losses.append(Loss(step, ids))
 
+    def _late(self) -> bool:
+        return self.deadline_ns is not None and self.clock() > self.deadline_ns
+
     def _absent(
         self, stage: Stage, step: BoundStep[Any], n_in: int, ns: int, state: State, reason: str, instead: str
     ) -> None:
@@ -92,7 +96,8 @@ class Journal:
             config_hash=pipeline.hash,
             steps=tuple(self.records),
             losses=tuple(self.losses),
-            degraded=tuple(dict.fromkeys(self.degraded)),  # a part that failed for each variant is one loss
+            # a part that failed for each variant is one loss
+            degraded=(*dict.fromkeys(self.degraded), *too_late(self.records)),
             total_ns=self.clock() - self.started_ns,
             stage_ns=stage_ns,
             budget_ms=pipeline.budgets_ms[complexity],

@@ -16,7 +16,7 @@ class BoundStep(Generic[T_co]):
     """A component with its parameters, ready to run.
 
     `gives` is the scale of the scores it returns, None when it keeps the scale it found. An `optional` step may be
-    skipped when it fails or the deadline has passed; the answer says so.
+    skipped when it fails; the answer says so.
     """
 
     id: str
@@ -26,6 +26,11 @@ class BoundStep(Generic[T_co]):
     about: About
     gives: Scale | None
     optional: bool = False
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether the step is skipped once the deadline has passed: it is costly, or the file calls it optional."""
+        return self.optional or self.about.costly
 
 
 @dataclass(frozen=True, slots=True)

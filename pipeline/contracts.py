@@ -77,7 +77,9 @@ class About:
     (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
     true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one
     that keeps the scale but may leave the unit interval; `unconditional` for a channel whose hits do not depend on
-    the question, and so are no answer to it (feature C14); of the query's filter the tier alone binds them.
+    the question, and so are no answer to it (feature C14); of the query's filter the tier alone binds them. `costly` is
+    true for one whose time grows with the store, or that leads to more searches: it gives way when the deadline has
+    passed, and all others run, whatever the hour (feature P9).
     """
 
     features: tuple[str, ...]
@@ -89,6 +91,7 @@ class About:
     groups: bool = False
     widens: bool = False
     unconditional: bool = False
+    costly: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ def _silent(searches: list[Search], unconditional: set[str]) -> bool:
 def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> list[Search]:
     plan = query.plan
     searches: list[Search] = []
+    searched = False
     channels = [channel for channel in stage.channels if plan.channels is None or channel.id in plan.channels]
     scope = unbound = store.attributes.scope(query.wanted, query.now)
     if query.wanted.of_the_tier != query.wanted:
@@ -86,10 +87,11 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
         for step in channels:
             limit = channel_limit(step, asked)
             work = partial(_found, step, asked, limit, unbound if step.about.unconditional else scope, store)
-            # the first answer is due even when the deadline has passed: an empty answer helps nobody
-            hits = journal.call("candidates", step, 0, work, "the other channels", deferrable=bool(searches))
+            # the first answer of a search is due even when the deadline has passed: an empty answer helps nobody
+            hits = journal.call("candidates", step, 0, work, "the other channels", due=not searched)
             if hits is not None:
                 searches.append(Search(step.id, variant, hits, limit))
+                searched = searched or step.about.costly
     if not searches:
         reasons = "; ".join(f"{part.part}: {part.reason}" for part in journal.degraded)
         raise SpeckitError("E040", f"no channel could answer ({reasons})")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from config.clock import query_ns
 from pipeline.apply import fused, reranked, signalled
 from pipeline.boundary import Clock, Journal
 from pipeline.checks import check_column, check_fused, check_notes, check_reranking
@@ -42,7 +42,7 @@ class Runner:
     In `strict` mode (tests) failures of steps are raised; in service they degrade the answer, which says so.
     """
 
-    def __init__(self, pipeline: Pipeline, *, strict: bool = False, clock: Clock = time.perf_counter_ns) -> None:
+    def __init__(self, pipeline: Pipeline, *, strict: bool = False, clock: Clock = query_ns) -> None:
         self.pipeline = pipeline
         self.strict = strict
         self._clock = clock
@@ -62,7 +62,7 @@ class Runner:
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
         step = self.pipeline.fusion.fuser
         work = partial(self._fused, step, query, candidates)
-        answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True, deferrable=False)
+        answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True)
         assert answer is not None  # a required step answers or raises
         pool = fused(step.id, _declared(step), candidates, answer)
         added: dict[str, Column] = {}
@@ -70,9 +70,8 @@ class Runner:
             assert isinstance(signal.params, SignalParams)  # the registry admits no other
             evidence = partial(self._evidence, signal, query, pool, store)
             column = journal.call(
-                "fusion", signal, len(pool), evidence, "the score without this signal",
-                required=not signal.optional, deferrable=signal.optional,
-            )  # fmt: skip
+                "fusion", signal, len(pool), evidence, "the score without this signal", required=not signal.optional
+            )
             if column is not None:
                 used = added.get(signal.params.cap_group, np.zeros(len(pool)))
                 pool, column = signalled(signal.id, signal.component.combine, signal.params, pool, column, used)
@@ -84,9 +83,8 @@ class Runner:
             scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
             work = partial(self._reranking, step, scale, query, pool, store)
             answer = journal.call(
-                "rerank", step, len(pool), work, "the order before this step",
-                required=not step.optional, deferrable=step.optional,
-            )  # fmt: skip
+                "rerank", step, len(pool), work, "the order before this step", required=not step.optional
+            )
             if answer is not None:
                 before, pool = pool, reranked(step.id, scale, pool, answer)
                 if len(pool) < len(before):

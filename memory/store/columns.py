@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from config.clock import opening
 from config.exchange import Column, Filter, Ids
 from memory.store.loading import ATTRIBUTES
 from memory.store.records import UNKNOWN_TIME, Tier
@@ -137,7 +138,8 @@ class Columns:
         Only short notes of one folder have neighbours, such as the turns of a conversation or the entries of a journal.
         """
         if self._reading is None:
-            self._reading = _reading(self._labels)
+            with opening():
+                self._reading = _reading(self._labels)
         order, rank = self._reading
         at = self.places(ids)
         return self._beside(at, order[rank[at] - 1]), self._beside(at, order[rank[at] + 1])

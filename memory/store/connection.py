@@ -12,6 +12,7 @@ from typing import Self
 
 import apsw
 
+from config.clock import opening
 from config.errors import SpeckitError
 from memory.store.consistency import inconsistencies
 from memory.store.failures import translated
@@ -172,7 +173,7 @@ class Database:
             raise SpeckitError("E022", f"{self.path} is still in use by {names}", actions=("close it again",))
 
     def _connect(self) -> apsw.Connection:
-        with translated(self.path):
+        with opening(), translated(self.path):
             connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             connection.set_busy_timeout(self._busy_timeout_ms)
             connection.execute(_PRAGMAS)

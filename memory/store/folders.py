@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 import numpy as np
 
+from config.clock import opening
 from config.exchange import FolderDescription, Ids
 from memory.store import loading
 from memory.store.columns import UNKNOWN, Columns
@@ -58,7 +59,7 @@ class Folders:
     def described(self) -> tuple[FolderDescription, ...]:
         """One description per folder that holds memories itself, by folder name."""
         if self._described is None:
-            with self._describing:
+            with opening(), self._describing:
                 if self._described is None:
                     self._described = self._complete()
         return self._described

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
+from config.clock import opening
 from config.exchange import FIELDS, Field, Ids, Level
 from memory.store import loading
 from memory.store.columns import Columns
@@ -40,7 +41,7 @@ class Lexicon:
         found = self._indexes.get(part)
         if found is not None:
             return found
-        with self._loading:
+        with opening(), self._loading:
             if part not in self._indexes:
                 with committed_read(self._database) as connection:
                     entries = _entries(connection, part, None, self._columns)

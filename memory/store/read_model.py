@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from config.clock import opening
 from memory.store import changes
 from memory.store.committed import committed_read
 from memory.store.connection import Database
@@ -36,7 +37,7 @@ class ReadModel:
         snapshot = self._snapshot
         if snapshot is not None and self._is_current(snapshot):
             return snapshot
-        with self._refreshing, committed_read(self._database) as connection:
+        with opening(), self._refreshing, committed_read(self._database) as connection:
             snapshot = self._snapshot
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
             if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:

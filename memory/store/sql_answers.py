@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from config.clock import opening
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Neighbours, Passage
 from memory.store import edges, fulltext, reader, traversal
@@ -137,7 +138,7 @@ class CausalGraph:
     def edge_count(self) -> int:
         """Number of edges."""
         if self._count is None:
-            with self._database.snapshot_read() as connection:
+            with opening(), self._database.snapshot_read() as connection:
                 self._count = edges.edge_count(connection)
         return self._count
 
@@ -156,7 +157,7 @@ class CausalGraph:
         """Every connected memory (ascending) and its Σ weight × strength over all its edges (feature C5)."""
         weights = tuple(sorted(relation_weights.items()))
         if weights not in self._degrees:
-            with self._database.snapshot_read() as connection:
+            with opening(), self._database.snapshot_read() as connection:
                 self._degrees[weights] = traversal.degrees(connection, relation_weights)
         ids, sums = self._degrees[weights]
         known = self._columns.places(ids) != UNKNOWN
@@ -170,7 +171,7 @@ class CausalGraph:
         if relation not in self._targets:
             select = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
             targets: dict[int, list[int]] = {}
-            with self._database.snapshot_read() as connection:
+            with opening(), self._database.snapshot_read() as connection:
                 for source, target in rows(connection, select, (relation,)):
                     targets.setdefault(source, []).append(target)
             self._targets[relation] = targets
@@ -184,7 +185,7 @@ class CausalGraph:
     def regions(self, ids: Ids) -> Ids:
         """The connected component that each id lies in, named by its smallest memory id; -1 for none."""
         if self._regions is None:
-            with self._database.snapshot_read() as connection:
+            with opening(), self._database.snapshot_read() as connection:
                 self._regions = _components(rows(connection, "SELECT source_id, target_id FROM causal_edges"))
         members, names = self._regions
         memories = self._columns.parents(ids)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
+from config.clock import opening
 from config.exchange import Column, Ids, Unavailable, Vectors
 from memory.store import token_sets
 from memory.store.columns import Columns
@@ -79,7 +80,7 @@ class TokenSpace:
 
     def _loaded(self) -> TokenTable:
         if self._held is None:
-            with self._loading:
+            with opening(), self._loading:
                 if self._held is None:
                     with committed_read(self._database) as connection:
                         chunks, lengths, tokens = token_sets.load(connection)

@@ -6,6 +6,7 @@ import threading
 
 import apsw
 
+from config.clock import opening
 from config.exchange import Column, Ids, Level, Unavailable, Vectors
 from memory.store import loading
 from memory.store.columns import UNKNOWN, Columns
@@ -67,7 +68,7 @@ class VectorSpace:
 
     def _loaded(self) -> VectorMatrix:
         if self._held is None:
-            with self._loading:
+            with opening(), self._loading:
                 if self._held is None:
                     with committed_read(self._database) as connection:
                         model = get_meta(connection, MODEL)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine import Memory
     from engine.results import Explanation, ResultRow, SearchResult
 
+SHOWN_FROM_MS = 1
 MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
@@ -28,6 +29,13 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
 @click.option("--session", default="", help="Name of the session the query belongs to.")
+@click.option(
+    "--deadline-ms",
+    type=float,
+    metavar="MS",
+    help="Leave out what is costly or optional after so long, opening the store not counted; 0 for never. Else "
+    "SPECKIT_DEADLINE_MS, else 2000.",
+)
 @click.option("--explain", is_flag=True, help="Show how each step made the score of the first result.")
 @click.option("--why-not", metavar="ID|KEY", help="Say why this memory is not among the results.")
 @shared("db", "pipeline", "set", "json")
@@ -38,6 +46,7 @@ def command(
     folder: str,
     mode: str,
     session: str,
+    deadline_ms: float | None,
     explain: bool,
     why_not: str | None,
 ) -> None:
@@ -46,7 +55,10 @@ def command(
     Shows rank, score, id and key of every result, the passage that matched best, and why it surfaced.
     """
     with existing_store(common) as memory:
-        result = memory.search(query, limit=limit, folder=folder, mode=mode, session=session)  # type: ignore[arg-type]  # click.Choice admits modes only
+        result = memory.search(
+            query, limit=limit, folder=folder, mode=mode, session=session,  # type: ignore[arg-type]  # click.Choice admits modes only
+            deadline_ms="setting" if deadline_ms is None else deadline_ms,
+        )  # fmt: skip
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent = reason_of_absence(memory, result, why_not) if why_not else ""
         result.notes["warnings"].extend(filter(None, [memory.served(result)]))
@@ -115,15 +127,18 @@ def show(result: SearchResult) -> None:
     for warning in result.notes["warnings"]:
         click.secho(f"warning: {warning}", fg="yellow")
     for part in result.notes["degraded"]:
+        what = part["reason"] if "steps" in part else f"{part['part']} did not take part ({part['reason']})"
+        more = "; --deadline-ms gives more time" if "steps" in part else ""
         click.secho(
-            f"degraded: {part['part']} did not take part ({part['reason']}); instead: {part['instead']}; "
-            f"loss of confidence: {part['confidence_impact']}",
+            f"degraded: {what}; instead: {part['instead']}; loss of confidence: {part['confidence_impact']}{more}",
             fg="yellow",
         )
     plan, count = result.plan, counted(len(result.results), "result")
     late = f" (budget {plan['budget_ms']:g} ms)" if result.outcome.trace.over_budget else ""
+    opening = result.timings_ms["opening"]
+    opened = f" after {opening:,.0f} ms of opening the store" if opening >= SHOWN_FROM_MS else ""
     click.secho(
-        f"{count} in {result.timings_ms['total']:.1f} ms{late} · {plan['complexity']} query, "
+        f"{count} in {result.timings_ms['total']:.1f} ms{late}{opened} · {plan['complexity']} query, "
         f"intent {plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
         f"{result.pipeline['hash']}",
         dim=True,

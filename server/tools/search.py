@@ -33,6 +33,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             bool, Field(strict=True, description="Whole memories instead of excerpts")
         ] = False,
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
+        deadlineMs: Annotated[  # noqa: N803
+            float | None, Field(ge=0, description="Leave out costly steps after so long; 0: never")
+        ] = None,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
         from server.tools import content
@@ -62,6 +65,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             dedup=enableDedup,
             snippet=EXCERPT,
             content=includeContent,
+            deadline_ms="setting" if deadlineMs is None else deadlineMs,
         )
         budget = max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
         data = search_data(result)

@@ -27,7 +27,7 @@ class Coverage:
     are an early sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
     """
 
-    about = About(features=("C15",))
+    about = About(features=("C15",), costly=True)
     Params = CoverageParams
 
     def __init__(self, params: CoverageParams) -> None:

@@ -34,7 +34,7 @@ class EmbeddingExpansion:
     are left alone: expanding what was judged simple would contradict the judgement. Feature C12.
     """
 
-    about = About(features=("C12",))
+    about = About(features=("C12",), costly=True)
     Params = EmbeddingExpansionParams
 
     def __init__(self, params: EmbeddingExpansionParams) -> None:

@@ -33,7 +33,7 @@ class Fallback:
     C14.
     """
 
-    about = About(features=("C14",))
+    about = About(features=("C14",), costly=True)
     Params = FallbackParams
 
     def __init__(self, params: FallbackParams) -> None:

@@ -48,7 +48,7 @@ class Spelling:
     says what was searched. Features C2, C3.
     """
 
-    about = About(features=("C2", "C3"))
+    about = About(features=("C2", "C3"), costly=True)
     Params = SpellingParams
 
     def __init__(self, params: SpellingParams) -> None:

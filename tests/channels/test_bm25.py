@@ -22,7 +22,7 @@ def bm25(**params: object) -> Bm25:
     return Bm25(Bm25Params.model_validate(params))
 
 
-@pytest.mark.requirement("C3")
+@pytest.mark.requirement("C3.formula")
 def test_scores_follow_the_formula_over_combined_fields() -> None:
     # Bags: {alpha 2, beta 1} and {gamma 1, beta 2}, both of length 3, the mean, so that the denominator is tf + 1.2.
     # beta: idf = log((2 - 2 + .5)/(2 + .5) + 1) = log 1.2; alpha: idf = log((2 - 1 + .5)/(1 + .5) + 1) = log 2.
@@ -106,7 +106,7 @@ def test_coordination_needs_combined_fields() -> None:
     assert [path for path, _ in Bm25.check(params, HERE)] == [("coordination",)]
 
 
-@pytest.mark.requirement("C3")
+@pytest.mark.requirement("C3.fields")
 def test_a_word_of_the_title_counts_as_often_as_its_weight_says() -> None:
     title = FakeStore(Memory(1, "alpha", ("beta",)), Memory(2, "", ("gamma",)))
     repeated = FakeStore(Memory(1, "", ("alpha " * 10 + "beta",)), Memory(2, "", ("gamma",)))
@@ -284,7 +284,7 @@ def plainly(store: FakeStore, text: str, title: float, single: float, passage: f
     return {m.id: score for m, w, t, b in rows if (score := w + single * t + passage * b) > 0}
 
 
-@pytest.mark.requirement("C3")
+@pytest.mark.requirement("C3.formula")
 @given(stores(), TEXTS)
 def test_the_columns_compute_what_the_definition_says(store: FakeStore, text: str) -> None:
     channel = bm25(fields={**FIELDS, "title": 3.0, "body": 1.0}, single={"title": 0.3}, passage=0.5)

@@ -19,7 +19,7 @@ RULES = FakeStore(
 )
 
 
-@pytest.mark.requirement("C6")
+@pytest.mark.requirement("C6.first")
 def test_constitutional_memories_are_found_whatever_the_question() -> None:
     found = Constitutional(ConstitutionalParams()).search(query("anything"), 10, RULES)
 
@@ -53,7 +53,7 @@ TRIGGERS = FakeStore(
 )
 
 
-@pytest.mark.requirement("C7")
+@pytest.mark.requirement("C7.learned")
 def test_more_phrases_count_more_learned_ones_less_and_importance_decides_between_equals() -> None:
     found = Trigger(ChannelParams()).search(query("Deploy on release day"), 10, TRIGGERS)
 
@@ -62,7 +62,7 @@ def test_more_phrases_count_more_learned_ones_less_and_importance_decides_betwee
     assert found.scale is Scale.UNIT
 
 
-@pytest.mark.requirement("C16")
+@pytest.mark.requirement("C16.most")
 def test_a_correction_raises_the_importance_of_matches_up_to_one() -> None:
     asked = query("deploy", plan=Plan(variants=("deploy",), importance_boost=0.3))
 

@@ -17,7 +17,7 @@ from pipeline.scales import Scale
 # The fake full-text score is Σ weight · frequency over the columns: a word in the text counts 1, in the title 10.
 
 
-@pytest.mark.requirement("C2")
+@pytest.mark.requirement("C2.weights")
 def test_full_text_weighs_columns_as_the_parameters_say() -> None:
     store = FakeStore(Memory(1, "alpha", ("beta",)), Memory(2, "beta", ("alpha alpha alpha",)))
     flat = Fts5Params.model_validate({"weights": {"title": 1, "triggers": 1, "path": 1, "body": 1}})
@@ -55,7 +55,7 @@ FIRST = log(2.8) * 10 * 2.2 / (10 + 1.2 * (0.25 + 0.75 * 11 * 6 / 23))  # 1.758
 SECOND = log(2.8) * 1 * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 1 * 6 / 23))  # 1.476
 
 
-@pytest.mark.requirement("C4")
+@pytest.mark.requirement("C4.seeds")
 def test_neighbours_score_edge_strength_times_relevance_of_their_seed() -> None:
     found = Graph(GraphParams()).search(query("alpha"), 10, GRAPH)
 
@@ -97,7 +97,7 @@ DEGREE = FakeStore(
 )
 
 
-@pytest.mark.requirement("C5")
+@pytest.mark.requirement("C5.log")
 def test_found_memories_are_ranked_by_weighted_degree() -> None:
     found = Degree(DegreeParams()).search(query("alpha"), 10, DEGREE)
 
@@ -107,7 +107,7 @@ def test_found_memories_are_ranked_by_weighted_degree() -> None:
     assert found.scale is Scale.UNIT
 
 
-@pytest.mark.requirement("C5")
+@pytest.mark.requirement("C5.weights")
 def test_each_relation_has_its_weight_and_fifty_is_the_most() -> None:
     relations = ("caused", "derived_from", "enabled", "contradicts", "supersedes", "supports")
     store = FakeStore(
@@ -127,21 +127,21 @@ def test_each_relation_has_its_weight_and_fifty_is_the_most() -> None:
     assert scores(found) == {i: round(0.15 * log(1 + weight) / log(51), 6) for i, weight in weights.items()}
 
 
-@pytest.mark.requirement("C5")
+@pytest.mark.requirement("C5.cap")
 def test_degrees_above_the_cap_count_as_the_cap() -> None:
     found = Degree(DegreeParams(degree_cap=1.0)).search(query("alpha beta"), 10, DEGREE)
 
     assert scores(found) == {1: 0.15, 4: 0.15}
 
 
-@pytest.mark.requirement("C5")
+@pytest.mark.requirement("C5.no_edges")
 def test_without_edges_no_memory_has_a_degree() -> None:
     # 0.15 · log(1 + 0) / log(1 + 15) = 0, and what scores nothing is not found
     assert MAXIMUM_WITHOUT_EDGES == 15.0
     assert len(Degree(DegreeParams()).search(query("alpha"), 10, FakeStore(Memory(1, "", ("alpha",))))) == 0
 
 
-@pytest.mark.requirement("C5")
+@pytest.mark.requirement("C5.constitutional")
 def test_constitutional_memories_have_no_degree_and_do_not_lower_that_of_others() -> None:
     store = FakeStore(
         Memory(1, "", ("alpha",), tier="constitutional"),

@@ -44,7 +44,7 @@ def test_passages_are_found_one_by_one_at_level_chunk() -> None:
     assert found.level == "chunk"
 
 
-@pytest.mark.requirement("C1")
+@pytest.mark.requirement("C1.minimum")
 def test_nothing_below_the_minimal_similarity_is_found() -> None:
     assert vector(min_similarity=0.5).search(query("a"), 10, STORE).ids.tolist() == [1, 2]
 
@@ -74,7 +74,7 @@ def test_the_plan_may_relax_the_minimal_similarity() -> None:
     assert vector(min_similarity=0.3).search(higher, 10, STORE).ids.tolist() == [1, 2, 3]
 
 
-@pytest.mark.requirement("C1")
+@pytest.mark.requirement("C1.concepts")
 def test_every_concept_must_match_and_the_mean_counts() -> None:
     asked = query("", concepts=("a", "b"))
 
@@ -108,7 +108,7 @@ def test_a_filter_narrows_the_search_before_the_limit() -> None:
     assert vector().search(query("a", wanted=Filter(folder="here")), 1, store).ids.tolist() == [2]
 
 
-@pytest.mark.requirement("C1")
+@pytest.mark.requirement("C1.filters")
 def test_folder_tier_and_kind_narrow_the_search() -> None:
     store = FakeStore(
         Memory(1, "", ("a",), folder="docs"),
@@ -121,7 +121,7 @@ def test_folder_tier_and_kind_narrow_the_search() -> None:
     assert found == [[1, 2, 3], [1, 2], [2], [3]]
 
 
-@pytest.mark.requirement("C1")
+@pytest.mark.requirement("C1.concepts")
 def test_five_concepts_must_all_reach_the_minimal_similarity() -> None:
     store = FakeStore(Memory(1, "", ("a b c d e",)), Memory(2, "", ("a b c d",)), Memory(3, "", ("a a b c d e",)))
 

@@ -250,7 +250,7 @@ def test_recovery_offers_another_plan_each_time_until_it_gives_up(entry: Registe
         assert all(one != other for place, one in enumerate(offered) for other in offered[:place])
 
 
-@pytest.mark.requirement("C1", "C2", "C3", "C4", "C5", "C6", "C7")
+@pytest.mark.requirement("C2", "C3", "C5", "C6", "C7", "C1.unit", "C4.ids")
 @pytest.mark.parametrize(("entry", "params"), _of(Role.CHANNEL))
 def test_a_channel_finds_something_and_only_what_the_filter_admits_on_its_scale(
     entry: Registered, params: Params

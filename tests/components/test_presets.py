@@ -43,7 +43,7 @@ def test_every_shipped_pipeline_answers_and_finds_what_was_asked(name: str) -> N
     assert 5 not in {memory for found in answers.values() for memory in found}
 
 
-@pytest.mark.requirement("C6")
+@pytest.mark.requirement("C6.first")
 @pytest.mark.parametrize("name", ["default", "catalogue"])
 @pytest.mark.parametrize("text", QUERIES)
 def test_constitutional_memories_come_first_whatever_the_question(name: str, text: str) -> None:

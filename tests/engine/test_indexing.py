@@ -25,7 +25,7 @@ def interference(memory: Memory) -> dict[str, float]:
     return dict(zip(keys, counts, strict=True))
 
 
-@pytest.mark.requirement("I6")
+@pytest.mark.requirement("I6", "I9.deferred")
 def test_a_deferred_embedding_is_made_by_the_next_index_run_though_the_file_is_the_same(
     memory: Memory, tmp_path: Path
 ) -> None:
@@ -45,7 +45,7 @@ def test_a_deferred_embedding_is_made_by_the_next_index_run_though_the_file_is_t
     assert (again.unchanged, again.embedded, again.pending) == (["notes.md"], 0, 0)
 
 
-@pytest.mark.requirement("F9")
+@pytest.mark.requirement("F9.indexing")
 def test_every_way_of_indexing_counts_the_near_duplicates_of_a_folder(memory: Memory, tmp_path: Path) -> None:
     for folder, number in (("a", 1), ("a", 2), ("b", 1)):
         (tmp_path / folder).mkdir(exist_ok=True)

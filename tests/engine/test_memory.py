@@ -64,7 +64,7 @@ def test_identifiers_sentences_and_other_scripts_find_their_memory(memory: Memor
     assert found[0] == expected if query != "the" else isinstance(found, list)
 
 
-@pytest.mark.requirement("C6")
+@pytest.mark.requirement("C6.deprecated")
 def test_constitutional_memories_come_first_and_deprecated_ones_never(memory: Memory) -> None:
     result = memory.search("rank fusion adds reciprocal ranks")
 
@@ -72,7 +72,7 @@ def test_constitutional_memories_come_first_and_deprecated_ones_never(memory: Me
     assert "old/gone.md" not in [row.key for row in result.results]
 
 
-@pytest.mark.requirement("A5")
+@pytest.mark.requirement("A5.steps")
 def test_every_row_names_its_channels_and_its_last_step_is_its_score(memory: Memory) -> None:
     result = memory.search("why are scores added?")
 
@@ -166,7 +166,7 @@ def test_causal_links_of_documents_become_edges(memory: Memory) -> None:
         ("x", {"concepts": ("one",)}, "E032"),
     ],
 )
-@pytest.mark.requirement("T26")
+@pytest.mark.requirement("T26", "C1.concepts")
 def test_a_bad_question_is_refused_with_its_code(
     memory: Memory, query: str, more: dict[str, object], code: str
 ) -> None:
@@ -224,7 +224,7 @@ def test_vectors_of_another_model_leave_a_degraded_answer_that_says_so(workspace
     assert "vector" in [part["part"] for part in result.notes["degraded"] if "other-model" in part["reason"]]
 
 
-@pytest.mark.requirement("T7")
+@pytest.mark.requirement("T7.checks")
 def test_health_passes_on_a_fresh_store_and_names_what_is_wrong(memory: Memory) -> None:
     assert [check.name for check in memory.health().checks if not check.ok] == []
     with memory.database.write() as transaction:

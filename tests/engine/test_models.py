@@ -82,7 +82,7 @@ def test_tokens_of_another_model_are_an_absence_with_what_to_do(memory: Memory) 
     assert isinstance(memory.store().tokens.of_text("text"), np.ndarray)
 
 
-@pytest.mark.requirement("R1")
+@pytest.mark.requirement("R1.model")
 def test_a_pipeline_with_a_cross_encoder_says_what_is_missing(tmp_path: Path, memory: Memory) -> None:
     file = tmp_path / "reranked.yaml"
     file.write_text(RERANKED)

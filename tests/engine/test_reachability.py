@@ -113,7 +113,7 @@ def ran(project: Project) -> set[str]:
     return {step.step for result in project.answers for step in result.outcome.trace.steps if step.state == "ran"}
 
 
-@pytest.mark.requirement("P1", "T2")
+@pytest.mark.requirement("T2", "P1.tools")
 def test_every_component_runs_behind_the_tools_of_the_server(served: Path) -> None:
     reached = set()
     for name in ("all", *EXCLUSIVE, *ALONE):
@@ -222,7 +222,7 @@ def test_leaving_a_component_out_changes_an_answer(name: str, memory: Project, n
     assert awaited is None or any(changed(asked) for asked in QUESTIONS if awaited in asked.arguments)
 
 
-@pytest.mark.requirement("C7")
+@pytest.mark.requirement("C7.learned")
 def test_a_phrase_that_use_has_taught_finds_its_memory(memory: Project, now: float) -> None:
     outcome = run(build("catalogue", registry(), OPEN), Asked(LEARNED, {}), memory, now)
 

@@ -64,7 +64,7 @@ def test_a_variant_lacks_one_step_and_nothing_else(pipeline: str) -> None:
     assert [step.id for step in variant.steps()] == ["vector", "fuse"]
 
 
-@pytest.mark.requirement("E6")
+@pytest.mark.requirement("E6.steps")
 def test_each_step_is_measured_against_the_pipeline_without_it(write_dataset: Write, pipeline: str) -> None:
     report = ablate([write_dataset()], pipeline, environ=ENVIRON, now=NOW)
     assert [(worth.step, worth.slot) for worth in report.steps] == [("fts5", "channels"), ("vector", "channels")]

@@ -53,7 +53,7 @@ def test_a_rate_is_a_weighted_share() -> None:
     assert Rate.of(np.array([], bool), np.ones(0), 1) == Rate(None, None, 0)
 
 
-@pytest.mark.requirement("A4")
+@pytest.mark.requirement("A4.text")
 def test_the_calibrated_step_warns_as_often_as_the_report_says(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PIPELINE.replace("annotate: []", "annotate: [{use: evidence_gap, form: coverage, top: 3}]"))

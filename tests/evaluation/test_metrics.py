@@ -20,7 +20,7 @@ def assert_values(values: dict[str, np.ndarray], expected: dict[str, list[float]
         assert values[metric].tolist() == pytest.approx(column), metric
 
 
-@pytest.mark.requirement("E2")
+@pytest.mark.requirement("E2.metrics")
 def test_metrics_equal_values_worked_by_hand() -> None:
     # gains by rank: x 0, a 3, b 1, then nothing; ideal order 3, 2, 1
     found = 3 / log2(3) + 1 / log2(4)
@@ -32,7 +32,7 @@ def test_metrics_equal_values_worked_by_hand() -> None:
     )
 
 
-@pytest.mark.requirement("E2")
+@pytest.mark.requirement("E2.metrics")
 def test_each_metric_reads_no_further_than_its_depth() -> None:
     fillers = [f"x{i}" for i in range(30)]
     rankings = [[*fillers[:place], "a", *fillers[place:]] for place in (0, 4, 5, 9, 10, 19, 20)]

@@ -229,7 +229,7 @@ GROUPS: dict[str, Callable[[Query, Pool, Store], Any]] = {
 }
 
 
-@pytest.mark.requirement("R4")
+@pytest.mark.requirement("R4.one")
 @pytest.mark.parametrize("reason", GROUPS)
 def test_groups_are_the_memories_and_have_one_score(reason: str, memory: Memory, tmp_path: Path) -> None:
     hostile = component(Role.RERANKER, GROUPS[reason], groups=True, widens=True)

@@ -123,7 +123,7 @@ def test_a_file_that_keeps_to_every_composition_rule_is_accepted(tmp_path: Path)
     assert pipelines.check(str(written(tmp_path, COMPLETE)), {}) == []
 
 
-@pytest.mark.requirement("P6", "P7")
+@pytest.mark.requirement("P6.once", "P7.expansion", "P7.novelty", "P7.floor", "P7.annotate")
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_file_that_breaks_one_rule_is_refused_at_the_place(rule: str, tmp_path: Path) -> None:
     part, instead, place, message = BROKEN[rule]

@@ -46,7 +46,7 @@ def steps(tmp_path: Path, text: str, **environ: str) -> list[str]:
     return [step.id for step in checked.effective.steps()]
 
 
-@pytest.mark.requirement("P7")
+@pytest.mark.requirement("P7.places")
 def test_six_mistakes_in_one_file_are_six_problems_at_their_places(tmp_path: Path) -> None:
     text = """\
 pipeline: mistaken
@@ -140,7 +140,7 @@ def test_a_mistake_is_reported_at_its_place(tmp_path: Path, old: str, new: str, 
     assert place in problems(tmp_path, BASE.replace(old, new, 1))
 
 
-@pytest.mark.requirement("P6")
+@pytest.mark.requirement("P6.channels")
 def test_channels_are_weighed_by_intent_once(tmp_path: Path) -> None:
     text = BASE.replace("understand: []", "understand: [intent]").replace(
         "- {use: rrf, id: fuse}",
@@ -160,7 +160,7 @@ def _written(tmp_path: Path, text: str) -> Path:
     return file
 
 
-@pytest.mark.requirement("P2")
+@pytest.mark.requirement("P2.steps")
 def test_steps_are_added_removed_and_reordered_by_the_file_alone(tmp_path: Path) -> None:
     assert steps(tmp_path, BASE) == ["bm25", "vector", "fuse"]
     swapped = BASE.replace("    - {use: bm25}\n", "").replace("{use: vector}", "{use: vector}\n    - {use: bm25}")
@@ -193,7 +193,7 @@ def test_files_that_extend_one_another_are_refused(tmp_path: Path) -> None:
     assert "E114" in {problem.code for problem in pipelines.check(str(file), {})}
 
 
-@pytest.mark.requirement("P2")
+@pytest.mark.requirement("P2.parameters")
 def test_a_call_overrides_a_parameter_and_the_hash_tells(tmp_path: Path) -> None:
     file = str(_written(tmp_path, BASE))
     plain = build(file, assembly.registry(), {})
@@ -215,7 +215,7 @@ def test_the_hash_does_not_depend_on_comments_or_layout(tmp_path: Path) -> None:
     assert one == other
 
 
-@pytest.mark.requirement("E4")
+@pytest.mark.requirement("E4.baseline")
 def test_the_baseline_is_bm25_alone() -> None:
     steps = [step.id for step in examine("bm25", assembly.registry(), {}).effective.steps()]
 

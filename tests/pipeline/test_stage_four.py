@@ -118,6 +118,7 @@ ATTACKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.requirement("P3.run_time")
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_a_hostile_annotator_changes_nothing_and_is_named(attack: Callable[[Ranking], Any], store: Store) -> None:
     outcome = run(attack, store)
@@ -127,6 +128,7 @@ def test_a_hostile_annotator_changes_nothing_and_is_named(attack: Callable[[Rank
     assert [part.part for part in outcome.trace.degraded] == ["hostile"]
 
 
+@pytest.mark.requirement("P3.named")
 @pytest.mark.parametrize(
     "attack",
     [force_a_column, force_other_ids, name_foreign_ids, mention_a_score, return_a_permutation, change_and_raise],

@@ -11,7 +11,7 @@ def never() -> str:
     raise AssertionError("the intent was asked for without need")
 
 
-@pytest.mark.requirement("T1")
+@pytest.mark.requirement("T1.modes")
 @pytest.mark.parametrize(
     ("text", "mode"),
     [
@@ -31,7 +31,7 @@ def test_the_words_decide_before_the_intent_is_asked(text: str, mode: str) -> No
     assert choose(text, never)[0] == mode
 
 
-@pytest.mark.requirement("T1")
+@pytest.mark.requirement("T1.modes")
 @pytest.mark.parametrize(
     ("intent", "mode"), [("add_feature", "deep"), ("security_audit", "deep"), ("fix_bug", "focused")]
 )

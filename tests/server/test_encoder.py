@@ -43,7 +43,7 @@ def model(workspace: Path, encoder: Path | None) -> tuple[str, str]:
     return check["verdict"], check["detail"]
 
 
-@pytest.mark.requirement("I6", "I7")
+@pytest.mark.requirement("I7", "I6.named")
 def test_a_named_encoder_takes_over_with_the_next_run_and_finds_what_it_means(workspace: Path, encoder: Path) -> None:
     bundled = StaticEmbedder().model_id
 

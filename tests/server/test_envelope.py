@@ -51,7 +51,7 @@ def test_an_answer_within_its_budget_is_left_alone() -> None:
     }
 
 
-@pytest.mark.requirement("T24")
+@pytest.mark.requirement("T24.kept")
 @given(rows=ROWS, budget=st.integers(300, 2000))
 def test_an_answer_keeps_its_budget_and_says_what_it_left_out(rows: list[dict[str, Any]], budget: int) -> None:
     document, text = answer(rows, budget)

@@ -110,7 +110,7 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
         assert tool["annotations"]["destructiveHint"] is (tool["name"] == "memory_index_scan")
 
 
-@pytest.mark.requirement("T2")
+@pytest.mark.requirement("T2", "P8.because")
 def test_search_answers_with_wrapped_text_and_reasons(indexed: Path) -> None:
     plain, whole, explained, concepts, scoped = calls(
         indexed,
@@ -202,7 +202,7 @@ def test_an_empty_answer_says_what_would_help(workspace: Path) -> None:
     assert tier["hints"] == ["no memory has the tier 'critical'"]
 
 
-@pytest.mark.requirement("T1")
+@pytest.mark.requirement("T1.modes")
 def test_context_chooses_a_mode_and_keeps_its_budget(indexed: Path) -> None:
     short, full, resumed, deep = calls(
         indexed,
@@ -272,7 +272,7 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
     assert f"{page['data']['total'] - shown} more: continue with offset={shown}" in page["hints"]
 
 
-@pytest.mark.requirement("T26")
+@pytest.mark.requirement("T26.object")
 @pytest.mark.parametrize(
     ("tool", "arguments", "code", "message"),
     [
@@ -474,7 +474,7 @@ def _close_input(process: subprocess.Popen[bytes]) -> None:
     process.stdin.close()
 
 
-@pytest.mark.requirement("T27")
+@pytest.mark.requirement("T27.stdout")
 @pytest.mark.parametrize(
     ("end", "status"),
     [

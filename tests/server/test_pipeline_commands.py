@@ -23,7 +23,7 @@ annotate:
 """
 
 
-@pytest.mark.requirement("P7")
+@pytest.mark.requirement("P7.places")
 def test_check_reports_every_problem_with_its_position(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(SIX_PROBLEMS)

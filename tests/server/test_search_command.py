@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,14 +16,14 @@ def first(run: Run, query: str, *more: str) -> str:
     return str(ran.json["results"][0]["key"])
 
 
-@pytest.mark.requirement("P8")
+@pytest.mark.requirement("P8.timings")
 def test_the_json_of_a_search_has_the_promised_shape(run: Run) -> None:
     document = run("search", "why are ranks fused", "--json").json
     assert set(document) >= {"query", "plan", "results", "notes", "pipeline", "timings_ms"}
     assert set(document["plan"]) >= {"intent", "intent_confidence", "complexity", "channels", "variants"}
     assert set(document["notes"]) >= {"evidence_gap", "warnings", "degraded"}
     assert set(document["pipeline"]) == {"name", "hash"}
-    assert set(document["timings_ms"]) == {"total", "candidates", "fusion", "rerank", "annotate", "steps"}
+    assert set(document["timings_ms"]) == {"opening", "total", "candidates", "fusion", "rerank", "annotate", "steps"}
     row = document["results"][0]
     assert set(row) >= {
         "id",
@@ -109,7 +110,7 @@ def test_a_reader_sees_rank_score_key_passage_and_reason(run: Run) -> None:
     assert "\x1b[" not in ran.out
 
 
-@pytest.mark.requirement("P8")
+@pytest.mark.requirement("P8.steps")
 def test_explain_shows_the_steps_that_made_the_score(run: Run) -> None:
     document = run("search", "why are ranks fused", "--json", "--explain").json
     assert len(document["explanations"]) == len(document["results"])
@@ -247,3 +248,31 @@ def test_a_query_of_bytes_that_are_not_utf_8_is_searched_without_them(shapes: Pa
     ran = call(shapes, [b"search", b"wombat \xff\xfe", b"--json"])  # type: ignore[list-item]
     assert ran.status == 0
     assert ran.json["results"][0]["title"] == "Wombat"
+
+
+@pytest.mark.requirement("P9")
+def test_one_line_says_what_the_deadline_left_no_time_for(run: Run) -> None:
+    shown = run("search", "why are ranks fused", "--deadline-ms", "0.000001")
+    whole = run("search", "why are ranks fused", "--deadline-ms", "0", env={"SPECKIT_DEADLINE_MS": "0.000001"}).out
+
+    assert shown.status == 0
+    [line] = [line for line in shown.out.splitlines() if line.startswith("degraded")]
+    assert line == (
+        "degraded: the deadline passed before vector, graph, regularise and maxsim could run; instead: the other "
+        "steps; what only these find is missing; loss of confidence: medium; --deadline-ms gives more time"
+    )
+    assert "docs/fusion.md" in shown.out
+    assert "degraded" not in whole
+
+
+def test_the_time_of_opening_the_store_is_told_by_itself(run: Run) -> None:
+    shown = run("search", "why are ranks fused").out
+
+    assert re.search(r"\d results? in [\d.]+ ms( \(budget \d+ ms\))? after [\d,]+ ms of opening the store · ", shown)
+
+
+def test_a_deadline_that_is_no_time_is_refused(run: Run) -> None:
+    for arguments, env in ((["--deadline-ms", "-1"], {}), ([], {"SPECKIT_DEADLINE_MS": "soon"})):
+        ran = run("search", "fusion", "--json", *arguments, env=env)
+
+        assert (ran.status, ran.json["error"]["code"]) == (2, "E030")

@@ -21,7 +21,7 @@ def test_several_messages_are_several_errors() -> None:
     assert [error["message"] for error in document["errors"]] == ["one", "two"]
 
 
-@pytest.mark.requirement("T27")
+@pytest.mark.requirement("T27.checked")
 def test_a_decoy_package_is_refused_with_its_path(tmp_path: Path) -> None:
     for name in ("config", "stages"):
         (tmp_path / name).mkdir()

@@ -41,7 +41,7 @@ def imported(
     return {name.decode().partition(".")[0] for name in names}, answers
 
 
-@pytest.mark.requirement("T27")
+@pytest.mark.requirement("I6.lazy", "T27.light")
 def test_nothing_heavy_is_imported_before_the_first_tool_call(indexed: Path) -> None:
     packages, answers = imported(indexed, ["serve", "--no-warm-up"], [INITIALIZE, LIST_TOOLS])
     assert [answer["id"] for answer in answers] == [1, 2]

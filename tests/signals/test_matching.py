@@ -42,7 +42,7 @@ def test_rare_words_weigh_more_in_the_share_that_a_field_holds() -> None:
     assert share.tolist() == pytest.approx([1.0, rank / (rank + fusion), 0.0])
 
 
-@pytest.mark.requirement("F15")
+@pytest.mark.requirement("F15.multipliers")
 def test_fields_count_by_their_multipliers_and_the_sum_is_bounded() -> None:
     store = FakeStore(
         Memory(1, title="alpha", triggers=("alpha",), chunks=("alpha",)),
@@ -70,7 +70,7 @@ def test_a_field_match_stays_within_its_weight(words: list[str]) -> None:
     assert all(0.0 <= gain <= 0.15 + 1e-12 for gain in gains.values())
 
 
-@pytest.mark.requirement("F5", "F6")
+@pytest.mark.requirement("F6", "F5.five")
 def test_five_factors_make_the_composite() -> None:
     numbers = {"created_at": NOW - 9 * DAY, "last_accessed": NOW - 10 * DAY, "access_count": 4.0, "stability": 9.0}
     store = FakeStore(
@@ -86,7 +86,7 @@ def test_five_factors_make_the_composite() -> None:
     assert evidence(composite, query, pool_of(store, {1: 0.9}), store) == pytest.approx({1: expected})
 
 
-@pytest.mark.requirement("F5", "F6")
+@pytest.mark.requirement("F5", "F6.pattern")
 @pytest.mark.parametrize(
     ("memory", "score", "text", "pattern"),
     [
@@ -140,7 +140,7 @@ def composed(*memories: Memory) -> dict[int, float]:
     return {i: value - 0.3125 for i, value in gain.items()}
 
 
-@pytest.mark.requirement("F6")
+@pytest.mark.requirement("F6.usage")
 def test_usage_grows_by_a_twentieth_per_access_up_to_ten() -> None:
     accesses = {1: 0.0, 2: 1.0, 3: 4.0, 4: 10.0, 5: 20.0}
 
@@ -149,7 +149,7 @@ def test_usage_grows_by_a_twentieth_per_access_up_to_ten() -> None:
     assert gain == pytest.approx({1: 0.0, 2: 0.015, 3: 0.06, 4: 0.15, 5: 0.15})
 
 
-@pytest.mark.requirement("F6")
+@pytest.mark.requirement("F6.citation")
 def test_citation_halves_in_ten_days_and_ends_after_ninety() -> None:
     ages = {1: 0.0, 2: 10.0, 3: 90.0, 4: 90.5}
 
@@ -168,7 +168,7 @@ def test_importance_is_base_times_multiplier_of_the_tier_halved() -> None:
     assert {i: value + 0.0625 for i, value in gain.items()} == pytest.approx(expected)
 
 
-@pytest.mark.requirement("F5")
+@pytest.mark.requirement("F5.documents")
 def test_each_kind_of_document_has_its_multiplier() -> None:
     kinds = {
         "constitutional": 2.0, "spec": 1.4, "decision_record": 1.4, "plan": 1.3, "tasks": 1.1,
@@ -182,7 +182,7 @@ def test_each_kind_of_document_has_its_multiplier() -> None:
     assert {i: value + 0.3125 for i, value in gain.items()} == pytest.approx(expected)
 
 
-@pytest.mark.requirement("F5")
+@pytest.mark.requirement("F5.six")
 def test_the_older_model_has_six_factors() -> None:
     numbers = {"created_at": NOW, "updated_at": NOW - 10 * DAY, "access_count": 10.0, "stability": 1.0}
     store = FakeStore(Memory(1, tier="critical", numbers=numbers))
@@ -206,7 +206,7 @@ def test_attributes_are_weighed_by_intent_in_one_model_only() -> None:
     assert Composite.weighs_intent(CompositeParams()) is None
 
 
-@pytest.mark.requirement("P6")
+@pytest.mark.requirement("P6.attributes")
 @pytest.mark.parametrize(
     ("intent", "expected"),
     [

@@ -25,7 +25,7 @@ def falling(count: int) -> dict[int, float]:
     return {i: 1.0 - i / 100 for i in range(1, count + 1)}
 
 
-@pytest.mark.requirement("F11")
+@pytest.mark.requirement("F11.step")
 def test_neighbours_of_the_best_quarter_gain_by_distance_and_relation() -> None:
     store = FakeStore(
         *(Memory(i) for i in range(1, 9)),
@@ -43,7 +43,7 @@ def test_neighbours_of_the_best_quarter_gain_by_distance_and_relation() -> None:
     assert one_hop == quick
 
 
-@pytest.mark.requirement("F11")
+@pytest.mark.requirement("F11.hops")
 @pytest.mark.parametrize(("mode", "reached"), [
     ("quick", {2: 0.05}),
     ("auto", {2: 0.05, 3: 0.025}),
@@ -58,7 +58,7 @@ def test_the_mode_decides_how_far_is_walked(mode: str, reached: dict[int, float]
     assert {i: value for i, value in gain.items() if value} == pytest.approx(reached)
 
 
-@pytest.mark.requirement("F11")
+@pytest.mark.requirement("F11.seeds")
 @pytest.mark.parametrize(("rows", "seeds"), [(1, 1), (4, 1), (5, 2), (20, 5), (40, 5)])
 def test_a_quarter_of_the_rows_at_most_five_are_seeds(rows: int, seeds: int) -> None:
     # ⌈rows / 4⌉ up to 5; every row is linked to one of its own outside the others, which gains where the row is a seed
@@ -102,7 +102,7 @@ def test_all_passages_of_a_linked_memory_gain() -> None:
     assert gain == pytest.approx({1: 0.0, 201: 0.05, 202: 0.05})
 
 
-@pytest.mark.requirement("F11", "F13")
+@pytest.mark.requirement("F11", "F13.together")
 @pytest.mark.parametrize(("used", "score"), [(0.0, 0.55), (0.15, 0.55), (0.18, 0.52), (0.2, 0.5)])
 def test_causal_and_session_together_add_at_most_a_fifth(used: float, score: float) -> None:
     store = FakeStore(*(Memory(i) for i in (1, 2)), edges=[Edge(1, 2)])
@@ -114,7 +114,7 @@ def test_causal_and_session_together_add_at_most_a_fifth(used: float, score: flo
     assert after == pytest.approx({1: 0.9, 2: score})
 
 
-@pytest.mark.requirement("F11")
+@pytest.mark.requirement("F11.relations")
 @pytest.mark.parametrize(
     ("relation", "gain"),
     [
@@ -136,7 +136,7 @@ def test_without_edges_nothing_is_walked() -> None:
     assert evidence(Causal(CausalParams()), ask(), pool_of(store, {1: 0.9}), store) == {1: 0.0}
 
 
-@pytest.mark.requirement("F14")
+@pytest.mark.requirement("F14.window")
 def test_memories_made_within_an_hour_support_each_other() -> None:
     made = {1: 0.0, 2: 0.5 * HOUR, 3: 0.75 * HOUR, 4: 3 * HOUR}
     store = FakeStore(*(Memory(i, numbers={"created_at": NOW - t}) for i, t in made.items()), Memory(5))
@@ -150,7 +150,7 @@ def test_memories_made_within_an_hour_support_each_other() -> None:
     assert after == pytest.approx({1: 0.6125, 2: 0.65, 3: 0.65, 4: 0.5, 5: 0.5})
 
 
-@pytest.mark.requirement("F14")
+@pytest.mark.requirement("F14.gain")
 @pytest.mark.parametrize(
     ("apart", "gain"),
     [
@@ -169,7 +169,7 @@ def test_a_pair_gains_by_how_close_it_was_made(apart: float, gain: float) -> Non
     assert evidence(Contiguity(ContiguityParams()), ask(), pool, store) == pytest.approx({1: gain, 2: gain})
 
 
-@pytest.mark.requirement("F14")
+@pytest.mark.requirement("F14.window")
 def test_the_window_of_contiguity_ends_at_a_day() -> None:
     store = FakeStore(Memory(1, numbers={"created_at": NOW}), Memory(2, numbers={"created_at": NOW - 18 * HOUR}))
     pool = pool_of(store, {1: 0.5, 2: 0.5})
@@ -190,7 +190,7 @@ def test_passages_of_one_memory_are_no_pair() -> None:
     assert gain == {101: 0.0, 102: 0.0}
 
 
-@pytest.mark.requirement("F12")
+@pytest.mark.requirement("F12.spread")
 def test_activation_spreads_over_two_hops_and_hubs_share_it() -> None:
     store = FakeStore(
         Memory(1, chunks=("a a a b",)),
@@ -211,7 +211,7 @@ def test_activation_spreads_over_two_hops_and_hubs_share_it() -> None:
     assert gain == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.requirement("F12")
+@pytest.mark.requirement("F12.spread")
 @pytest.mark.parametrize(("related", "each", "last"), [(4, 0.0441942, 0.0441942), (6, 0.0395285, 0.0)])
 def test_a_hub_shares_its_activation_by_the_root_of_its_fan_among_five(related: int, each: float, last: float) -> None:
     # "a x" resembles "a" with cosine 1/√2 = .7071, others of its kind with 1/2, which is below .70.
@@ -229,7 +229,7 @@ def test_a_hub_shares_its_activation_by_the_root_of_its_fan_among_five(related: 
     assert gain[1] == pytest.approx(each * 0.5 * math.sqrt(0.5), abs=1e-6)
 
 
-@pytest.mark.requirement("F12")
+@pytest.mark.requirement("F12.related")
 def test_memories_are_related_from_a_cosine_of_seven_tenths_on() -> None:
     # cosines with "a a a b b b b" (3, 4): "a" .6, "b" .8
     store = FakeStore(Memory(1, chunks=("a a a b b b b",)), Memory(2, chunks=("a",)), Memory(3, chunks=("b",)))
@@ -240,7 +240,7 @@ def test_memories_are_related_from_a_cosine_of_seven_tenths_on() -> None:
     assert gain == pytest.approx({1: 0.0, 2: 0.0, 3: 0.1})
 
 
-@pytest.mark.requirement("F12")
+@pytest.mark.requirement("F12.most")
 def test_twenty_memories_are_activated_at_most() -> None:
     # 26 equal texts, each related to the 25 others by a cosine of 1: .25 · .5 · 1 / √25 = .025; of equal ones the first
     store = FakeStore(*(Memory(i, chunks=("a",)) for i in range(1, 27)))
@@ -251,7 +251,7 @@ def test_twenty_memories_are_activated_at_most() -> None:
     assert {i: gain for i, gain in gains.items() if gain} == pytest.approx(dict.fromkeys(range(1, 21), 0.025))
 
 
-@pytest.mark.requirement("F12")
+@pytest.mark.requirement("F12.related")
 def test_only_the_most_activated_and_the_most_similar_count() -> None:
     store = FakeStore(Memory(1, chunks=("a b",)), Memory(2, chunks=("a b",)), Memory(3, chunks=("a b b",)))
     pool = pool_of(store, falling(3))
@@ -279,7 +279,7 @@ def test_activation_never_exceeds_its_weight(texts: list[str]) -> None:
     assert all(0.0 <= gain <= 0.25 * 0.5 for gain in gains.values())
 
 
-@pytest.mark.requirement("F16")
+@pytest.mark.requirement("F16.parts")
 def test_a_folder_scores_by_recency_importance_activity_and_validation() -> None:
     def memory(id_: int, folder: str, tier: str, age: float) -> Memory:
         return Memory(id_, folder=folder, tier=tier, numbers={"updated_at": NOW - age * DAY, "confidence": 0.5})
@@ -299,7 +299,7 @@ def test_a_folder_scores_by_recency_importance_activity_and_validation() -> None
     assert gain == pytest.approx({1: 0.555, 3: 0.0555, 5: 0.0})
 
 
-@pytest.mark.requirement("F16")
+@pytest.mark.requirement("F16.recency")
 @pytest.mark.parametrize(("age", "recency"), [(0.0, 1.0), (7.0, 1 / 1.7), (10.0, 0.5), (90.0, 0.1)])
 def test_the_recency_of_a_folder_is_that_of_its_latest_change(age: float, recency: float) -> None:
     # 1 / (1 + .1 · days), .59 after a week; the older memory of the folder plays no part
@@ -327,7 +327,7 @@ def test_the_importance_of_a_folder_is_the_mean_of_its_tiers(tiers: tuple[str, .
     assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: importance})
 
 
-@pytest.mark.requirement("F16")
+@pytest.mark.requirement("F16.activity")
 @pytest.mark.parametrize(("members", "activity"), [(1, 0.2), (4, 0.8), (5, 1.0), (9, 1.0)])
 def test_a_folder_is_fully_active_with_five_memories(members: int, activity: float) -> None:
     store = FakeStore(*(Memory(i, folder="f") for i in range(1, members + 1)))
@@ -336,7 +336,7 @@ def test_a_folder_is_fully_active_with_five_memories(members: int, activity: flo
     assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: activity})
 
 
-@pytest.mark.requirement("F16")
+@pytest.mark.requirement("F16.archives")
 @pytest.mark.parametrize(
     ("folder", "factor"),
     [
@@ -352,7 +352,7 @@ def test_what_is_put_away_is_lowered(folder: str, factor: float) -> None:
     assert evidence(FolderScore(alone), ask(), pool_of(store, {1: 0.5}), store) == pytest.approx({1: 0.5 * factor})
 
 
-@pytest.mark.requirement("F16")
+@pytest.mark.requirement("F16.damped")
 def test_the_damped_sum_of_what_was_found_is_relative_to_the_best_folder() -> None:
     store = FakeStore(
         Memory(1, folder="a"), Memory(2, folder="a", chunks=("x", "y")), Memory(3, folder="b"), Memory(4, folder="")

@@ -34,7 +34,7 @@ def even(store: FakeStore, score: float = 0.5):
     return pool_of(store, dict.fromkeys(store.memories, score))
 
 
-@pytest.mark.requirement("F7")
+@pytest.mark.requirement("F7.boosts")
 def test_each_tier_has_its_factor_and_an_unknown_tier_counts_as_normal() -> None:
     tiers = ["constitutional", "critical", "important", "normal", "temporary", "deprecated", "strange"]
     store = FakeStore(*(Memory(i, tier=tier) for i, tier in enumerate(tiers, start=1)))
@@ -76,7 +76,7 @@ def test_classification_slows_decay_by_stability_or_by_time() -> None:
     )
 
 
-@pytest.mark.requirement("F10")
+@pytest.mark.requirement("F10.context", "F10.tier")
 @pytest.mark.parametrize(
     ("context", "tier", "days"),
     [
@@ -101,7 +101,7 @@ def test_each_context_and_tier_stretches_stability(context: str, tier: str, days
     assert evidence(by_stability, ask(), even(store), store) == pytest.approx({1: 0.9})
 
 
-@pytest.mark.requirement("F7", "F10")
+@pytest.mark.requirement("F7.decay", "F10.tier")
 @pytest.mark.parametrize(
     ("context", "tier"),
     [("decision", "normal"), ("decision", "deprecated"), ("general", "constitutional"), ("research", "critical")],
@@ -115,7 +115,7 @@ def test_decisions_and_protected_tiers_never_decay(context: str, tier: str) -> N
     assert evidence(by_stability, ask(), even(store), store) == {1: 1.0}
 
 
-@pytest.mark.requirement("F10")
+@pytest.mark.requirement("F10.one")
 def test_stability_and_elapsed_time_are_never_multiplied_together() -> None:
     # one parameter with one value: there is no way to say both, here or in the composite, which only knows stability
     with pytest.raises(ValidationError):
@@ -145,7 +145,7 @@ def test_retrievability_at_several_ages_and_stabilities(days: float, stability: 
     assert evidence(alone, ask(), even(store), store) == pytest.approx({1: expected}, abs=5e-7)
 
 
-@pytest.mark.requirement("F8")
+@pytest.mark.requirement("F8.end")
 def test_novelty_fades_over_two_days() -> None:
     ages = {1: 0.0, 2: 12.0, 3: 24.0, 4: 48.0, 5: 48.1, 6: -3.0}
     store = FakeStore(*(Memory(i, numbers={"created_at": NOW - age * HOUR}) for i, age in ages.items()), Memory(7))
@@ -155,7 +155,7 @@ def test_novelty_fades_over_two_days() -> None:
     assert evidence(Novelty(NoveltyParams()), ask(), even(store), store) == pytest.approx(expected)
 
 
-@pytest.mark.requirement("F8")
+@pytest.mark.requirement("F8.curve")
 @pytest.mark.parametrize(("hours", "boost"), [(0.0, 0.15), (12.0, 0.0551819), (24.0, 0.0203003), (48.0, 0.0027473)])
 def test_novelty_at_the_hours_of_the_catalogue(hours: float, boost: float) -> None:
     store = FakeStore(Memory(1, numbers={"created_at": NOW - hours * HOUR}))
@@ -164,7 +164,7 @@ def test_novelty_at_the_hours_of_the_catalogue(hours: float, boost: float) -> No
     assert evidence(Novelty(NoveltyParams()), ask(), even(store), store) == pytest.approx({1: boost}, abs=5e-8)
 
 
-@pytest.mark.requirement("F8")
+@pytest.mark.requirement("F8.cap")
 def test_novelty_stops_at_its_ceiling_and_never_lowers_a_score() -> None:
     store = FakeStore(*(Memory(i, numbers={"created_at": NOW}) for i in (1, 2, 3)))
 
@@ -173,7 +173,7 @@ def test_novelty_stops_at_its_ceiling_and_never_lowers_a_score() -> None:
     assert after == pytest.approx({1: 0.65, 2: 0.95, 3: 0.97})
 
 
-@pytest.mark.requirement("F9")
+@pytest.mark.requirement("F9.penalty")
 def test_each_near_duplicate_costs_eight_hundredths() -> None:
     counted = {1: 3.0, 2: 1.0, 3: 0.0}
     store = FakeStore(*(Memory(i, numbers={"interference": n}) for i, n in counted.items()), Memory(4))
@@ -194,7 +194,7 @@ def test_recency_falls_to_a_third_in_a_year() -> None:
     assert bonus == pytest.approx({1: 0.1, 2: 0.1 / math.e, 3: 0.1, 4: 0.0})
 
 
-@pytest.mark.requirement("F13")
+@pytest.mark.requirement("F13.attention")
 def test_attention_counts_fifteen_hundredths_and_only_in_its_session() -> None:
     store = FakeStore(Memory(1), Memory(2, chunks=("a", "b")), attended={"s": {1: 1.0, 2: 0.4}})
     signal = Session(SessionParams())
@@ -227,7 +227,7 @@ def test_judgements_move_a_score_both_ways() -> None:
     assert moved == pytest.approx({1: 0.1, 2: 0.0, 3: -0.1, 4: 0.0})
 
 
-@pytest.mark.requirement("F18")
+@pytest.mark.requirement("F18.validation")
 def test_validation_multiplies_by_quality_and_level_within_bounds() -> None:
     store = FakeStore(
         Memory(1, numbers={"validation_count": 4, "confidence": 1.0, "spec_level": 3}),
@@ -242,7 +242,7 @@ def test_validation_multiplies_by_quality_and_level_within_bounds() -> None:
     assert narrow == pytest.approx({1: 1.1, 2: 1.0, 3: 0.98})
 
 
-@pytest.mark.requirement("F18")
+@pytest.mark.requirement("F18.encoding")
 def test_memories_made_for_what_is_intended_gain() -> None:
     store = FakeStore(Memory(1, context_type="decision"), Memory(2, context_type="research"))
     signal, pool = EncodingIntent(EncodingIntentParams(weight=0.1)), even(store)
@@ -252,7 +252,7 @@ def test_memories_made_for_what_is_intended_gain() -> None:
     assert evidence(signal, ask(plan_intent="understand", plan_intent_confidence=1.0), pool, store) == {1: 0.0, 2: 0.0}
 
 
-@pytest.mark.requirement("F18")
+@pytest.mark.requirement("F18.hierarchy")
 def test_folders_of_the_best_memories_vouch_for_their_kin() -> None:
     folders = ["a/b", "a/b", "a", "a/b/c/d", "a/x", "z", ""]
     store = FakeStore(*(Memory(i, folder=folder) for i, folder in enumerate(folders, start=1)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from config.clock import opening, query_ns
 from config.exchange import Column, Unavailable
 from memory.indexing.crossencoders.protocol import CrossEncoder
 
@@ -23,35 +23,58 @@ class GuardedCrossEncoder:
     Implements `pipeline.ports.RelevanceModel`.
 
     A model that fails is an absence with a reason; after three failures in a row it is not asked for 60 seconds
-    (circuit breaker, Nygard 2007). Calls of several threads take turns.
+    (circuit breaker, Nygard 2007). Calls of several threads take turns. To load the model is no query's time.
     """
 
-    def __init__(self, model: CrossEncoder, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(self, model: CrossEncoder, clock: Callable[[], int] = query_ns) -> None:
         """`clock` gives the nanoseconds in which deadlines are told."""
         self._model = model
         self._clock = clock
-        self._turn = threading.Lock()
+        self._turn, self._loading = threading.Lock(), threading.Lock()
+        self._loaded = threading.Event()
         self._ns_per_text: float | None = None
         self._failures = 0
         self._closed_until = 0
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
         """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
+        if absence := self._missing():
+            return absence
         patience = -1.0 if deadline_ns is None else max(deadline_ns - self._clock(), 0) / 1e9
         if not self._turn.acquire(timeout=patience):
             return Unavailable("the cross-encoder is busy with another query")
         try:
-            if self._failures >= FAILURES and self._clock() < self._closed_until:
-                return Unavailable(
-                    f"the cross-encoder failed {self._failures} times in a row and is left alone a while"
-                )
-            return self._read(query, texts, deadline_ns)
+            return self._resting() or self._read(query, texts, deadline_ns)
         except Exception as error:  # a model is other people's code
-            self._failures += 1
-            self._closed_until = self._clock() + PAUSE_NS
-            return Unavailable(f"the cross-encoder failed: {error}")
+            return self._failed(error)
         finally:
             self._turn.release()
+
+    def _missing(self) -> Unavailable | None:
+        """Loads the model unless that is done; why it cannot be had, None when it can."""
+        if self._loaded.is_set():
+            return None
+        with opening(), self._loading:
+            if self._loaded.is_set():
+                return None
+            if resting := self._resting():
+                return resting
+            try:
+                self._model.load()
+            except Exception as error:  # a model is other people's code
+                return self._failed(error)
+            self._loaded.set()
+            return None
+
+    def _resting(self) -> Unavailable | None:
+        if self._failures < FAILURES or self._clock() >= self._closed_until:
+            return None
+        return Unavailable(f"the cross-encoder failed {self._failures} times in a row and is left alone a while")
+
+    def _failed(self, error: Exception) -> Unavailable:
+        self._failures += 1
+        self._closed_until = self._clock() + PAUSE_NS
+        return Unavailable(f"the cross-encoder failed: {error}")
 
     def _read(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column:
         relevance = np.full(len(texts), np.nan)

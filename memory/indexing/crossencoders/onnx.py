@@ -26,13 +26,21 @@ class OnnxCrossEncoder:
         self._loading = threading.Lock()
         self._run: Callable[[list[tuple[str, str]]], Any] | None = None
 
+    def load(self) -> None:
+        """Reads the file, unless that is done."""
+        self._loaded()
+
     def logits(self, query: str, texts: Sequence[str]) -> Column:
         """The log-odds of each text being relevant, shape (n,)."""
-        with self._loading:
-            run = self._run = self._run or self._load()
+        run = self._loaded()
         output = np.asarray(run([(query, text) for text in texts]), np.float64).reshape(len(texts), -1)
         odds: Column = output[:, 0] if output.shape[1] == 1 else output[:, 1] - output[:, 0]
         return odds
+
+    def _loaded(self) -> Callable[[list[tuple[str, str]]], Any]:
+        with self._loading:
+            self._run = self._run or self._load()
+        return self._run
 
     def _load(self) -> Callable[[list[tuple[str, str]]], Any]:
         try:

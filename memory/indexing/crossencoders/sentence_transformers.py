@@ -20,16 +20,24 @@ class SentenceTransformersCrossEncoder:
         self._loading = threading.Lock()
         self._model: Any = None
 
+    def load(self) -> None:
+        """Reads the folder, unless that is done."""
+        self._loaded()
+
     def logits(self, query: str, texts: Sequence[str]) -> Column:
         """The log-odds of each text being relevant, shape (n,)."""
-        with self._loading:
-            model = self._model = self._model or self._load()
+        model = self._loaded()
         from torch.nn import Identity
 
         pairs = [(query, text) for text in texts]
         output = model.predict(pairs, activation_fn=Identity(), show_progress_bar=False, convert_to_numpy=True)
         odds: Column = np.asarray(output, np.float64)
         return odds
+
+    def _loaded(self) -> Any:
+        with self._loading:
+            self._model = self._model or self._load()
+        return self._model
 
     def _load(self) -> Any:
         try:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from config.clock import opening
 from config.errors import SpeckitError
 from config.exchange import Ids, Tokens, Vectors
 from memory.indexing.embedders.model_folder import Prompts
@@ -24,7 +25,8 @@ T = TypeVar("T")
 class EncoderEmbedder:
     """Vectors of texts from the encoder; tokens and their vectors from the token model, as without an encoder.
 
-    The model is loaded at first use. Its uses by several threads take turns, one text at a time.
+    The model is loaded at first use, which is no query's time, and once, whatever the number of threads. Their uses of
+    it take turns, one text at a time.
     """
 
     def __init__(
@@ -38,9 +40,10 @@ class EncoderEmbedder:
         self._encoder = encoder
         self._tokens = tokens
         self._given = query_prompt, document_prompt
-        self._turn = threading.Lock()
+        self._turn, self._opening = threading.Lock(), threading.RLock()
+        self._loaded = threading.Event()
         self._settled: tuple[str, Prompts] | None = None
-        self._dimensions = 0
+        self._dimensions: int | None = None
         self._query = lru_cache(REMEMBERED_QUERIES)(self._encoded_query)
 
     @property
@@ -51,9 +54,11 @@ class EncoderEmbedder:
     @property
     def dimensions(self) -> int:
         """Length of a vector; asking for it loads the model."""
-        if not self._dimensions:
-            self._dimensions = len(self._unit("dimensions"))
-        return self._dimensions
+        known = self._dimensions
+        if known is None:
+            with opening(), self._opening:
+                known = self._dimensions = self._dimensions or len(self._unit("dimensions"))
+        return known
 
     @property
     def token_model_id(self) -> str:
@@ -90,6 +95,7 @@ class EncoderEmbedder:
         return vector
 
     def _unit(self, text: str) -> Vectors:
+        self._load()
         vector = self._guarded(lambda: np.asarray(self._encoder.encode(text), np.float64))
         length = np.sqrt(np.square(vector).sum())
         if vector.ndim != 1 or not np.isfinite(length) or not length:
@@ -99,12 +105,24 @@ class EncoderEmbedder:
 
     def _settle(self) -> tuple[str, Prompts]:
         """The model's id and prompts, read once."""
-        if self._settled is None:
-            known = self._guarded(self._encoder.prompts)
-            query, document = (read if given is None else given for given, read in zip(self._given, known, strict=True))
-            whole = sha256(f"{self._guarded(self._encoder.fingerprint)} {document}".encode()).hexdigest()
-            self._settled = f"{self._encoder.name}-{whole[:12]}", Prompts(query, document)
-        return self._settled
+        settled = self._settled
+        if settled is None:
+            with opening(), self._opening:
+                settled = self._settled = self._settled or self._read()
+        return settled
+
+    def _read(self) -> tuple[str, Prompts]:
+        known = self._guarded(self._encoder.prompts)
+        query, document = (read if given is None else given for given, read in zip(self._given, known, strict=True))
+        whole = sha256(f"{self._guarded(self._encoder.fingerprint)} {document}".encode()).hexdigest()
+        return f"{self._encoder.name}-{whole[:12]}", Prompts(query, document)
+
+    def _load(self) -> None:
+        if not self._loaded.is_set():
+            with opening(), self._opening:
+                if not self._loaded.is_set():
+                    self._guarded(self._encoder.load)
+                    self._loaded.set()
 
     def _guarded(self, work: Callable[[], T]) -> T:
         with self._turn:

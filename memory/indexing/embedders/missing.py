@@ -25,6 +25,10 @@ class MissingEncoder:
         """Raises E001."""
         self._fail()
 
+    def load(self) -> NoReturn:
+        """Raises E001."""
+        self._fail()
+
     def encode(self, text: str) -> NoReturn:  # noqa: ARG002
         """Raises E001."""
         self._fail()

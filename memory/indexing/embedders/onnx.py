@@ -53,11 +53,18 @@ class OnnxEncoder:
         """The prompts that the folder names."""
         return model_folder.prompts(self._folder)
 
+    def load(self) -> None:
+        """Reads the file, unless that is done."""
+        self._loaded()
+
     def encode(self, text: str) -> Vectors:
-        """The vector of a text, shape (dimensions,). The first call loads the file."""
+        """The vector of a text, shape (dimensions,)."""
+        return self._loaded()(text)
+
+    def _loaded(self) -> Callable[[str], Vectors]:
         if self._run is None:
             self._run = self._load()
-        return self._run(text)
+        return self._run
 
     def _load(self) -> Callable[[str], Vectors]:
         try:

@@ -89,5 +89,8 @@ class SentenceEncoder(Protocol):
     def prompts(self) -> Prompts:
         """What stands before texts unless the user says otherwise."""
 
+    def load(self) -> None:
+        """Reads the model, unless that is done."""
+
     def encode(self, text: str) -> Vectors:
         """The vector of a text, shape (dimensions,), of any length."""

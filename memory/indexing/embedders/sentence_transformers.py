@@ -36,10 +36,14 @@ class SentenceTransformersEncoder:
         """The prompts that the folder names."""
         return model_folder.prompts(self._folder)
 
-    def encode(self, text: str) -> Vectors:
-        """The vector of a text, shape (dimensions,). The first call loads the folder."""
+    def load(self) -> None:
+        """Reads the folder, unless that is done."""
         if self._model is None:
             self._model = self._load()
+
+    def encode(self, text: str) -> Vectors:
+        """The vector of a text, shape (dimensions,)."""
+        self.load()
         # an empty prompt, because the folder may name one to put before every text
         vector = self._model.encode([text], prompt="", show_progress_bar=False, convert_to_numpy=True)[0]
         return np.asarray(vector, np.float32)

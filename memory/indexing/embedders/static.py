@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from config.clock import opening
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Tokens, Vectors
 
@@ -68,10 +69,11 @@ class StaticEmbedder:
     @property
     def model_id(self) -> str:
         """Names the scheme above and both data files by their digest."""
-        with self._lock:
-            if not self._id:
-                self._id = f"static-{DIMENSIONS}-{_SCHEME}-{_fingerprint(self._data())}"
-            return self._id
+        if not self._id:
+            with opening(), self._lock:
+                if not self._id:
+                    self._id = f"static-{DIMENSIONS}-{_SCHEME}-{_fingerprint(self._data())}"
+        return self._id
 
     @property
     def token_model_id(self) -> str:
@@ -119,9 +121,10 @@ class StaticEmbedder:
     def _loaded(self) -> _Model:
         model = self._model
         if model is None:
-            tokenizer = self._read_tokenizer()
-            with self._lock:
-                model = self._model = self._model or _load(self._data(), tokenizer)
+            with opening():
+                tokenizer = self._read_tokenizer()
+                with self._lock:
+                    model = self._model = self._model or _load(self._data(), tokenizer)
         return model
 
     def _read_tokenizer(self) -> Tokenizer:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memory.indexing.analysis import LONGEST_WORD, Analyser
 
 
-@pytest.mark.requirement("C3")
+@pytest.mark.requirement("C3.words")
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [

@@ -15,7 +15,7 @@ TAGS = st.lists(
 ).map("".join)
 
 
-@pytest.mark.requirement("I2")
+@pytest.mark.requirement("I2.sections")
 def test_nested_sections_are_found_with_their_lines_and_content() -> None:
     text = "<!-- ANCHOR:outer -->\none\n<!-- ANCHOR:in/ner-1 -->two<!-- /ANCHOR:in/ner-1 -->\n<!-- /ANCHOR:outer -->\n"
 
@@ -27,7 +27,7 @@ def test_nested_sections_are_found_with_their_lines_and_content() -> None:
     assert sections[0].content(text) == "one\n<!-- ANCHOR:in/ner-1 -->two<!-- /ANCHOR:in/ner-1 -->"
 
 
-@pytest.mark.requirement("I2")
+@pytest.mark.requirement("I2.broken")
 def test_every_broken_tag_is_reported_with_its_place() -> None:
     text = (
         "<!-- ANCHOR:open -->\n <!-- /ANCHOR:never -->\n<!-- ANCHOR:-bad -->\n"

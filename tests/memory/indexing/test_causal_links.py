@@ -8,7 +8,7 @@ from memory.indexing import causal_links
 from memory.store.records import Link, Relation
 
 
-@pytest.mark.requirement("I3")
+@pytest.mark.requirement("I3.words")
 @pytest.mark.parametrize(
     ("word", "link"),
     [

@@ -69,7 +69,7 @@ def test_a_short_document_is_one_passage() -> None:
     assert split("# A\n\ntext\n", first_line=4) == [Chunk("# A\n\ntext", "", "", 4, 6)]
 
 
-@pytest.mark.requirement("I5")
+@pytest.mark.requirement("I5.borders")
 def test_headings_are_borders_and_name_the_path() -> None:
     body = "sentence " * 9
     text = f"# Design\n\n## Fusion\n\n{body}\n\n## `Rerank`\n\n{body}\n"
@@ -80,7 +80,7 @@ def test_headings_are_borders_and_name_the_path() -> None:
     ]
 
 
-@pytest.mark.requirement("I5")
+@pytest.mark.requirement("I5.borders")
 def test_anchors_are_borders_and_a_tag_leads_in_its_section() -> None:
     body = "sentence " * 6
     text = f"{body}\n\n<!-- ANCHOR:why -->\n## Why\n\n{body}\n<!-- /ANCHOR:why -->\n\n{body}\n"
@@ -95,7 +95,7 @@ def test_anchors_are_borders_and_a_tag_leads_in_its_section() -> None:
     ]
 
 
-@pytest.mark.requirement("I5")
+@pytest.mark.requirement("I5.whole")
 @pytest.mark.parametrize(
     "block",
     ["```python\n" + "value = 1\n\n# comment\n" * 8 + "```", "| a | b |\n|---|---|\n" + "| cell | cell |\n" * 9],

@@ -6,7 +6,7 @@ from memory.indexing import classify
 from memory.store.records import Tier
 
 
-@pytest.mark.requirement("I4")
+@pytest.mark.requirement("I4.context")
 @pytest.mark.parametrize(
     ("declared", "title", "body", "expected"),
     [
@@ -24,7 +24,7 @@ def test_the_leading_words_give_the_context_type(declared: str, title: str, body
     assert classify.context_type(declared, title, body) == expected
 
 
-@pytest.mark.requirement("I4")
+@pytest.mark.requirement("I4.memory")
 @pytest.mark.parametrize(
     ("declared", "tier", "key", "title", "triggers", "expected"),
     [
@@ -43,7 +43,7 @@ def test_the_first_step_that_knows_gives_the_memory_type(
     assert classify.memory_type(declared, tier, key, title, triggers) == expected
 
 
-@pytest.mark.requirement("I4")
+@pytest.mark.requirement("I4.documents")
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
@@ -59,7 +59,7 @@ def test_the_path_gives_the_document_type(key: str, expected: str) -> None:
     assert classify.document_type(key) == expected
 
 
-@pytest.mark.requirement("I4")
+@pytest.mark.requirement("I4.documents")
 @pytest.mark.parametrize(
     ("kind", "text", "siblings", "level"),
     [

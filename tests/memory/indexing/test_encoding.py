@@ -18,7 +18,7 @@ ENCODINGS = [
 ]
 
 
-@pytest.mark.requirement("I1")
+@pytest.mark.requirement("I1.encodings")
 @given(TEXT, st.sampled_from(ENCODINGS))
 def test_every_accepted_encoding_gives_the_text_back(text: str, form: tuple[bytes, str]) -> None:
     mark, encoding = form

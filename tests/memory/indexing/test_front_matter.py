@@ -7,7 +7,7 @@ from memory.indexing.front_matter import FrontMatter, epoch_seconds, parse
 from memory.store.records import Link, Relation, Tier
 
 
-@pytest.mark.requirement("I1", "I3")
+@pytest.mark.requirement("I3", "I1.front_matter")
 def test_every_key_is_read_and_unknown_ones_are_kept() -> None:
     text = (
         '---\ntitle: "Ranks: fused"\ndescription: Why\ntrigger_phrases:\n  - rank fusion\n  - RRF\n'

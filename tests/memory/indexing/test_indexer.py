@@ -200,7 +200,7 @@ def test_a_run_counts_nothing_that_another_did_meanwhile(
     assert set(reader.known_files(database.reader())) == {"back.md", "changed.md", "new.md"}
 
 
-@pytest.mark.requirement("I7")
+@pytest.mark.requirement("I7.unchanged")
 def test_a_forced_run_takes_its_vectors_from_the_cache(indexer: Indexer, root: Path, write: Write) -> None:
     write("long.md", LONG)
     first = indexer.index([root], now=100.0)
@@ -236,7 +236,7 @@ def test_a_dry_run_writes_nothing(database: Database, indexer: Indexer, root: Pa
     assert (database.reader().pragma("data_version"), reader.statistics(database.reader())) == before
 
 
-@pytest.mark.requirement("I8")
+@pytest.mark.requirement("I8.aliases")
 def test_equal_content_under_several_keys_is_reported(indexer: Indexer, root: Path, write: Write) -> None:
     write("a.md", "same text")
     write("b.md", "same text")
@@ -356,7 +356,7 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
     assert indexer.index([], now=300.0).deleted == []
 
 
-@pytest.mark.requirement("I9")
+@pytest.mark.requirement("I9.checks")
 def test_a_save_is_checked_before_anything_is_written(database: Database, indexer: Indexer) -> None:
     saved = indexer.save_text("a.md", "# A\n\ntext\n", now=100.0)
     assert saved == Saved("a.md", saved.id, "created", (), (), 6, 1, pending=False)

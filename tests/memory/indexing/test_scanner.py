@@ -106,7 +106,7 @@ def test_paths_outside_the_workspace_are_refused_and_missing_ones_noted(root: Pa
     assert found.missing == ["gone.md"]
 
 
-@pytest.mark.requirement("I8")
+@pytest.mark.requirement("I8.six")
 @pytest.mark.parametrize(
     ("stored", "on_disk", "force", "path"),
     [

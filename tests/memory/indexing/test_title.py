@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from memory.indexing import title
 
 
-@pytest.mark.requirement("I1")
+@pytest.mark.requirement("I1.title")
 @pytest.mark.parametrize(
     ("declared", "body", "key", "expected"),
     [
@@ -25,6 +25,7 @@ def test_the_first_source_that_says_something_gives_the_title(
     assert title.choose(declared, body, key) == expected
 
 
+@pytest.mark.requirement("I1.title")
 @given(st.text())
 def test_a_title_is_one_line_of_at_most_120_characters(text: str) -> None:
     normal = title.normalise(text)

@@ -14,7 +14,7 @@ def after(*judgements: bool) -> float:
     return reduce(judged, judgements, BIRTH)
 
 
-@pytest.mark.requirement("F17")
+@pytest.mark.requirement("F17.moves")
 def test_a_useful_memory_gains_twice_what_a_useless_one_loses() -> None:
     assert BIRTH == 0.5
     assert after(True) == 0.6  # 0.5 + 0.10
@@ -24,7 +24,7 @@ def test_a_useful_memory_gains_twice_what_a_useless_one_loses() -> None:
     assert after(*[True] * 5, False, False) == 0.9  # 1.0 - 2 · 0.05
 
 
-@pytest.mark.requirement("F17")
+@pytest.mark.requirement("F17.moves")
 def test_confidence_stays_between_nothing_and_certainty() -> None:
     assert after(*[True] * 5) == 1.0  # 0.5 + 5 · 0.10
     assert after(*[True] * 6) == 1.0  # 1.1 is over the bound
@@ -43,7 +43,7 @@ def test_confidence_is_the_exact_decimal_that_a_reader_would_work_out(judgements
     assert after(*judgements) == twentieths / 20
 
 
-@pytest.mark.requirement("F17")
+@pytest.mark.requirement("F17.promotion")
 @pytest.mark.parametrize(
     ("judgements", "expected"),
     [

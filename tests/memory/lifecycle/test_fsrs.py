@@ -11,7 +11,7 @@ days = st.floats(0, 1e5)
 stability = st.floats(0.01, 1e5)
 
 
-@pytest.mark.requirement("F6")
+@pytest.mark.requirement("F6.fsrs")
 def test_retrievability_is_nine_tenths_after_as_many_days_as_stability_counts() -> None:
     # (1 + 19/81)^-0.5 = (100/81)^-0.5 = 9/10
     column = retrievability(np.array([0.0, 1.0, 30.0, 243 / 19]), np.array([1.0, 1.0, 30.0, 1.0]))
@@ -20,7 +20,7 @@ def test_retrievability_is_nine_tenths_after_as_many_days_as_stability_counts() 
     assert column == pytest.approx([1.0, 0.9, 0.9, 0.5])
 
 
-@pytest.mark.requirement("F6")
+@pytest.mark.requirement("F6.fsrs")
 @pytest.mark.parametrize(
     ("elapsed", "stable", "expected"),
     [

@@ -19,7 +19,7 @@ def test_three_near_duplicates_interfere_with_each_other_and_a_stranger_with_non
     assert counts(texts) == [2, 2, 2, 0]
 
 
-@pytest.mark.requirement("F9")
+@pytest.mark.requirement("F9.similar")
 def test_similarity_must_exceed_the_threshold() -> None:
     # 3 of 4 words shared is exactly 0.75
     assert counts(["alpha beta gamma", "alpha beta gamma delta"]) == [0, 0]

@@ -14,14 +14,14 @@ def named(recalled: list[float], idle: float = 0.0, tier: str = "normal") -> lis
     return ["unknown" if place == UNKNOWN else STATES[place].value for place in places]
 
 
-@pytest.mark.requirement("M3")
+@pytest.mark.requirement("M3.borders")
 def test_a_state_begins_above_its_threshold() -> None:
     assert named([1.0, 0.81, 0.80, 0.26, 0.25, 0.06, 0.05, 0.021, 0.02]) == [
         "HOT", "HOT", "WARM", "WARM", "COLD", "COLD", "DORMANT", "DORMANT", "ARCHIVED",
     ]  # fmt: skip
 
 
-@pytest.mark.requirement("M3")
+@pytest.mark.requirement("M3.idle")
 def test_more_than_ninety_idle_days_archive() -> None:
     assert named([0.9], idle=90.0) == ["HOT"]
     assert named([0.9], idle=90.1) == ["ARCHIVED"]

@@ -77,7 +77,7 @@ def test_a_memory_is_named_by_its_id_or_key(database: Database) -> None:
         assert caught.value.code == "E080"
 
 
-@pytest.mark.requirement("F17")
+@pytest.mark.requirement("F17.explicit")
 def test_only_an_explicit_call_promotes_and_it_leaves_a_record(database: Database) -> None:
     judge(database, *[True] * 5)
     assert reader.get_memory(database.reader(), 1).tier == Tier.NORMAL
@@ -237,6 +237,6 @@ def test_a_process_killed_in_the_middle_leaves_neither_half(database: Database, 
     assert database.check() == []
 
 
-@pytest.mark.requirement("F17")
+@pytest.mark.requirement("F17.birth")
 def test_the_store_gives_a_new_memory_the_confidence_of_birth(database: Database) -> None:
     assert reader.get_memory(database.reader(), 1).confidence == BIRTH

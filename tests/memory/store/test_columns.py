@@ -136,7 +136,7 @@ def test_filters_of_tier_context_and_folder_hold_together() -> None:
     assert store.of_tier("critical").tolist() == [1, 2, 4]
 
 
-@pytest.mark.requirement("C6", "F7")
+@pytest.mark.requirement("C6.deprecated", "F7.expiry")
 def test_deprecated_and_expired_memories_are_never_admitted() -> None:
     store = columns(
         row(1, tier="deprecated"),

@@ -40,7 +40,7 @@ def filled(tmp_path: Path, document: Make) -> Path:
     return path
 
 
-@pytest.mark.requirement("M1")
+@pytest.mark.requirement("M1.settings")
 def test_a_new_store_has_the_settings_of_the_specification(tmp_path: Path) -> None:
     with Database.open(tmp_path / "new folder" / "sub" / "store.db") as database:
         connection = database.reader()
@@ -157,6 +157,7 @@ def test_a_folder_without_permission_is_refused(as_nobody: Path) -> None:
     as_nobody.chmod(0o700)
 
 
+@pytest.mark.requirement("M1.version")
 @pytest.mark.parametrize("version", ["3.40.1", "3.51.2"])
 def test_a_sqlite_that_can_damage_files_is_refused(version: str) -> None:
     with pytest.raises(SpeckitError, match=version) as caught:

@@ -40,7 +40,7 @@ def ends(database: Database) -> list[tuple[int, int, str, float, str]]:
     return [(e.source_id, e.target_id, e.relation, e.strength, e.created_by) for e in list_edges(database.reader())]
 
 
-@pytest.mark.requirement("M7")
+@pytest.mark.requirement("M7.facts")
 def test_an_edge_is_stored_as_given_and_changed_when_added_again(database: Database, document: Make) -> None:
     put(database, document("a", "x"), document("b", "x"))
     with database.write() as txn:
@@ -67,7 +67,7 @@ def test_an_edge_is_stored_as_given_and_changed_when_added_again(database: Datab
         (99, 0.5, "manual", "E080"),
     ],
 )
-@pytest.mark.requirement("M7")
+@pytest.mark.requirement("M7.strength")
 def test_an_edge_that_breaks_a_rule_is_refused(
     database: Database, document: Make, target: int, strength: float, maker: str, code: str
 ) -> None:
@@ -78,7 +78,7 @@ def test_an_edge_that_breaks_a_rule_is_refused(
     assert list_edges(database.reader()) == []
 
 
-@pytest.mark.requirement("M7")
+@pytest.mark.requirement("M7.twenty")
 def test_no_memory_gets_a_twenty_first_edge_on_either_side(database: Database, document: Make) -> None:
     put(database, *[document(f"k{number}", "x") for number in range(1, 23)])
     with database.write() as txn:

@@ -17,7 +17,7 @@ def fill(database: Database, unit: Unit, model: str, hashes: list[str], now: flo
         embedding_cache.store(txn, model, {h: unit(ord(h))[0] for h in hashes}, now)
 
 
-@pytest.mark.requirement("I7")
+@pytest.mark.requirement("I7.key")
 def test_a_vector_is_found_by_the_hash_of_its_text_and_its_model(database: Database, unit: Unit) -> None:
     fill(database, unit, "m", ["a", "b"], 1.0)
     fill(database, unit, "n", ["c"], 1.0)
@@ -38,7 +38,7 @@ def test_looking_up_writes_nothing(database: Database, unit: Unit) -> None:
     assert database.reader().total_changes() == before
 
 
-@pytest.mark.requirement("I7")
+@pytest.mark.requirement("I7.age")
 def test_what_was_not_used_for_long_is_evicted(database: Database, unit: Unit) -> None:
     fill(database, unit, "m", ["a", "b", "c"], 1.0)
     fill(database, unit, "m", ["c"], 5.0)

@@ -27,7 +27,7 @@ def sentences(model: ReadModel) -> dict[str, str]:
     return {found.folder: found.sentence for found in model.current().folders.described()}
 
 
-@pytest.mark.requirement("C13")
+@pytest.mark.requirement("C13.described")
 def test_a_folder_is_described_by_its_introduction_and_the_words_of_titles_and_triggers(
     database: Database, model: ReadModel, document: Make
 ) -> None:
@@ -123,7 +123,7 @@ def test_the_words_that_most_members_have_are_kept(database: Database, model: Re
     assert found.keywords == {"common", *rare[:-1]}
 
 
-@pytest.mark.requirement("C13")
+@pytest.mark.requirement("C13.described")
 def test_only_folders_whose_members_changed_are_described_again(
     database: Database, model: ReadModel, document: Make
 ) -> None:

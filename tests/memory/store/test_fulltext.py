@@ -42,14 +42,14 @@ def found(database: Database, *tokens: str, limit: int = 99, allowed: list[int] 
     return ids.tolist()
 
 
-@pytest.mark.requirement("C2")
+@pytest.mark.requirement("C2.or")
 def test_any_of_the_tokens_in_any_field_matches(database: Database) -> None:
     fill(database, ("one", "", "", ""), ("", "two", "", ""), ("", "", "three", ""), ("", "", "", "four"))
     assert sorted(found(database, "one", "two", "three", "four", "five")) == [1, 2, 3, 4]
     assert found(database, "five") == found(database) == []
 
 
-@pytest.mark.requirement("C2")
+@pytest.mark.requirement("C2.positive")
 def test_scores_are_the_weighted_bm25_of_the_field(database: Database) -> None:
     fill(
         database,
@@ -153,7 +153,7 @@ TOKENS = [
 ]
 
 
-@pytest.mark.requirement("C2")
+@pytest.mark.requirement("C2.or")
 def test_every_token_is_found_as_itself_and_as_nothing_else(database: Database) -> None:
     fill(database, *[("", "", "", "other words here")] * 3)
     with database.write() as txn:

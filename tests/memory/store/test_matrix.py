@@ -73,7 +73,7 @@ def listed(answer: tuple[Ids, Column, Ids]) -> list[tuple[int, float, int]]:
     return list(zip(ids, [round(value, 7) for value in similarity], chunks, strict=True))
 
 
-@pytest.mark.requirement("C1")
+@pytest.mark.requirement("C1.cosine")
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),
@@ -185,7 +185,7 @@ def document(number: int, chunks: int) -> Document:
     return Document(key=f"{number}", title="t", body="b", content_hash=f"{number}", chunks=passages)
 
 
-@pytest.mark.requirement("C1")
+@pytest.mark.requirement("C1.cosine")
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
 def test_the_matrix_answers_as_sqlite_vec_does(stored: tuple[Database, VectorMatrix], share: float) -> None:
     database, matrix = stored

@@ -15,6 +15,7 @@ SECOND = Migration("0002_second", "CREATE TABLE second (a TEXT) STRICT; INSERT I
 BROKEN = Migration("0003_broken", "CREATE TABLE third (a TEXT) STRICT; SELECT * FROM nothing")
 
 
+@pytest.mark.requirement("M1.migrations")
 def test_migrations_run_once_in_order_and_are_recorded(database: Database, tmp_path: Path) -> None:
     connection = database.reader()
     steps = (*MIGRATIONS, SECOND)
@@ -40,6 +41,7 @@ def test_a_new_store_is_not_copied(database: Database) -> None:
     assert [file.name for file in database.path.parent.glob("*before*")] == []
 
 
+@pytest.mark.requirement("M1.migrations")
 def test_a_failing_migration_changes_nothing_and_keeps_the_earlier_ones(database: Database, tmp_path: Path) -> None:
     connection = database.reader()
     with pytest.raises(SpeckitError, match="0003_broken") as caught:

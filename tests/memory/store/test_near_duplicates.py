@@ -28,7 +28,7 @@ def stored(database: Database) -> dict[str, float]:
     return dict(rows)
 
 
-@pytest.mark.requirement("F9")
+@pytest.mark.requirement("F9.similar")
 def test_near_duplicates_are_counted_within_their_folder_over_title_and_triggers(
     database: Database, document: Make
 ) -> None:

@@ -74,7 +74,7 @@ def test_an_empty_index_answers_everything_with_nothing() -> None:
     assert plain(index.postings("x")) == ([], [])
 
 
-@pytest.mark.requirement("C3")
+@pytest.mark.requirement("C3.incremental")
 @given(entries, steps)
 def test_an_index_holds_what_was_added_and_not_removed(start: dict[int, list[str]], changes: Steps) -> None:
     documents = dict(start)

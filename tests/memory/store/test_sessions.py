@@ -40,7 +40,7 @@ def attention(store: Snapshot, session: str, ids: list[int], now: float = NOW) -
     return found
 
 
-@pytest.mark.requirement("A2")
+@pytest.mark.requirement("A2.life")
 def test_what_was_sent_is_known_in_its_session_for_thirty_minutes(
     database: Database, document: Make, model: ReadModel
 ) -> None:
@@ -56,7 +56,7 @@ def test_what_was_sent_is_known_in_its_session_for_thirty_minutes(
     assert sent(model.current(), "", asked) == [False] * 4
 
 
-@pytest.mark.requirement("A2")
+@pytest.mark.requirement("A2.content")
 def test_repeats_are_recognised_by_content(database: Database, document: Make, model: ReadModel) -> None:
     a, twin = put(database, document("a", "x"), document("twin", "x"))
     send(database, "s", [a])
@@ -72,7 +72,7 @@ def test_sending_again_begins_a_new_life(database: Database, document: Make, mod
     assert sent(model.current(), "s", [a], NOW + LIFE + 1) == [True]
 
 
-@pytest.mark.requirement("A2")
+@pytest.mark.requirement("A2.entries")
 def test_a_session_keeps_its_last_hundred_entries(database: Database, document: Make, model: ReadModel) -> None:
     memories = put(database, *(document(f"m{number}", f"text {number}") for number in range(MOST_SENT + 3)))
     send(database, "other", memories[:1])

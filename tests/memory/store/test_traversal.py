@@ -190,7 +190,7 @@ def steps(
     ]
 
 
-@pytest.mark.requirement("M8")
+@pytest.mark.requirement("M8.directions")
 def test_a_lineage_follows_edges_in_the_direction_asked_each_once(database: Database, document: Make) -> None:
     fill(
         database,
@@ -221,7 +221,7 @@ def test_relations_that_are_not_asked_for_are_not_followed_either(database: Data
 
 
 @pytest.mark.parametrize("hops", [0, -1, 11])
-@pytest.mark.requirement("M8")
+@pytest.mark.requirement("M8.hops")
 def test_hops_out_of_range_are_refused(database: Database, hops: int) -> None:
     for walk in (
         lambda: traversal.neighbours(database.reader(), [1], hops, {}),

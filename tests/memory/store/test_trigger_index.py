@@ -40,7 +40,7 @@ def test_a_phrase_is_known_while_any_memory_has_it(
     assert {phrase for phrase in PHRASES if old.exact(phrase)} == {phrase for _, phrase in before}
 
 
-@pytest.mark.requirement("C7")
+@pytest.mark.requirement("C7.whole")
 @pytest.mark.parametrize(
     ("phrase", "text", "stands"),
     [

@@ -79,7 +79,7 @@ def test_limits_count_from_the_top_of_each_state() -> None:
     assert kept(notes, ranking.ids) == [1, 2, 5]
 
 
-@pytest.mark.requirement("A1", "M3")
+@pytest.mark.requirement("M3", "A1.limits")
 def test_the_catalogue_shows_so_many_of_each_state() -> None:
     # days at stability .01 whose retrievability (1 + 19/81 · t / S)^-.5 is 1, .30 (t = .43), .10 (4.2), .03 (47),
     # .019 (118); twelve memories of each state
@@ -103,7 +103,7 @@ def test_thresholds_must_fall() -> None:
     assert list(StateFilter.check(StateFilterParams(), None)) == []
 
 
-@pytest.mark.requirement("A2")
+@pytest.mark.requirement("A2.saved")
 def test_what_the_session_has_seen_is_left_out() -> None:
     store = FakeStore(Memory(1), Memory(2), Memory(3), delivered={"s": {1, 3}})
     ranking = ranking_of(store, falling(store))
@@ -143,7 +143,7 @@ def test_constitutional_memories_use_up_no_limit_of_a_state() -> None:
     assert kept(notes, ranking.ids) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.requirement("A3", "C6")
+@pytest.mark.requirement("C6", "A3.reports")
 def test_missing_constitutional_memories_are_named() -> None:
     store = FakeStore(
         Memory(1, tier="constitutional"), Memory(2, tier="constitutional"), Memory(3),
@@ -166,7 +166,7 @@ def test_missing_constitutional_memories_are_named() -> None:
     assert narrowed.overall == {"constitutional": {"expected": 3, "missing": [1, 2]}}
 
 
-@pytest.mark.requirement("A4")
+@pytest.mark.requirement("A4.text")
 def test_the_z_test_warns_when_nothing_stands_out() -> None:
     store = FakeStore(*(Memory(i) for i in range(1, 9)))
     gap = EvidenceGap(EvidenceGapParams())
@@ -192,7 +192,7 @@ def test_a_faint_best_score_is_a_gap_whatever_its_z() -> None:
     assert gap.annotate(ask(), ranking_of(store, {1: 0.5}), store).overall == {"evidence_gap": False, "z": 0.0}
 
 
-@pytest.mark.requirement("A4")
+@pytest.mark.requirement("A4.z")
 @pytest.mark.parametrize(
     ("scores", "gap"),
     [
@@ -242,7 +242,7 @@ def test_coverage_is_the_share_of_the_querys_information_that_one_row_holds() ->
     assert gap.annotate(ask(""), ranking, store).overall == {"evidence_gap": False, "coverage": 1.0}
 
 
-@pytest.mark.requirement("A5")
+@pytest.mark.requirement("A5.channels")
 def test_channels_are_named_and_counted() -> None:
     store = FakeStore(Memory(1), Memory(2), Memory(3))
     ranking = ranking_of(store, falling(store), found={"vector": [1, 2], "bm25": [2]})
@@ -253,7 +253,7 @@ def test_channels_are_named_and_counted() -> None:
     )
 
 
-@pytest.mark.requirement("A6")
+@pytest.mark.requirement("A6.greedy")
 def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
     store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in {1: 400, 2: 401, 3: 4000, 4: 4}.items()))
     ranking = ranking_of(store, falling(store))
@@ -271,7 +271,7 @@ def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
     assert notes.keep is None
 
 
-@pytest.mark.requirement("A6")
+@pytest.mark.requirement("A6.tokens")
 @pytest.mark.parametrize(("lengths", "kept_rows"), [([4000, 4000], 2), ([4000, 4001], 1), ([8000, 1], 1), ([8001], 1)])
 def test_two_thousand_tokens_of_four_characters_are_the_budget(lengths: list[int], kept_rows: int) -> None:
     store = FakeStore(*(Memory(i, chunks=("x" * n,)) for i, n in enumerate(lengths, start=1)))
@@ -307,7 +307,7 @@ def test_tokens_are_those_of_the_tokeniser_unless_characters_are_counted(sent: L
     assert of_four.annotate(ask(), ranking, store).overall == {"token_budget": 100, "tokens": 60}
 
 
-@pytest.mark.requirement("A6")
+@pytest.mark.requirement("A6.complexity")
 @pytest.mark.parametrize(("complexity", "tokens"), [("simple", 1500), ("moderate", 2500), ("complex", 4000)])
 def test_the_budget_follows_the_complexity(complexity: str, tokens: int) -> None:
     store = FakeStore(Memory(1))
@@ -339,7 +339,7 @@ class Sectioned(FakePassages):
         return replace(passage, anchor=passage.text.partition(" ")[0])
 
 
-@pytest.mark.requirement("A7")
+@pytest.mark.requirement("A7.sections")
 def test_only_the_named_sections_are_handed_out() -> None:
     store = FakeStore(
         Memory(1, chunks=("state one", "other text", "next steps", "state two"), numbers={"characters": 50.0}),
@@ -374,7 +374,7 @@ def test_a_constitutional_memory_stays_without_the_named_section() -> None:
     assert notes.overall == {"anchors": {"characters_sent": 9, "characters_whole": 9, "hidden": 1}}
 
 
-@pytest.mark.requirement("A7")
+@pytest.mark.requirement("A7.saving")
 def test_one_section_of_a_long_memory_saves_nine_tenths() -> None:
     # a section of 150 tokens of a memory of 2000, at 4 characters each: 1 - 600/8000 = 92.5 % are not sent
     section = "state " + "x" * 594

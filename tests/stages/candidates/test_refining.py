@@ -28,7 +28,7 @@ def plan(text: str, **changes: object) -> Plan:
     return Plan(variants=(text,), **changes)
 
 
-@pytest.mark.requirement("C11")
+@pytest.mark.requirement("C11.three")
 def test_deep_queries_are_worded_in_three_ways_the_query_first() -> None:
     text = "Fix the login error"
 
@@ -41,7 +41,7 @@ def test_deep_queries_are_worded_in_three_ways_the_query_first() -> None:
     )
 
 
-@pytest.mark.requirement("C11")
+@pytest.mark.requirement("C11.deep")
 def test_other_modes_and_unknown_words_are_left_alone() -> None:
     step = Expansion(ExpansionParams())
 
@@ -49,7 +49,7 @@ def test_other_modes_and_unknown_words_are_left_alone() -> None:
     assert step.understand(query("wing flow", mode="deep"), plan("wing flow"), EMPTY).variants == ("wing flow",)
 
 
-@pytest.mark.requirement("C11")
+@pytest.mark.requirement("C11.domains")
 def test_the_vocabulary_covers_five_domains_and_fewer_variants_may_be_asked_for() -> None:
     step = Expansion(ExpansionParams(variants=2))
 
@@ -74,7 +74,7 @@ def test_words_of_the_nearest_passages_are_appended_as_a_variant() -> None:
     assert refined.variants == ("fusion", "fusion lists ranked channels")
 
 
-@pytest.mark.requirement("C12", "P7")
+@pytest.mark.requirement("P7", "C12.simple")
 def test_simple_queries_are_not_expanded() -> None:
     step = EmbeddingExpansion(EmbeddingExpansionParams())
     without = Surroundings(("vector",), (Scale.COSINE,), ("e", "vector"), ("embedding_expansion", "vector"))
@@ -143,7 +143,7 @@ def test_a_folder_that_the_caller_named_stands() -> None:
     assert folders("login session", wanted=Filter(folder="search")) == ()
 
 
-@pytest.mark.requirement("C14")
+@pytest.mark.requirement("C14.words")
 def test_silence_is_answered_with_half_the_similarity_then_with_words_alone() -> None:
     step = Fallback(FallbackParams())
     first = plan("x", folders=("auth",), asked_similarity=0.3)
@@ -157,7 +157,7 @@ def test_silence_is_answered_with_half_the_similarity_then_with_words_alone() ->
     assert step.recover(query("x"), last, EMPTY) is last
 
 
-@pytest.mark.requirement("C12")
+@pytest.mark.requirement("C12.terms")
 def test_of_five_passages_eight_words_of_three_letters_are_taken() -> None:
     # six passages, the sixth farther than five: "last" is not seen; "ab" is short, "fusion" is asked for
     near = [f"fusion ab {word}" for word in ("one", "two", "three", "four", "five six seven eight nine")]
@@ -172,7 +172,7 @@ def test_of_five_passages_eight_words_of_three_letters_are_taken() -> None:
     assert refined.variants[1:] == ("fusion eight five four nine one seven six three",)
 
 
-@pytest.mark.requirement("C14")
+@pytest.mark.requirement("C14.relaxed")
 @pytest.mark.parametrize(("similarity", "relaxed"), [(0.3, 0.17), (0.34, 0.17), (0.36, 0.18), (0.5, 0.25)])
 def test_the_relaxed_similarity_is_half_but_not_below_the_floor(similarity: float, relaxed: float) -> None:
     asked = plan("x", asked_similarity=similarity)
@@ -205,7 +205,7 @@ def test_a_fallback_without_lexical_channel_is_reported() -> None:
     assert [path for path, _ in Fallback.check(FallbackParams(), here)] == [("lexical",)]
 
 
-@pytest.mark.requirement("C15")
+@pytest.mark.requirement("C15.three")
 def test_few_connected_memories_are_an_early_sign_of_a_gap() -> None:
     memories = [Memory(i, "", ("alpha" if i == 1 else "x",)) for i in range(1, 5)]
     two = FakeStore(*memories, edges=(Edge(1, 2), Edge(3, 1)))
@@ -237,7 +237,7 @@ def test_corrections_and_preferences_raise_importance(text: str, boost: float) -
     assert bool(refined.reasons) is bool(boost)
 
 
-@pytest.mark.requirement("C16")
+@pytest.mark.requirement("C16.correction")
 @pytest.mark.parametrize("said", ["Actually", "WAIT", "I was wrong", "correction", "not quite", "Let me rephrase",
                                   "that's not right"])  # fmt: skip
 def test_each_word_of_correction_counts_a_fifth(said: str) -> None:
@@ -246,7 +246,7 @@ def test_each_word_of_correction_counts_a_fifth(said: str) -> None:
     assert SignalVocabulary(SignalVocabularyParams()).understand(query(text), plan(text), EMPTY).importance_boost == 0.2
 
 
-@pytest.mark.requirement("C16")
+@pytest.mark.requirement("C16.preference")
 @pytest.mark.parametrize("said", ["prefer", "like", "want", "always use", "never use", "I want", "please use"])
 def test_each_word_of_preference_counts_a_tenth(said: str) -> None:
     text = f"{said} tabs"
@@ -254,7 +254,7 @@ def test_each_word_of_preference_counts_a_tenth(said: str) -> None:
     assert SignalVocabulary(SignalVocabularyParams()).understand(query(text), plan(text), EMPTY).importance_boost == 0.1
 
 
-@pytest.mark.requirement("C17")
+@pytest.mark.requirement("C17.borders")
 @pytest.mark.parametrize(
     ("usage", "mode"),
     [

@@ -26,7 +26,7 @@ def intent(text: str) -> tuple[str, float]:
     return plan.intent, round(plan.intent_confidence, 6)
 
 
-@pytest.mark.requirement("C8")
+@pytest.mark.requirement("C8.seven")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -46,7 +46,7 @@ def test_each_intent_is_recognised_with_confidence(text: str, expected: str) -> 
     assert confidence >= 0.3
 
 
-@pytest.mark.requirement("C8")
+@pytest.mark.requirement("C8.passes")
 def test_confidence_is_the_evidence_times_its_share() -> None:
     # fix_bug: "crash" is one word, no phrase: .6 · ½ = .3, and nothing else has evidence.
     assert intent("crash") == ("fix_bug", 0.3)
@@ -84,7 +84,7 @@ def complexity(text: str, store: FakeStore = STORE) -> tuple[str, str]:
     return plan.complexity, plan.reasons[-1]
 
 
-@pytest.mark.requirement("C9")
+@pytest.mark.requirement("C9.tiers")
 @pytest.mark.parametrize(
     ("text", "tier"),
     [
@@ -106,7 +106,7 @@ def test_scripts_without_blanks_are_counted_by_characters() -> None:
     assert complexity("検索結果の順位を決める方法について教えて")[0] == "complex"
 
 
-@pytest.mark.requirement("C9")
+@pytest.mark.requirement("C9.label")
 def test_the_label_says_how_sure_the_tier_is() -> None:
     assert len(STOP_WORDS) == 37
     assert complexity("deploy")[1] == "complexity: simple (confidence high): the query is a trigger phrase"
@@ -115,7 +115,7 @@ def test_the_label_says_how_sure_the_tier_is() -> None:
     assert complexity("what is the")[1].startswith("complexity: simple (confidence low)")
 
 
-@pytest.mark.requirement("C9")
+@pytest.mark.requirement("C9.fallback")
 def test_a_query_that_nobody_classified_is_complex() -> None:
     # so that a pipeline without the step, or in which it fails, asks every channel
     assert Plan().complexity == "complex"
@@ -138,7 +138,7 @@ def surroundings(*channels: str, uses: tuple[str, ...] = ("complexity", "router"
     return Surroundings(channels, (Scale.BM25,) * len(channels), (*uses, *channels), (*uses, *channels))
 
 
-@pytest.mark.requirement("C10")
+@pytest.mark.requirement("C10.routes")
 @pytest.mark.parametrize(
     ("tier", "channels", "limit"),
     [
@@ -163,7 +163,7 @@ def test_the_limit_of_a_tier_yields_to_a_larger_request_only() -> None:
     assert few.limits == {"vector": 5, "fts5": 5}
 
 
-@pytest.mark.requirement("C10", "P7")
+@pytest.mark.requirement("P7.two_channels", "C10.two")
 def test_a_tier_that_leaves_fewer_than_two_channels_is_reported_at_its_place() -> None:
     problems = dict(Router.check(RouterParams(), surroundings("vector", "bm25", "trigger")))
 

@@ -102,7 +102,7 @@ def _fields(table: Candidates) -> dict[str, object]:
     return {name: getattr(table, name) for name in Candidates.__slots__}
 
 
-@pytest.mark.requirement("F2")
+@pytest.mark.requirement("F2.pair")
 def test_the_pair_form_halves_what_one_source_alone_found() -> None:
     table = candidates({"vector": {1: 0.9, 2: 0.5, 3: 0.1}, "fts5": {2: 6.0, 4: 2.0}})
 
@@ -123,7 +123,7 @@ def test_the_pair_form_averages_over_query_variants() -> None:
     assert scores(answer, table, Scale.UNIT) == {1: 0.75, 2: 0.25}
 
 
-@pytest.mark.requirement("F2")
+@pytest.mark.requirement("F2.multi")
 def test_the_multi_form_scales_by_the_share_of_lists() -> None:
     table = candidates({"vector": {1: 0.9, 2: 0.1}, "fts5": {1: 6.0, 2: 2.0}, "graph": {1: 3.0, 3: 3.0}})
 
@@ -149,7 +149,7 @@ def test_the_multi_form_at_one_two_and_three_of_three_lists(lists: tuple[str, ..
     assert scores(rsf(form="multi").fuse(query(), table), table, Scale.UNIT)[1] == score
 
 
-@pytest.mark.requirement("F2")
+@pytest.mark.requirement("F2.variants")
 def test_each_further_variant_adds_a_tenth() -> None:
     # one list per variant, in each of them memory 1 scores half: mean .5, and .1 for each variant beyond the first
     half = {8: 1.0, 1: 0.5, 9: 0.0}
@@ -190,7 +190,7 @@ def test_the_pair_form_needs_two_channels() -> None:
     assert list(Rsf.check(RsfParams(form="pair"), two)) == list(Rsf.check(RsfParams(), three)) == []
 
 
-@pytest.mark.requirement("F2")
+@pytest.mark.requirement("F2.unit")
 @given(tables())
 def test_relative_scores_lie_in_the_unit_interval_in_every_form(table: Candidates) -> None:
     for form in ("pair", "multi", "cross_variant"):

@@ -19,7 +19,7 @@ def rrf(**params: object) -> Rrf:
     return Rrf(RrfParams.model_validate(params))
 
 
-@pytest.mark.requirement("F1")
+@pytest.mark.requirement("F1.term", "F1.bonus")
 def test_scores_are_sums_of_weight_over_k_plus_rank_and_a_bonus_per_further_channel() -> None:
     answer = rrf().fuse(query(), TWO)
 
@@ -40,7 +40,7 @@ def test_hits_of_one_score_get_the_same_term() -> None:
     assert parts(rrf().fuse(query(), table), table) == {1: both, 2: both, 3: {"degree": round(1 / 63, 6)}}
 
 
-@pytest.mark.requirement("F1")
+@pytest.mark.requirement("F1.graph")
 def test_the_graph_channel_weighs_one_and_a_half_unless_told_otherwise() -> None:
     table = candidates({"graph": {1: 3.0}, "vector": {1: 0.5}})
 
@@ -50,7 +50,7 @@ def test_the_graph_channel_weighs_one_and_a_half_unless_told_otherwise() -> None
     }
 
 
-@pytest.mark.requirement("F1")
+@pytest.mark.requirement("F1.lists")
 def test_any_number_of_lists_converge() -> None:
     table = candidates({"vector": {1: 1.0}, "bm25": {1: 1.0}, "fts5": {1: 1.0}, "degree": {2: 1.0}})
 
@@ -72,7 +72,7 @@ def test_channels_and_variants_each_count_once() -> None:
     }
 
 
-@pytest.mark.requirement("F1", "F4")
+@pytest.mark.requirement("F4", "F1.normalised")
 def test_normalised_scores_span_the_unit_interval() -> None:
     answer = rrf(normalise="min_max").fuse(query(), TWO)
 
@@ -111,7 +111,7 @@ def test_weights_follow_the_profile_of_a_certain_intent(
     }
 
 
-@pytest.mark.requirement("F3", "C8")
+@pytest.mark.requirement("F3", "C8.static")
 def test_below_a_confidence_of_three_tenths_the_weights_are_static() -> None:
     table = candidates({"vector": {1: 1.0}, "fts5": {1: 1.0}, "bm25": {1: 1.0}, "graph": {1: 1.0}}, ages={1: 365})
 
@@ -125,7 +125,7 @@ def test_below_a_confidence_of_three_tenths_the_weights_are_static() -> None:
     }
 
 
-@pytest.mark.requirement("F3")
+@pytest.mark.requirement("F3.shift")
 @pytest.mark.parametrize(
     ("kind", "semantic", "keyword", "recency"),
     [("decision", 0.3, 0.5, 0.2), ("implementation", 0.3, 0.4, 0.3), ("research", 0.5, 0.3, 0.2)],

@@ -31,7 +31,7 @@ def test_a_repetition_stands_below_a_less_relevant_novelty() -> None:
     assert scores_of(after) == pytest.approx({1: 0.5, 3: 0.3, 4: 0.0, 2: -0.05}, abs=1e-6)
 
 
-@pytest.mark.requirement("R2")
+@pytest.mark.requirement("R2.pool")
 def test_twenty_rows_are_diversified_and_the_next_one_is_not() -> None:
     # 21 rows without a word in common: a diversified row scores .7 · relevance, what lies below .7 · relevance - .3
     store = store_of(*(f"word{i}" for i in range(21)))
@@ -42,7 +42,7 @@ def test_twenty_rows_are_diversified_and_the_next_one_is_not() -> None:
     assert after == pytest.approx({i: 0.7 * (1.0 - i / 100) - 0.3 * (i == 21) for i in store.memories})
 
 
-@pytest.mark.requirement("R2")
+@pytest.mark.requirement("R2.intent")
 def test_the_intent_chooses_lambda_when_it_is_sure() -> None:
     store = store_of("a", "b")
     pool = pool_of(store, {1: 1.0, 2: 0.5})
@@ -112,7 +112,7 @@ def test_selection_order_is_score_order_and_rows_below_the_pool_stay_below(rows,
             taken.append(row)
 
 
-@pytest.mark.requirement("R7")
+@pytest.mark.requirement("R7.half")
 def test_an_unseen_region_is_preferred_above_half_of_the_next_best_score() -> None:
     store = FakeStore(*(Memory(i) for i in range(1, 6)), edges=[Edge(1, 2), Edge(2, 3)])
     pool = pool_of(store, {1: 0.9, 2: 0.8, 3: 0.7, 4: 0.5, 5: 0.3})
@@ -124,7 +124,7 @@ def test_an_unseen_region_is_preferred_above_half_of_the_next_best_score() -> No
     assert list(scores_of(after).values()) == pytest.approx([0.9, 0.8, 0.7, 0.5, 0.3])
 
 
-@pytest.mark.requirement("R7")
+@pytest.mark.requirement("R7.half")
 @pytest.mark.parametrize(("fresh", "ids"), [(0.41, [1, 3, 2]), (0.4, [1, 2, 3])])
 def test_half_of_the_next_best_score_itself_is_not_enough(fresh: float, ids: list[int]) -> None:
     # 2 lies in the region of 1; 3 needs more than .5 · .8

@@ -28,7 +28,7 @@ def plain(count: int) -> FakeStore:
     return FakeStore(*(Memory(i) for i in range(1, count + 1)))
 
 
-@pytest.mark.requirement("F4")
+@pytest.mark.requirement("F4.min_max")
 def test_min_max_maps_to_the_unit_interval() -> None:
     store = plain(3)
 
@@ -38,7 +38,7 @@ def test_min_max_maps_to_the_unit_interval() -> None:
     assert after.scale is Scale.UNIT
 
 
-@pytest.mark.requirement("F4")
+@pytest.mark.requirement("F4.equal")
 def test_equal_scores_and_a_single_one_become_one() -> None:
     store = plain(2)
 
@@ -60,7 +60,7 @@ CHUNKED = (Memory(1, chunks=("a", "b", "c")), Memory(2), Memory(3, chunks=("d", 
 PASSAGES = {101: 0.5, 102: 0.8, 103: 0.8, 2: 0.9, 301: 0.2, 302: 0.6}
 
 
-@pytest.mark.requirement("R3", "R4")
+@pytest.mark.requirement("R4", "R3.formula")
 def test_a_memory_scores_as_its_best_passage_plus_a_damped_bonus_for_the_others() -> None:
     store = FakeStore(*CHUNKED)
 
@@ -75,7 +75,7 @@ def test_a_memory_scores_as_its_best_passage_plus_a_damped_bonus_for_the_others(
     assert after.scale is Scale.BOOST
 
 
-@pytest.mark.requirement("R3")
+@pytest.mark.requirement("R3.formula", "R3.instance")
 @pytest.mark.parametrize(("passages", "expected"), [
     ([0.7], 0.7),  # a single passage: no bonus, and no division by the root of nothing
     ([0.8, 0.4], 0.92),  # .8 + .3 · .4 / √1
@@ -106,7 +106,7 @@ def test_other_aggregates(aggregate: str, expected: dict[int, float]) -> None:
     assert scores_of(after) == pytest.approx(expected)
 
 
-@pytest.mark.requirement("R3")
+@pytest.mark.requirement("R3.few")
 def test_an_empty_pool_collapses_to_nothing() -> None:
     store = plain(1)
 
@@ -130,7 +130,7 @@ def test_a_further_passage_never_lowers_a_memory(scores: list[list[float]]) -> N
     assert all(after[i] >= max(of) for i, of in enumerate(scores, start=1))
 
 
-@pytest.mark.requirement("R6")
+@pytest.mark.requirement("R6.gap")
 def test_the_list_ends_at_the_first_cliff_behind_the_third_row() -> None:
     store = plain(7)
     scores = {1: 1.0, 2: 0.6, 3: 0.59, 4: 0.58, 5: 0.3, 6: 0.29, 7: 0.1}
@@ -140,7 +140,7 @@ def test_the_list_ends_at_the_first_cliff_behind_the_third_row() -> None:
     assert after.ids.tolist() == [1, 2, 3, 4]
 
 
-@pytest.mark.requirement("R6")
+@pytest.mark.requirement("R6.gap")
 @pytest.mark.parametrize(
     ("gaps", "left"),
     [
@@ -161,7 +161,7 @@ def test_a_cliff_is_more_than_twice_the_median_gap(gaps: list[int], left: int) -
     assert len(rerank(ConfidenceCut(ConfidenceCutParams()), ask(), pool, store)) == left
 
 
-@pytest.mark.requirement("R6")
+@pytest.mark.requirement("R6.zero")
 @pytest.mark.parametrize("scores", [
     [1.0, 0.1, 0.05],  # three rows always stay
     [0.5, 0.5, 0.5, 0.5, 0.1],  # the median gap is zero

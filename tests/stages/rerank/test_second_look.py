@@ -26,7 +26,7 @@ def z_pool(store: FakeStore, scores: dict[int, float]) -> Pool:
     return pool_of(store, scores, scale=Scale.Z_SCORE)
 
 
-@pytest.mark.requirement("R1")
+@pytest.mark.requirement("R1.model")
 def test_what_meets_the_rare_words_of_the_query_gains() -> None:
     store = store_of("common rare", "common new", "common", "common other")
     pool = z_pool(store, {2: 0.9, 1: 0.8, 3: 0.7, 4: 0.1})
@@ -143,7 +143,7 @@ def test_relevance_replaces_the_score_and_lengths_cost() -> None:
     assert scores_of(after) == pytest.approx({3: 0.95, 1: 0.45, 2: 0.4, 4: 0.24})
 
 
-@pytest.mark.requirement("R1")
+@pytest.mark.requirement("R1.lengths")
 @pytest.mark.parametrize(("length", "relevance"), [(49, 0.72), (50, 0.8), (2000, 0.8), (2001, 0.76)])
 def test_what_is_too_short_or_too_long_counts_less(length: int, relevance: float) -> None:
     text = "x" * length

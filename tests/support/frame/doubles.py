@@ -61,6 +61,7 @@ class FixedChannel:
     level: Literal["memory", "chunk"] = "memory"
     asked: list[str] = field(default_factory=list)
     rest: float = 0.0
+    costly: bool = True
 
     def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
         self.asked.append(query.text)
@@ -123,9 +124,16 @@ class FunctionUnderstander:
 
 
 def step(
-    name: str, component: Any, params: Params | None = None, *, optional: bool = False, gives: Scale | None = None
+    name: str,
+    component: Any,
+    params: Params | None = None,
+    *,
+    optional: bool = False,
+    gives: Scale | None = None,
+    costly: bool = False,
 ) -> BoundStep[Any]:
-    return BoundStep(name, name, component, params or NoParams(), About(features=("P1",)), gives, optional)
+    about = About(features=("P1",), costly=costly)
+    return BoundStep(name, name, component, params or NoParams(), about, gives, optional)
 
 
 def pipeline(
@@ -142,6 +150,7 @@ def pipeline(
             channel,
             ChunkParams(level=getattr(channel, "level", "memory")),
             gives=getattr(channel, "scale", Scale.UNIT),
+            costly=getattr(channel, "costly", True),
         )
         for name, channel in channels.items()
     )

@@ -222,6 +222,9 @@ QUESTIONS = (
 class WordsInCommon:
     """Stands for the cross-encoder that a user configures: log-odds that grow with the words in common."""
 
+    def load(self) -> None:
+        pass
+
     def logits(self, query: str, texts: Sequence[str]) -> Column:
         wanted = set(query.lower().split())
         return np.array([len(wanted & set(text.lower().split())) / 2 - 1 for text in texts], np.float64)

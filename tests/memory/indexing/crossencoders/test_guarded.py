@@ -26,6 +26,9 @@ class Reader:
     def clock(self) -> int:
         return self.now
 
+    def load(self) -> None:
+        pass
+
     def logits(self, query: str, texts: Sequence[str]) -> Column:
         self.batches.append(len(texts))
         self.now += self.ns_per_text * len(texts)
@@ -111,6 +114,9 @@ def test_failures_count_only_in_a_row(guarded: GuardedCrossEncoder, reader: Read
 @pytest.mark.parametrize("answer", [np.array([np.nan] * 3), np.array([1.0, 2.0]), np.ones((3, 2))])
 def test_an_unusable_answer_is_a_failure(answer: Column) -> None:
     class Broken:
+        def load(self) -> None:
+            pass
+
         def logits(self, query: str, texts: Sequence[str]) -> Column:
             return answer
 
@@ -123,6 +129,9 @@ def test_a_query_that_would_wait_beyond_its_deadline_is_told_so() -> None:
     begun, may_end = threading.Event(), threading.Event()
 
     class Slow:
+        def load(self) -> None:
+            pass
+
         def logits(self, query: str, texts: Sequence[str]) -> Column:
             begun.set()
             may_end.wait()

@@ -18,7 +18,7 @@ from memory.indexing.embedders.encoder import EncoderEmbedder
 from memory.indexing.embedders.model_folder import Prompts
 
 
-@pytest.mark.requirement("I6")
+@pytest.mark.requirement("I6.offline")
 @pytest.mark.parametrize("environ", [{}, {EMBEDDER_VARIABLE: ""}])
 def test_without_a_setting_the_bundled_model_is_chosen(environ: dict[str, str]) -> None:
     assert isinstance(chosen(environ), StaticEmbedder)
@@ -70,6 +70,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.read: list[str] = []
+        self.loads = 0
         self._inside = threading.Lock()
 
     def fingerprint(self) -> str:
@@ -77,6 +78,10 @@ class Counting:
 
     def prompts(self) -> Prompts:
         return Prompts("", "")
+
+    def load(self) -> None:
+        self.loads += 1
+        sha256(LONG)  # lets other threads run
 
     def encode(self, text: str) -> Vectors:
         assert self._inside.acquire(blocking=False)
@@ -88,7 +93,7 @@ class Counting:
             self._inside.release()
 
 
-@pytest.mark.requirement("I6")
+@pytest.mark.requirement("I6.remembered")
 def test_a_query_asked_again_costs_no_model_time() -> None:
     encoder = Counting()
     embedder = EncoderEmbedder(encoder, StaticEmbedder())
@@ -99,9 +104,11 @@ def test_a_query_asked_again_costs_no_model_time() -> None:
     assert encoder.read == ["text"]
 
 
+@pytest.mark.requirement("I6.lazy")
 def test_threads_take_turns() -> None:
     encoder = Counting()
     embedder = EncoderEmbedder(encoder, StaticEmbedder())
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: embedder.embed_documents([f"text {number}"]), range(50)))
     assert len(encoder.read) == 51  # one text tells the dimensions
+    assert encoder.loads == 1

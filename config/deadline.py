@@ -1,0 +1,34 @@
+"""After how long a search leaves out what is costly or optional (feature P9)."""
+
+from __future__ import annotations
+
+import math
+
+from config.errors import SpeckitError
+from config.settings import DEADLINE_MS, DEADLINE_VARIABLE, Settings
+from config.workspace_file import load_workspace_config
+
+
+def deadline_in_force(config: Settings) -> float | None:
+    """The deadline of searches in milliseconds, None for none: environment, then the workspace's file, then default.
+
+    Raises SpeckitError for what the environment or the file says wrongly.
+    """
+    written = config.environ.get(DEADLINE_VARIABLE)
+    in_file = load_workspace_config(config.root).deadline_ms
+    return deadline_of(written, DEADLINE_VARIABLE) if written else in_file or DEADLINE_MS
+
+
+def deadline_of(value: float | str, name: str) -> float | None:
+    """A deadline in milliseconds as somebody wrote it under `name`, None for none. Raises E030."""
+    try:
+        milliseconds = float(value)
+    except ValueError:
+        milliseconds = math.nan
+    if not 0 <= milliseconds < math.inf:
+        raise SpeckitError(
+            "E030",
+            f"{name} is '{value}'; accepted: a number of milliseconds, 0 for no deadline",
+            actions=(f"set {name} to a number such as {DEADLINE_MS:g}",),
+        )
+    return milliseconds or None

@@ -1,0 +1,276 @@
+"""The first search of a process is a whole one, however long the store takes to open.
+
+Time is told by hand: whatever is opened takes a minute, everything else a microsecond per look at the clock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from config import clock
+from config.exchange import Column, Vectors
+from engine import Memory
+from engine.once import Once
+from memory.indexing.crossencoders import GuardedCrossEncoder
+from memory.indexing.embedders import StaticEmbedder, static
+from memory.indexing.embedders.encoder import EncoderEmbedder
+from memory.indexing.embedders.model_folder import Prompts
+from memory.store import columns, folders, lexicon, read_model, token_space, vector_space
+
+pytestmark = pytest.mark.requirement("P9", "T27")
+NOTES = {
+    "decisions/fusion.md": "# Fuse by score\n\nWe add standardised scores because ranks forget distances.\n",
+    "decisions/storage.md": "---\ncausalLinks:\n  caused_by: [decisions/fusion.md]\n---\n# File\n\nIt holds scores.\n",
+    "rules/always.md": "---\ntitle: House rules\nimportance_tier: constitutional\n---\nNever push on Fridays.\n",
+}
+QUESTION = "why are scores added and not ranks?"
+MINUTE = 60_000_000_000
+READ_ONCE: list[tuple[ModuleType | type, str]] = [
+    (read_model.Snapshot, "load"),
+    (lexicon, "TermIndex"),
+    (vector_space, "VectorMatrix"),
+    (token_space, "TokenTable"),
+    (columns, "_reading"),
+    (folders.Folders, "_complete"),
+    (static, "_load"),
+    (static, "_fingerprint"),
+]
+"""What a search reads once, by the names through which it is read."""
+
+
+class Time:
+    """A clock that goes on by a microsecond with every look at it."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        self.now += 1_000
+        return self.now
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    told = Time()
+    monkeypatch.setattr(clock, "perf_counter_ns", told)
+    return told
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, time: Time) -> list[str]:
+    """The names of everything that was read, each in a minute."""
+    read: list[str] = []
+
+    def slow(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def work(*arguments: Any) -> Any:
+            read.append(name)
+            time.now += MINUTE
+            return original(*arguments)
+
+        return work
+
+    for owner, name in READ_ONCE:
+        monkeypatch.setattr(owner, name, slow(name, getattr(owner, name)))
+    return read
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    for key, text in NOTES.items():
+        file = tmp_path / key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}) as memory:
+        memory.index([tmp_path])
+    return tmp_path
+
+
+def open_memory(root: Path, pipeline: str = "default", **environ: str) -> Memory:
+    return Memory.open(root / "m.db", pipeline, root=root, environ=environ, strict=True)
+
+
+CATALOGUE = {
+    "SPECKIT_FOLDER_DISCOVERY": "true", "SPECKIT_EMBEDDING_EXPANSION": "true", "SPECKIT_COMPLEXITY_ROUTER": "true",
+    "SPECKIT_DEGREE_BOOST": "true", "SPECKIT_GRAPH_UNIFIED": "true", "SPECKIT_CAUSAL_BOOST": "true",
+}  # fmt: skip
+
+
+@pytest.mark.requirement("P9.opening")
+@pytest.mark.parametrize(("pipeline", "environ"), [("default", {}), ("catalogue", CATALOGUE)])
+def test_opening_is_not_the_time_of_the_query(
+    workspace: Path, opened: list[str], pipeline: str, environ: dict[str, str]
+) -> None:
+    with open_memory(workspace, pipeline, **environ) as memory:
+        cold, warm = (memory.search(QUESTION, now=2e9) for _ in range(2))
+
+    assert cold.notes["degraded"] == []
+    assert "rules/always.md" in [row.key for row in cold.results]
+    assert [(row.key, row.score) for row in cold.results] == [(row.key, row.score) for row in warm.results]
+    assert {"load", "TermIndex", "VectorMatrix", "_load", "_fingerprint"} <= set(opened)
+    assert cold.timings_ms["opening"] > len(opened) * 60_000
+    assert cold.timings_ms["total"] < 1_000
+    assert warm.timings_ms["opening"] < 1_000
+
+
+def test_without_time_for_anything_the_constitution_is_there_and_one_line_says_what_is_missing(
+    workspace: Path, opened: list[str]
+) -> None:
+    with open_memory(workspace) as memory:
+        result = memory.search(QUESTION, deadline_ms=1e-6)
+
+    assert result.results[0].key == "rules/always.md"
+    assert "decisions/fusion.md" in [row.key for row in result.results]
+    [part] = result.notes["degraded"]
+    assert (part["part"], part["steps"]) == ("deadline", ["vector", "graph", "regularise", "maxsim"])
+    assert set(opened) == {"load", "TermIndex", "_reading"}
+
+
+def test_a_deadline_of_the_call_goes_before_that_of_the_settings(workspace: Path, time: Time) -> None:
+    with open_memory(workspace, SPECKIT_DEADLINE_MS="0.000001") as memory:
+        late = memory.search(QUESTION)
+        told = [memory.search(QUESTION, deadline_ms=allowed) for allowed in (60_000, 0, None)]
+
+    assert [part["part"] for part in late.notes["degraded"]] == ["deadline"]
+    assert [result.notes["degraded"] for result in told] == [[], [], []]
+
+
+def test_the_first_search_after_an_index_run_is_a_whole_one(workspace: Path, opened: list[str]) -> None:
+    with open_memory(workspace) as memory, open_memory(workspace) as writer:
+        memory.search(QUESTION)
+        (workspace / "decisions" / "new.md").write_text("# Scores\n\nScores are added, says the new note.\n", "utf-8")
+        writer.index([workspace], force=True)
+        opened.clear()
+        result = memory.search(QUESTION)
+
+    assert "decisions/new.md" in [row.key for row in result.results]
+    assert result.notes["degraded"] == []
+
+
+class Door:
+    """A lock that tells when somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.waited_for = threading.Event()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.waited_for.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+@pytest.mark.requirement("P9.opening")
+def test_who_waits_for_another_to_open_the_store_loses_no_time_either(
+    workspace: Path, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = threading.Event()
+    original = vector_space.VectorMatrix
+    with open_memory(workspace) as memory:
+        door = Door()
+        monkeypatch.setattr(memory.store().vectors, "_loading", door)
+
+        def slow(*arguments: Any) -> Any:
+            inside.set()
+            assert door.waited_for.wait(60)
+            time.now += MINUTE
+            return original(*arguments)
+
+        monkeypatch.setattr(vector_space, "VectorMatrix", slow)
+
+        def second() -> Any:
+            assert inside.wait(60)
+            return memory.search(QUESTION)
+
+        with ThreadPoolExecutor(2) as pool:
+            answers = [pool.submit(memory.search, QUESTION), pool.submit(second)]
+            results = [answer.result() for answer in answers]
+
+    assert [result.notes["degraded"] for result in results] == [[], []]
+    assert all(result.timings_ms["opening"] >= 60_000 for result in results)
+
+
+class SlowEncoder:
+    """A sentence encoder that takes a minute to load."""
+
+    name = "slow"
+
+    def __init__(self, time: Time) -> None:
+        self._time = time
+
+    def fingerprint(self) -> str:
+        self._time.now += MINUTE
+        return "one"
+
+    def prompts(self) -> Prompts:
+        return Prompts("", "")
+
+    def load(self) -> None:
+        self._time.now += MINUTE
+
+    def encode(self, text: str) -> Vectors:
+        return np.array([3.0, 4.0], np.float32)
+
+
+def test_loading_a_sentence_encoder_is_no_time_of_the_query(time: Time) -> None:
+    embedder = EncoderEmbedder(SlowEncoder(time), StaticEmbedder())
+    begin = clock.query_ns()
+    embedder.embed_query("text")
+
+    assert embedder.model_id.startswith("slow-")
+    assert clock.query_ns() - begin < 1_000_000
+
+
+class SlowReader:
+    """A cross-encoder that takes a minute to load and reads the rest in no time."""
+
+    def __init__(self, time: Time) -> None:
+        self._time = time
+
+    def load(self) -> None:
+        self._time.now += MINUTE
+
+    def logits(self, query: str, texts: Any) -> Column:
+        return np.zeros(len(texts))
+
+
+def test_loading_a_cross_encoder_leaves_time_to_read_everything(time: Time) -> None:
+    guarded = GuardedCrossEncoder(SlowReader(time))
+
+    relevance = guarded.score("query", ["text"] * 20, clock.query_ns() + 1_000_000_000)
+
+    assert isinstance(relevance, np.ndarray)
+    np.testing.assert_allclose(relevance, 0.5)
+
+
+class Counted:
+    """Counts how often its value was computed, while another thread asks for it too."""
+
+    def __init__(self) -> None:
+        self.guard = Door()
+        self.times = 0
+
+    @Once
+    def value(self) -> object:
+        self.times += 1
+        assert self.guard.waited_for.wait(60)
+        return object()
+
+
+def test_what_threads_share_is_made_once() -> None:
+    counted = Counted()
+    with ThreadPoolExecutor(2) as pool:
+        one, other = [pool.submit(lambda: counted.value) for _ in range(2)]
+
+        assert one.result() is other.result()
+    assert counted.times == 1

@@ -1,0 +1,162 @@
+"""Every step of the shipped pipelines matters to an agent: without it, an answer of a tool is another one.
+
+The store is written by the product alone: files are indexed, and readers judge and read through the tools. Answers are
+compared as clients get them, where scores are rounded: another order, another score, note, hint or plan counts, the
+last digits of a float do not. Time stands still, so that nothing else tells two answers apart.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+from components.flags import OPEN, opened
+from mcp import Client
+from storing.project import GATEWAYS, NOTES, QUESTIONS, write
+
+from engine import Memory, events
+from engine.assembly import registry
+from engine.results import SearchResult
+from pipeline.builder import build
+from pipeline.composition import Pipeline
+from pipeline.runner import Runner
+from server.app import build as build_server
+from server.workspace import Workspace
+from tests.engine.test_reachability import BUILD_ON, steps, without
+
+NOW = time.time()
+Answer = dict[str, Any]
+Call = tuple[str, dict[str, Any]]
+
+ENVIRONMENTS = {"default": {}, "catalogue": OPEN}
+OTHER_FUSER = {"default": build("rrf", registry(), {}), "catalogue": build("catalogue", registry(), opened("rsf"))}
+APART = {**BUILD_ON, "token_budget": ("confidence_cut", "state_filter")}
+"""Steps left out on both sides: they need what the step gives, or leave it nothing to do in a store so small."""
+UNREACHED = {
+    "catalogue": {
+        "session": "nothing writes the attention of a session yet (feature M4)",
+    },
+    "default": {
+        "fallback": "the vectors of a store that is embedded find something for every question",
+    },
+}  # fmt: skip
+"""Steps that no answer can show, and why."""
+
+
+class Still(Memory):
+    """The product at one moment. Of what was served only sessions take note, as uses would change later answers."""
+
+    reasons: list[tuple[str, ...]]
+
+    def search(self, text: str, **arguments: Any) -> SearchResult:
+        result = super().search(text, **{**arguments, "now": NOW, "deadline_ms": None})
+        self.reasons.append(tuple(result.plan["reasons"]))
+        return result
+
+    def served(self, result: SearchResult, count: int | None = None) -> str:
+        events.served(self.database, result.outcome, len(result.results) if count is None else count)
+        return ""
+
+
+def opened_memory(root: Path, preset: str) -> Still:
+    return Still.open(root / "m.db", preset, root=root, environ=ENVIRONMENTS[preset], strict=True)
+
+
+def calls(session: str) -> list[Call]:
+    """What an agent asks: every question, and the first of a conversation once more."""
+    asked: list[Call] = []
+    for question in QUESTIONS:
+        arguments = dict(question.arguments)
+        if arguments.pop("session", None):
+            arguments["sessionId"] = session
+        usage = arguments.pop("token_usage", None)
+        if usage is None:
+            asked.append(("memory_search", {"query": question.text, **arguments}))
+        else:
+            asked.append(("memory_context", {"input": question.text, **arguments, "tokenUsage": usage}))
+    return [*asked, *[call for call in asked if "sessionId" in call[1]][:1]]
+
+
+def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:
+    async def work() -> list[Answer]:
+        server = build_server(Workspace(lambda: memory), warm_up=False, limiter=anyio.CapacityLimiter(1))
+        async with Client(server) as client:
+            return [(await client.call_tool(*call)).structured_content or {} for call in asked]
+
+    found = anyio.run(work)
+    assert [answer for answer in found if "error" in answer] == []
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_latency() -> Iterator[None]:
+    """The length of an answer, and so where it is cut, hangs on the digits of its latency."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("server.tool.time", SimpleNamespace(perf_counter=lambda: 0.0))
+        yield
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace that was indexed, judged and read through the tools."""
+    root = tmp_path_factory.mktemp("lived-in")
+    write(root, NOW)
+    with Memory.open(root / "m.db", "bm25", root=root, environ={}) as memory:
+        assert memory.index([root]).failures == []
+        ids = {key: memory.get(key).id for key in NOTES}
+        gateways = [ids[f"docs/gateway/{name}.md"] for name in GATEWAYS]
+        judged = [(gateways[2], True)] * 6 + [(gateways[5], False)] * 3 + [(ids["specs/auth/spec.md"], True)] * 2
+        answers(memory, [("memory_validate", {"id": id_, "wasUseful": useful}) for id_, useful in judged])
+        answers(memory, [("memory_search", {"query": "gateway of payouts", "limit": 2})] * 8)
+    return root
+
+
+@pytest.fixture(scope="module", params=list(ENVIRONMENTS))
+def asked(request: pytest.FixtureRequest, lived_in: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A preset, a memory in it, and the answers of the whole pipeline."""
+    root = Path(shutil.copytree(lived_in, tmp_path_factory.mktemp("asked") / "root"))
+    with opened_memory(root, request.param) as memory:
+        yield request.param, memory
+
+
+def run(memory: Still, pipeline: Pipeline, session: str) -> tuple[list[Answer], list[tuple[str, ...]]]:
+    """What clients get, and the reasons of the plans, which no tool shows."""
+    whole, memory._runner = memory._runner, Runner(pipeline, strict=True)
+    memory.reasons = []
+    try:
+        return answers(memory, calls(session)), memory.reasons
+    finally:
+        memory._runner = whole
+
+
+def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Still]) -> None:
+    _, memory = asked
+
+    assert run(memory, memory.pipeline, "one") == run(memory, memory.pipeline, "two")
+
+
+@pytest.mark.requirement("P2", "P8", "T2")
+def test_without_a_step_some_answer_is_another_one(asked: tuple[str, Still]) -> None:
+    preset, memory = asked
+    pipeline, idle = memory.pipeline, []
+    before: dict[tuple[str, ...], tuple[list[Answer], list[tuple[str, ...]]]] = {}
+    for use in dict.fromkeys(step.use for step in steps(pipeline)):
+        apart = APART.get(use, ()) if preset == "catalogue" else ()
+        whole = without(pipeline, *apart)
+        if use == pipeline.fusion.fuser.use:
+            lacking = replace(whole, fusion=replace(whole.fusion, fuser=OTHER_FUSER[preset].fusion.fuser))
+        else:
+            lacking = without(whole, use)
+        if apart not in before:
+            before[apart] = run(memory, whole, f"with {apart}")
+        if run(memory, lacking, f"without {use}") == before[apart]:
+            idle.append(use)
+
+    assert sorted(idle) == sorted(UNREACHED[preset])

@@ -1,0 +1,347 @@
+"""Every option and argument of every command changes what it says it changes, through the command line.
+
+Each case is a pair of command lines that differ in it alone. The parameters come from the commands themselves: a new
+one fails until it has a case. Of commands that measure for long or serve for ever, what they set to work is compared:
+the work itself has tests of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import evaluation.ablation
+import evaluation.calibration
+import evaluation.run
+import evaluation.tuning
+import server.http
+import server.stdio
+from config.errors import SpeckitError
+from server.cli import ROOT, run
+from server.commands import demo
+
+WORK = {
+    "tune": (evaluation.tuning, "tune"), "calibrate": (evaluation.calibration, "calibrate"),
+    "eval run": (evaluation.run, "run"), "eval ablate": (evaluation.ablation, "ablate"),
+    "stdio": (server.stdio, "serve_stdio"), "http": (server.http, "serve_http"), "demo": (demo, "_open"),
+}  # fmt: skip
+"""What the long commands set to work, by the name under which its arguments are kept."""
+
+
+@dataclass
+class Told:
+    """What one command line said and did: its status, its words, and the arguments of the work that it set going."""
+
+    status: int
+    out: str
+    work: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which must be one JSON document."""
+        return json.loads(self.out)
+
+
+Differ = Callable[[Told, Told], bool]
+
+
+def said(one: Told, other: Told) -> bool:
+    return one.status == other.status == 0 and one.out != other.out
+
+
+def document(one: Told, other: Told) -> bool:
+    return not one.out.lstrip().startswith(("{", "[")) and bool(other.json)
+
+
+def at_work(one: Told, other: Told) -> bool:
+    return one.work != other.work and one.work.keys() == other.work.keys() != set()
+
+
+def ends(first: int, second: int) -> Differ:
+    return lambda one, other: (one.status, other.status) == (first, second)
+
+
+def keys(told: Told) -> list[str]:
+    return [row["key"] for row in told.json["results"]]
+
+
+def limits(told: Told) -> set[int]:
+    """How many hits the channels are asked for that a router chose."""
+    return {channel["limit"] for channel in told.json["plan"]["channels"] if channel["asked"]}
+
+
+ROUTING = """\
+pipeline: routed
+candidates:
+  understand:
+    - {use: complexity}
+    - use: router
+      simple: {channels: [vector, bm25], limit: 5}
+      moderate: {channels: [vector, bm25]}
+      complex: {channels: [vector, bm25]}
+  channels: [{use: vector}, {use: bm25}]
+  recover: []
+fusion: [{use: z_score}]
+rerank: []
+annotate: []
+"""
+SEARCH = ["search", "rank fusion", "--json"]
+PLAN = ["pipeline", "plan", "rank fusion", "--json"]
+ROUTED = [*PLAN, "--pipeline", "routed.yaml"]
+SHOW = ["pipeline", "show"]
+TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
+CALIBRATE = ["pipeline", "calibrate", "default", "--dataset", "one", "--out", "out.yaml"]
+RUN, ABLATE = ["eval", "run", "--dataset", "one"], ["eval", "ablate", "--dataset", "one"]
+HTTP = ["serve", "--transport", "http"]
+SECOND = ["--dataset", "two"]
+SET = ["--set", "bm25.b=0.1"]
+BM25 = ["--pipeline", "bm25"]
+
+CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
+    "demo": {
+        "--pipeline": (["demo"], ["demo", *BM25], at_work),
+        "--set": (["demo"], ["demo", *SET], at_work),
+        "--json": (
+            ["demo"],
+            ["demo", "--json"],
+            lambda a, b: not a.work["demo"][0].as_json and b.work["demo"][0].as_json,
+        ),
+    },
+    "index": {
+        "paths": (["index", "docs"], ["index", "docs/storage"], said),
+        "--force": (
+            ["index", "docs", "--json"],
+            ["index", "docs", "--json", "--force"],
+            lambda a, b: [t.json["updated"] for t in (a, b)] == [[], ["docs/tone.md"]],
+        ),
+        "--dry-run": (
+            ["index", "more", "--json", "--dry-run"],
+            ["index", "more", "--json"],
+            lambda a, b: a.json["created"] == b.json["created"] != [],
+        ),
+        "--watch": (["index", "docs", "--dry-run"], ["index", "docs", "--dry-run", "--watch"], ends(0, 2)),
+        "--db": (
+            ["index", "docs", "--json"],
+            ["index", "docs", "--json", "--db", "other.db"],
+            lambda a, b: (a.json["created"], len(b.json["created"])) == ([], 6),
+        ),
+        "--json": (["index", "docs"], ["index", "docs", "--json"], document),
+    },
+    "search": {
+        "query": (SEARCH, ["search", "quokka cache", "--json"], lambda a, b: keys(a)[0] != keys(b)[0]),
+        "--limit": (SEARCH, [*SEARCH, "--limit", "1"], lambda a, b: len(keys(a)) > len(keys(b)) == 1),
+        "--folder": (
+            SEARCH,
+            [*SEARCH, "--folder", "docs/storage"],
+            lambda a, b: {k.rpartition("/")[0] for k in keys(b)} == {"docs/storage"} and len(keys(a)) > len(keys(b)),
+        ),
+        "--mode": (
+            ["search", "fix the search error", "--json"],
+            ["search", "fix the search error", "--json", "--mode", "deep"],
+            lambda a, b: (len(a.json["plan"]["variants"]), len(b.json["plan"]["variants"])) == (1, 3),
+        ),
+        "--session": ([*SEARCH, "--session", "s"], [*SEARCH, "--session", "s"], lambda a, b: keys(a) != [] == keys(b)),
+        "--deadline-ms": (
+            SEARCH,
+            [*SEARCH, "--deadline-ms", "0.000001"],
+            lambda a, b: [len(t.json["notes"]["degraded"]) for t in (a, b)] == [0, 1],
+        ),
+        "--explain": (SEARCH, [*SEARCH, "--explain"], lambda a, b: "explanations" in b.json.keys() - a.json.keys()),
+        "--why-not": (
+            SEARCH,
+            [*SEARCH, "--why-not", "docs/tone.md"],
+            lambda a, b: "why_not" in b.json.keys() - a.json.keys(),
+        ),
+        "--db": (SEARCH, [*SEARCH, "--db", "nowhere.db"], ends(0, 2)),
+        "--pipeline": (
+            SEARCH,
+            [*SEARCH, *BM25],
+            lambda a, b: [t.json["pipeline"]["name"] for t in (a, b)] == ["default", "bm25"],
+        ),
+        "--set": (SEARCH, [*SEARCH, *SET], lambda a, b: a.json["pipeline"]["hash"] != b.json["pipeline"]["hash"]),
+        "--json": (SEARCH[:2], SEARCH, document),
+    },
+    "serve": {
+        "--transport": (["serve"], HTTP, lambda a, b: [list(t.work) for t in (a, b)] == [["stdio"], ["http"]]),
+        "--host": (HTTP, [*HTTP, "--host", "::1"], at_work),
+        "--port": (HTTP, [*HTTP, "--port", "1"], at_work),
+        "--token-file": (HTTP, [*HTTP, "--token-file", "token"], at_work),
+        "--allow-host": (HTTP, [*HTTP, "--allow-host", "proxy"], at_work),
+        "--warm-up": (["serve"], ["serve", "--no-warm-up"], at_work),
+        "--db": (["serve"], ["serve", "--db", "other.db"], at_work),
+        "--pipeline": (["serve"], ["serve", *BM25], at_work),
+        "--set": (["serve"], ["serve", *SET], at_work),
+    },
+    "doctor": {
+        "--db": (["doctor"], ["doctor", "--db", "docs/tone.md"], ends(0, 1)),
+        "--pipeline": (["doctor"], ["doctor", "--pipeline", "docs/tone.md"], ends(0, 1)),
+        "--set": (["doctor"], ["doctor", "--set", "bm25.b=7"], ends(0, 1)),
+        "--json": (["doctor"], ["doctor", "--json"], document),
+    },
+    "pipeline check": {
+        "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),
+        "--set": (["pipeline", "check", "bm25"], ["pipeline", "check", "bm25", "--set", "bm25.b=7"], ends(0, 2)),
+        "--json": (["pipeline", "check", "bm25"], ["pipeline", "check", "bm25", "--json"], document),
+    },
+    "pipeline show": {
+        "--effective": (SHOW, [*SHOW, "--effective"], said),
+        "--origin": (SHOW, [*SHOW, "--origin"], said),
+        "--pipeline": (SHOW, [*SHOW, *BM25], said),
+        "--set": (SHOW, [*SHOW, *SET], said),
+        "--json": (SHOW, [*SHOW, "--json"], document),
+    },
+    "pipeline plan": {
+        "query": (PLAN, ["pipeline", "plan", "quokka cache", "--json"], said),
+        "--limit": (ROUTED, [*ROUTED, "--limit", "90"], lambda a, b: [limits(t) for t in (a, b)] == [{10}, {90}]),
+        "--folder": (
+            PLAN,
+            [*PLAN, "--folder", "docs/storage"],
+            lambda a, b: a.json["work"]["memories_in_scope"] > b.json["work"]["memories_in_scope"] > 0,
+        ),
+        "--mode": (
+            PLAN,
+            [*PLAN, "--mode", "deep"],
+            lambda a, b: [t.json["plan"]["mode"] for t in (a, b)] == ["auto", "deep"],
+        ),
+        "--db": (PLAN, [*PLAN, "--db", "nowhere.db"], ends(0, 2)),
+        "--pipeline": (PLAN, [*PLAN, *BM25], said),
+        "--set": (PLAN, [*PLAN, "--set", "bm25.limit=7"], said),
+        "--json": (PLAN[:3], PLAN, document),
+    },
+    "pipeline diff": {
+        "a": (["pipeline", "diff", "bm25", "rrf"], ["pipeline", "diff", "rsf", "rrf"], said),
+        "b": (["pipeline", "diff", "bm25", "rrf"], ["pipeline", "diff", "bm25", "rsf"], said),
+        "--json": (["pipeline", "diff", "bm25", "rrf"], ["pipeline", "diff", "bm25", "rrf", "--json"], document),
+    },
+    # a schema is JSON with and without the option, which is taken because every command takes it
+    "pipeline schema": {
+        "--json": (["pipeline", "schema"], ["pipeline", "schema", "--json"], lambda a, b: a.json == b.json != {}),
+    },
+    "pipeline tune": {
+        "source": (TUNE, ["pipeline", "tune", "rrf", *TUNE[3:]], at_work),
+        "--dataset": (TUNE, [*TUNE, *SECOND], at_work),
+        "--out": (TUNE, [*TUNE[:-1], "nowhere/out.yaml"], lambda a, b: bool(a.work) and not b.work and b.status == 2),
+        "--parameter": (TUNE, [*TUNE, "--parameter", "bm25.b"], at_work),
+        "--trials": (TUNE, [*TUNE, "--trials", "7"], at_work),
+        "--folds": (TUNE, [*TUNE, "--folds", "7"], at_work),
+        "--seed": (TUNE, [*TUNE, "--seed", "7"], at_work),
+        "--queries": (TUNE, [*TUNE, "--queries", "7"], at_work),
+        "--jobs": (TUNE, [*TUNE, "--jobs", "7"], at_work),
+        "--json": (TUNE, [*TUNE, "--json"], document),
+    },
+    "pipeline calibrate": {
+        "source": (CALIBRATE, ["pipeline", "calibrate", "quality", *CALIBRATE[3:]], at_work),
+        "--dataset": (CALIBRATE, [*CALIBRATE, *SECOND], at_work),
+        "--out": (
+            CALIBRATE,
+            [*CALIBRATE[:-1], "nowhere/out.yaml"],
+            lambda a, b: bool(a.work) and not b.work and b.status == 2,
+        ),
+        "--false-alarms": (CALIBRATE, [*CALIBRATE, "--false-alarms", "0.07"], at_work),
+        "--folds": (CALIBRATE, [*CALIBRATE, "--folds", "7"], at_work),
+        "--seed": (CALIBRATE, [*CALIBRATE, "--seed", "7"], at_work),
+        "--queries": (CALIBRATE, [*CALIBRATE, "--queries", "7"], at_work),
+        "--json": (CALIBRATE, [*CALIBRATE, "--json"], document),
+    },
+    "flags list": {"--json": (["flags", "list"], ["flags", "list", "--json"], document)},
+    "flags audit": {"--json": (["flags", "audit"], ["flags", "audit", "--json"], document)},
+    "eval run": {
+        "--dataset": (RUN, ["eval", "run", *SECOND], at_work),
+        "--pipeline": (RUN, [*RUN, *BM25], at_work),
+        "--run-file": (RUN, [*RUN, "--run-file", "run.txt"], at_work),
+        "--queries": (RUN, [*RUN, "--queries", "7"], at_work),
+        "--set": (RUN, [*RUN, *SET], at_work),
+        "--json": (RUN, [*RUN, "--json"], document),
+    },
+    "eval ablate": {
+        "--dataset": (ABLATE, ["eval", "ablate", *SECOND], at_work),
+        "--queries": (ABLATE, [*ABLATE, "--queries", "7"], at_work),
+        "--pipeline": (ABLATE, [*ABLATE, *BM25], at_work),
+        "--set": (ABLATE, [*ABLATE, *SET], at_work),
+        "--json": (ABLATE, [*ABLATE, "--json"], document),
+    },
+}
+
+
+def commands(group: click.Command = ROOT, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command that is no group, by the words that call it."""
+    if not isinstance(group, click.Group):
+        yield " ".join(path), group
+        return
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        inner = group.get_command(context, name)
+        assert inner is not None
+        yield from commands(inner, (*path, name))
+
+
+@pytest.fixture
+def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+    """Runs command lines in a workspace of its own; where work is kept, it is not done."""
+    for name in [name for name in os.environ if name.startswith("SPECKIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SPECKIT_ROOT", str(workspace))
+    monkeypatch.setenv("SPECKIT_DB", str(workspace / "memory.db"))
+    monkeypatch.chdir(workspace)
+    (workspace / "routed.yaml").write_text(ROUTING, encoding="utf-8")
+    (workspace / "more").mkdir()
+    shutil.copy(workspace / "docs" / "tone.md", workspace / "more" / "copy.md")
+    tone = workspace / "docs" / "tone.md"
+    times = tone.stat()
+    tone.write_text(tone.read_text(encoding="utf-8") + "\nAnd more.\n", encoding="utf-8")
+    os.utime(tone, ns=(times.st_atime_ns, times.st_mtime_ns))
+    work: dict[str, Any] = {}
+
+    def kept(name: str) -> Callable[..., Any]:
+        def keep(*arguments: Any, **named: Any) -> Any:
+            named.pop("progress", None)
+            work[name] = (*arguments, named) if named else arguments
+            raise SpeckitError("E081", "the work is kept, not done")
+
+        return keep
+
+    for name, (module, function) in WORK.items():
+        monkeypatch.setattr(module, function, kept(name))
+
+    def tell(arguments: list[str]) -> Told:
+        work.clear()
+        status = run(arguments)
+        return Told(status, capsys.readouterr().out, dict(work))
+
+    return tell
+
+
+def test_every_parameter_of_every_command_has_a_case() -> None:
+    declared = {
+        name: sorted(p.opts[0] if isinstance(p, click.Option) else str(p.name) for p in command.params)
+        for name, command in commands()
+    }
+
+    assert declared == {name: sorted(cases) for name, cases in CASES.items()}
+
+
+@pytest.mark.parametrize(("command", "name"), [(command, name) for command, cases in CASES.items() for name in cases])
+def test_an_option_does_what_it_says(command: str, name: str, told: Callable[..., Told]) -> None:
+    first, second, differ = CASES[command][name]
+
+    one, other = told(first), told(second)
+
+    assert differ(one, other), (one, other)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_problems_are_counted_in_words(count: int, told: Callable[..., Told]) -> None:
+    wrong = ["--set", "mmr.lambda=7", "--set", "importance.normal=-7"][: 2 * count]
+
+    found = told(["pipeline", "check", "catalogue", *wrong])
+
+    assert (found.status, found.out.count(" E118 ")) == (2, count), found.out
+    assert f"\n{count} problem{'s' * (count > 1)} in catalogue" in found.out

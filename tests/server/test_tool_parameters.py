@@ -1,0 +1,240 @@
+"""Every parameter of every tool changes what it says it changes, through the server and the SDK's client.
+
+Each case is a pair of calls that differ in one parameter alone. The parameters come from the schemas that the server
+publishes: a new one fails until it has a case here, and a tool that drops one on its way fails in the case of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from engine import Memory
+from server.app import build
+from server.workspace import Workspace
+
+FILES = {
+    "docs/cache/spec.md": "---\ntitle: Quokka cache\nimportance_tier: important\ncontext_type: decision\n---\n"
+    "# Quokka cache\n\n<!-- ANCHOR:summary -->\nThe quokka cache keeps entries warm.\n<!-- /ANCHOR:summary -->\n\n"
+    + "The quokka cache has many entries and a reader. " * 20 + "\n",
+    "docs/cache/plan.md": "---\ncontext_type: research\n---\n# Plan\n\nA wallaby index beside the quokka cache.\n",
+    "docs/index/wallaby.md": "# Wallaby\n\nThe wallaby index finds every word. The crash handler logs its errors.\n",
+    "notes/fix.md": "# Fix\n\nTo fix the search error, change the pipeline config of the quokka cache.\n",
+    "notes/bug.md": "# Crash\n\nThe exception of the retrieval settings crashed the query bug handler.\n",
+    "rules/always.md": "---\nimportance_tier: constitutional\n---\n# Rules\n\nNever push on Fridays.\n",
+}  # fmt: skip
+Answer = dict[str, Any]
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The arguments that a pair of calls shares, the values of the parameter in either call (None: left out), and what
+    must hold of the two answers. `before` prepares the workspace by further calls."""
+
+    shared: dict[str, Any]
+    values: tuple[Any, Any]
+    differ: Callable[[Answer, Answer], bool]
+    before: tuple[Call, ...] = ()
+
+
+def keys(answer: Answer) -> list[str]:
+    """The results but the rules, which surface whatever is asked."""
+    rows = answer["data"].get("results", answer["data"].get("memories", []))
+    return [row["key"] for row in rows if row["key"] != "rules/always.md"]
+
+
+def inside(folder: str) -> Callable[[Answer, Answer], bool]:
+    return lambda all_, some: {k.startswith(folder) for k in keys(some)} == {True} and set(keys(all_)) > set(keys(some))
+
+
+def counts(first: int, second: int) -> Callable[[Answer, Answer], bool]:
+    return lambda one, other: (one["data"]["count"], other["data"]["count"]) == (first, second)
+
+
+def texts(answer: Answer) -> str:
+    return "".join(row.get("memory_text", "") for row in answer["data"]["results"])
+
+
+def memory_id(key: str) -> int:
+    """Ids are given in the order in which files are indexed."""
+    return sorted(FILES).index(key) + 1
+
+
+QUOKKA = {"query": "quokka cache"}
+DEEP = "fix the search error in the pipeline config"
+ASKED = {"input": "quokka cache"}
+SPEC = memory_id("docs/cache/spec.md")
+TRUSTED = tuple(("memory_validate", {"id": SPEC, "wasUseful": True}) for _ in range(5))
+SENT: tuple[Call, ...] = (("memory_search", {**QUOKKA, "sessionId": "s"}),)
+
+CASES: dict[str, dict[str, Case]] = {
+    "memory_search": {
+        "query": Case({}, ("quokka cache", "wallaby index"), lambda a, b: keys(a)[0] != keys(b)[0]),
+        "concepts": Case(
+            {"query": "quokka"}, (None, ["quokka cache", "wallaby index"]), lambda a, b: keys(a) != keys(b),
+        ),
+        "specFolder": Case(QUOKKA, (None, "docs/cache"), inside("docs/cache/")),
+        "limit": Case(QUOKKA, (3, 1), counts(3, 1)),
+        "tier": Case(QUOKKA, (None, "important"), lambda a, b: len(keys(a)) > 1 and keys(b) == ["docs/cache/spec.md"]),
+        "contextType": Case(
+            QUOKKA, (None, "research"), lambda a, b: len(keys(a)) > 1 and keys(b) == ["docs/cache/plan.md"]
+        ),
+        "mode": Case({"query": DEEP}, ("auto", "deep"), lambda a, b: scores(a) != scores(b)),
+        "sessionId": Case(QUOKKA, (None, "s"), lambda a, b: bool(keys(a)) and not keys(b), SENT),
+        "anchors": Case(
+            QUOKKA, (None, ["summary"]), lambda a, b: "many entries" in texts(a) and "many entries" not in texts(b)
+        ),
+        "includeContent": Case({**QUOKKA, "limit": 2}, (False, True), lambda a, b: len(texts(b)) > len(texts(a)) + 300),
+        "explain": Case(QUOKKA, (False, True), lambda a, b: ["steps" in rows(x)[0] for x in (a, b)] == [False, True]),
+        "deadlineMs": Case(QUOKKA, (0, 1e-6), lambda a, b: [len(x["meta"]["degraded"]) for x in (a, b)] == [0, 1]),
+    },
+    "memory_context": {
+        "input": Case({}, ("quokka cache", "wallaby index"), lambda a, b: keys(a)[0] != keys(b)[0]),
+        "mode": Case(
+            {"input": DEEP, "limit": 5}, ("quick", "deep"),
+            lambda a, b: scores(a) != scores(b) and modes(a, b) == ["quick", "deep"],
+        ),
+        "specFolder": Case(ASKED, (None, "docs/cache"), inside("docs/cache/")),
+        "limit": Case(ASKED, (3, 1), counts(3, 1)),
+        "sessionId": Case(ASKED, (None, "s"), lambda a, b: bool(keys(a)) and not keys(b), SENT),
+        "anchors": Case(
+            ASKED, (None, ["summary"]), lambda a, b: "many entries" in texts(a) and "many entries" not in texts(b)
+        ),
+        "includeContent": Case({**ASKED, "limit": 2}, (False, True), lambda a, b: len(texts(b)) > len(texts(a)) + 300),
+        "tokenUsage": Case(ASKED, (0.1, 0.95), lambda a, b: modes(a, b) == ["focused", "quick"]),
+    },
+    "memory_save": {
+        "filePath": Case(
+            {"dryRun": True}, ("notes/bug.md", "notes/fix.md"),
+            lambda a, b: [x["data"]["key"] for x in (a, b)] == ["notes/bug.md", "notes/fix.md"],
+        ),
+        "force": Case(
+            {"filePath": "notes/broken.md"}, (None, True),
+            lambda a, b: "error" in a and b["data"]["outcome"] == "created",
+        ),
+        "dryRun": Case(
+            {"filePath": "notes/new.md"}, (True, False),
+            lambda a, b: [x["data"]["outcome"] for x in (a, b)] == ["dry_run", "created"],
+        ),
+        "asyncEmbedding": Case(
+            {"filePath": "notes/new.md", "force": True}, (True, False),
+            lambda a, b: [x["data"]["embedding_pending"] for x in (a, b)] == [True, False],
+        ),
+    },
+    "memory_validate": {
+        "id": Case({"wasUseful": True}, (SPEC, SPEC + 1), lambda a, b: a["data"]["key"] != b["data"]["key"]),
+        "wasUseful": Case({"id": SPEC}, (True, False), lambda a, b: a["data"]["confidence"] > b["data"]["confidence"]),
+        "promote": Case(
+            {"id": SPEC, "wasUseful": True}, (None, True),
+            lambda a, b: [x["data"]["tier"] for x in (a, b)] == ["important", "critical"], TRUSTED,
+        ),
+    },
+    "memory_index_scan": {
+        "specFolder": Case({"force": True}, ("docs/cache", ""), lambda a, b: [known(x) for x in (a, b)] == [2, 6]),
+        "force": Case({}, (None, True), lambda a, b: updated(a, b) == [0, 1]),
+        "incremental": Case({}, (None, False), lambda a, b: updated(a, b) == [0, 1]),
+    },
+    "memory_list": {
+        "limit": Case({}, (3, 1), counts(3, 1)),
+        "offset": Case({"limit": 2}, (0, 2), lambda a, b: not set(keys(a)) & set(keys(b))),
+        "specFolder": Case({}, (None, "docs/cache"), inside("docs/cache/")),
+        "sortBy": Case({}, ("created_at", "importance_weight"), lambda a, b: keys(a) != keys(b)),
+    },
+    "memory_stats": {"limit": Case({}, (10, 1), lambda a, b: [len(x["data"]["folders"]) for x in (a, b)] == [4, 1])},
+    "memory_health": {},
+}  # fmt: skip
+IDS = {
+    "memory_context": "T1", "memory_search": "T2", "memory_save": "T4", "memory_list": "T5", "memory_stats": "T6",
+    "memory_validate": "T10", "memory_index_scan": "T22",
+}  # fmt: skip
+
+
+def rows(answer: Answer) -> list[Any]:
+    found: list[Any] = answer["data"]["results"]
+    return found
+
+
+def scores(answer: Answer) -> list[tuple[str, float]]:
+    return [(row["key"], row["score"]) for row in rows(answer)]
+
+
+def modes(*answers: Answer) -> list[str]:
+    return [answer["data"]["mode"] for answer in answers]
+
+
+def known(answer: Answer) -> int:
+    return int(answer["data"]["updated"] + answer["data"]["unchanged"])
+
+
+def updated(*answers: Answer) -> list[int]:
+    return [answer["data"]["updated"] for answer in answers]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """A store that the product wrote, beside two files that it does not know, and one that changed without a trace in
+    its time."""
+    for number, (key, text) in enumerate(sorted(FILES.items())):
+        file = tmp_path / key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        os.utime(file, (1_700_000_000 + number,) * 2)
+    with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}, strict=True) as opened:
+        opened.index([tmp_path])
+        (tmp_path / "notes" / "new.md").write_text("# New\n\nA new note about nothing else.\n", encoding="utf-8")
+        (tmp_path / "notes" / "broken.md").write_text("# Broken\n\n<!-- ANCHOR:open -->\nNo end.\n", encoding="utf-8")
+        changed = tmp_path / "notes" / "bug.md"
+        times = changed.stat()
+        changed.write_text(FILES["notes/bug.md"] + "\nIt was mended.\n", encoding="utf-8")
+        os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
+        yield opened
+
+
+def published() -> dict[str, list[str]]:
+    """The parameters of each tool, as the server tells them to clients."""
+
+    async def work() -> dict[str, list[str]]:
+        async with Client(build(Workspace(Memory.open), warm_up=False, limiter=anyio.CapacityLimiter(1))) as client:
+            return {tool.name: list(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+
+    return anyio.run(work)
+
+
+def answers(memory: Memory, calls: list[Call]) -> list[Answer]:
+    async def work() -> list[Answer]:
+        server = build(Workspace(lambda: memory), warm_up=False, limiter=anyio.CapacityLimiter(1))
+        async with Client(server) as client:
+            return [(await client.call_tool(*call)).structured_content or {} for call in calls]
+
+    return anyio.run(work)
+
+
+def test_every_published_parameter_has_a_case() -> None:
+    assert {tool: sorted(names) for tool, names in published().items()} == {
+        tool: sorted(cases) for tool, cases in CASES.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        pytest.param(tool, name, marks=pytest.mark.requirement(f"{IDS[tool]}.parameters"))
+        for tool, cases in CASES.items()
+        for name in cases
+    ],
+)
+def test_a_parameter_does_what_it_says(tool: str, name: str, memory: Memory) -> None:
+    case = CASES[tool][name]
+    pair = [(tool, case.shared if value is None else {**case.shared, name: value}) for value in case.values]
+
+    one, other = answers(memory, [*case.before, *pair])[-2:]
+
+    assert case.differ(one, other), (one, other)
