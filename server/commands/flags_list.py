@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import UTC, datetime
 
 import click
@@ -10,7 +11,7 @@ import click
 from server.environment import remarks
 from server.flag_audit import audit
 from server.options import Common, shared
-from server.output import print_json, table
+from server.output import print_json, table, wrapped
 
 
 @click.command("list")
@@ -18,12 +19,12 @@ from server.output import print_json, table
 def command(common: Common) -> None:
     """List the feature flags with state, age, expiry and evidence."""
     for remark in remarks(os.environ):
-        click.echo(f"remark: {remark}", err=True)
+        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
     flags, _ = audit(os.environ, datetime.now(UTC).date())
     if common.as_json:
         print_json({"flags": [flag.as_json() for flag in flags]})
     elif not flags:
-        click.echo("No feature flags are declared: every step of the pipeline is decided by its file alone.")
+        click.echo(wrapped("No feature flags are declared: every step of the pipeline is decided by its file alone."))
     else:
         rows = [("flag", "state", "group", "owner", "days", "expires", "decided by", "evidence")]
         rows += [
@@ -31,4 +32,4 @@ def command(common: Common) -> None:
              f.evidence)
             for f in flags
         ]  # fmt: skip
-        click.echo(table(rows, right=(4,)))
+        click.echo(table(rows, right=(4,), headed=True))
