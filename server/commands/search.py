@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
 
 from config.errors import Problem, SpeckitError
-from server.options import Common, shared
-from server.output import block, counted, print_json, printable, table, wrapped
+from server.options import Common, query_argument, shared
+from server.output import block, counted, print_json, wrapped
+from server.recombination import recombined
 
 if TYPE_CHECKING:
     from engine import Memory
@@ -20,12 +23,12 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
 @click.command("search")
-@click.argument("query")
+@query_argument
 @click.option("--limit", type=int, default=10, show_default=True, help="How many results, 1 to 100.")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
 @click.option("--session", default="", help="Name of the session the query belongs to.")
-@click.option("--explain", is_flag=True, help="Show how each step made the score of the first result.")
+@click.option("--explain", is_flag=True, help="Show how each step made the score, for every result.")
 @click.option("--why-not", metavar="ID|KEY", help="Say why this memory is not among the results.")
 @shared("db", "pipeline", "set", "json")
 def command(
@@ -55,12 +58,9 @@ def command(
                 document["why_not"] = absent
             print_json(document)
             return
-        show(result)
-        if explained:
-            click.echo(f"\nHow the score of {explained[0].key} came about:")
-            click.echo(steps_table(explained[0]))
+        show(result, explained)
         if absent:
-            click.echo(f"\nWhy not {why_not}? {absent}")
+            click.echo("\n" + wrapped(f"Why not {why_not}? {absent}"))
 
 
 def existing_store(common: Common) -> Memory:
@@ -91,56 +91,45 @@ def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> str:
         raise SpeckitError("E080", f"there is no memory with the key '{key}'; did you mean '{close[0]}'?") from None
 
 
-def show(result: SearchResult) -> None:
-    """The results for a reader; whatever was degraded or doubtful is always said."""
-    for rank, row in enumerate(result.results, start=1):
+def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
+    """The results for a reader, each with its explanation; whatever was degraded or doubtful is always said."""
+    for rank, (row, explanation) in enumerate(zip_longest(result.results, explained), start=1):
         show_row(rank, row)
+        if explanation:
+            click.echo(f"    {row.score:.4f}, step by step:\n{recombined(explanation, '      ')}")
     if not result.results and not result.notes["warnings"]:
         click.echo("No results.")
     if result.repeats:
-        click.secho(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True)
+        click.echo(wrapped(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True))
     for warning in result.notes["warnings"]:
-        click.secho(f"warning: {warning}", fg="yellow")
+        click.echo(wrapped(f"warning: {warning}", fg="yellow"))
     for part in result.notes["degraded"]:
-        click.secho(
-            f"degraded: {part['part']} did not take part ({part['reason']}); instead: {part['instead']}; "
-            f"loss of confidence: {part['confidence_impact']}",
-            fg="yellow",
-        )
+        text = f"degraded: {part['part']} did not take part ({part['reason']}); instead: {part['instead']}; "
+        click.echo(wrapped(f"{text}loss of confidence: {part['confidence_impact']}", fg="yellow"))
     plan, count = result.plan, counted(len(result.results), "result")
     late = f" (budget {plan['budget_ms']:g} ms)" if result.outcome.trace.over_budget else ""
-    click.secho(
+    figures = (
         f"{count} in {result.timings_ms['total']:.1f} ms{late} · {plan['complexity']} query, "
         f"intent {plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
-        f"{result.pipeline['hash']}",
-        dim=True,
+        f"{result.pipeline['hash']}"
     )
+    click.echo(wrapped(figures, dim=True))
 
 
 def show_row(rank: int, row: ResultRow) -> None:
     """One result: what it is, where else it stands, what has replaced it, the passage, and why it surfaced."""
-    score, title = click.style(f"{row.score:.4f}", fg="cyan"), click.style(printable(row.title), bold=True)
-    click.echo(f"{rank:>2}. {score}  {title}")
+    score = click.style(f"{row.score:.4f}", fg="cyan")
+    click.echo(wrapped(row.title, "    ", f"{rank:>2}. {score}  ", bold=True))
     place = f"{row.key}:{row.first_line}" if row.first_line else row.key
-    about = [printable(place), f"id {row.id}", row.tier, row.state]
-    click.secho(f"    {' · '.join(part for part in about if part)}", dim=True)
+    about = [place, f"id {row.id}", row.tier, row.state]
+    click.echo(wrapped(" · ".join(part for part in about if part), "    ", dim=True))
     if copies := row.notes.get("also_at"):
-        click.secho(wrapped(f"also at {', '.join(printable(copy['key']) for copy in copies)}", "    "), dim=True)
+        click.echo(wrapped(f"also at {', '.join(copy['key'] for copy in copies)}", "    ", dim=True))
     for successor in row.notes.get("superseded_by", ()):
         line = f"superseded by {successor['title']} ({successor['key']}, id {successor['id']})"
-        click.secho(wrapped(line, "    "), fg="yellow")
+        click.echo(wrapped(line, "    ", fg="yellow"))
     if row.heading and row.heading != row.title:
         click.echo(wrapped(row.heading, "    "))
     if row.snippet:
         click.echo(block(row.snippet, "    │ "))
-    click.secho(wrapped(row.reason, "    "), dim=True)
-
-
-def steps_table(explanation: Explanation) -> str:
-    """The arithmetic of a score: every step with its parts, from the first number to the last."""
-    rows = [("step", "does", "parts", "before", "after")]
-    for step in explanation.steps:
-        parts = ", ".join(f"{name} {value:.4g}" for name, value in step.parts.items())
-        before = "" if step.before is None else f"{step.before:.6f}"
-        rows.append((step.step, step.kind, parts, before, f"{step.after:.6f}"))
-    return table(rows, right=(3, 4), indent="  ")
+    click.echo(wrapped(row.reason, "    ", dim=True))
