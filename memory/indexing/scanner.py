@@ -118,8 +118,8 @@ def decide(found: Scan, known: Mapping[str, KnownFile], force: bool = False) -> 
         for key, stored in known.items()
         if stored.mtime_ns is not None
         and key not in found.files
-        and any(_below(key, folder) for folder in found.covered)
-        and not any(_below(key, folder) for folder in found.hidden)
+        and any(below(key, folder) for folder in found.covered)
+        and not any(below(key, folder) for folder in found.hidden)
     )
     return Decision(tuple(read), tuple(skip), gone)
 
@@ -195,7 +195,8 @@ def _hide(key: str, error: OSError, found: Scan) -> None:
         found.hidden.append(key)
 
 
-def _below(key: str, folder: str) -> bool:
+def below(key: str, folder: str) -> bool:
+    """Whether a key is that of the folder, or of something in it; everything is below ""."""
     return not folder or key == folder or key.startswith(f"{folder}/")
 
 

@@ -14,9 +14,10 @@ import click
 
 from config.errors import Problem, SpeckitError
 from config.settings import settings
+from server import completion
 from server.failures import lines
 from server.options import Common, shared
-from server.output import counted, print_json, printable
+from server.output import counted, print_json, wrapped
 from server.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ SHOWN_PROBLEMS = 20
 
 
 @click.command("index")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completion.files)
 @click.option("--force", is_flag=True, help="Read unchanged files again.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
 @click.option(
@@ -103,7 +104,7 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
         print_json(as_json(report, seconds) | {"store": str(store)} | (error.as_json() if error else {}))
     else:
         show(report, seconds)
-        click.secho(f"store {store}, workspace {memory.settings.root}", dim=True)
+        click.echo(wrapped(f"store {store}, workspace {memory.settings.root}", dim=True))
     return error.exit_status if error else 0
 
 
@@ -113,6 +114,7 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
         "problems": [problem.as_json() for problem in report.problems],
         "aliases": [list(keys) for keys in report.aliases],
+        "known_aliases": report.known_aliases,
         **{name: getattr(report, name) for name in COUNTS},
         "seconds": round(seconds, 3),
         "dry_run": report.dry_run,
@@ -122,15 +124,21 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
 def show(report: IndexReport, seconds: float) -> None:
     """The report for a reader."""
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
-    click.echo(f"dry run, nothing written: {counts}" if report.dry_run else counts)
-    click.echo(
+    click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))
+    figures = (
         f"{counted(report.chunks, 'passage')}, {counted(report.characters, 'character')}, "
         f"{counted(report.links, 'link')} in {seconds:.1f} s; "
         f"{report.embedded:,} embedded, {report.cache_hits:,} taken from the cache"
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
-    for keys in report.aliases:
-        click.echo(printable(f"same content: {', '.join(keys)}"))
+    click.echo(wrapped(figures))
+    for keys in report.aliases[:SHOWN_PROBLEMS]:
+        click.echo(wrapped(f"same content: {', '.join(keys)}", "  ", ""))
+    if len(report.aliases) > SHOWN_PROBLEMS:
+        click.echo(wrapped(f"… and {len(report.aliases) - SHOWN_PROBLEMS} more; see them all with --force --json"))
+    if report.known_aliases:
+        groups = counted(report.known_aliases, "group")
+        click.echo(wrapped(f"same content as on earlier runs: {groups} of files; --force names them again"))
     show_problems("remarks", report.problems)
     show_problems("not indexed", report.failures)
 

@@ -16,8 +16,8 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     ran = call(workspace, ["index", "docs", "--json"])
     assert ran.status == 0
     assert set(ran.json) == {
-        "created", "updated", "unchanged", "deleted", "problems", "aliases", "chunks", "characters", "embedded",
-        "cache_hits", "pending", "links", "seconds", "dry_run", "store",
+        "created", "updated", "unchanged", "deleted", "problems", "aliases", "known_aliases", "chunks", "characters",
+        "embedded", "cache_hits", "pending", "links", "seconds", "dry_run", "store",
     }  # fmt: skip
     assert ran.json["created"] == ["docs/new.md"]
     assert ran.json["updated"] == ["docs/fusion.md"]
