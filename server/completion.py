@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
 from config.errors import SpeckitError
 from server.invocation import PROGRAM
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 VARIABLE = "_SPECKIT_MEMORY_COMPLETE"
 """Set by the shell's function to `bash_complete`, by people to `bash_source`; zsh and fish likewise."""
@@ -18,6 +20,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 def complete(root: click.Command, instruction: str) -> int:
     """Answers one instruction of a shell; returns the exit status. Raises SpeckitError (E200) for an unknown one."""
+    from click.shell_completion import get_completion_class, shell_complete
+
     shell, _, wanted = instruction.partition("_")
     if get_completion_class(shell) is None or wanted not in ("source", "complete"):
         accepted = ", ".join(f"{shell}_source" for shell in SHELLS)
@@ -25,15 +29,17 @@ def complete(root: click.Command, instruction: str) -> int:
     return shell_complete(root, {}, PROGRAM, VARIABLE, instruction)
 
 
-def pipelines(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+def pipelines(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The shipped pipelines, and files. Files come first: bash forgets what stands before them."""
     from config.sources import presets
 
-    return [CompletionItem(begun, type="file"), *_beginning(begun, dict.fromkeys(presets(), "shipped pipeline"))]
+    return [*files(context, parameter, begun), *_beginning(begun, dict.fromkeys(presets(), "shipped pipeline"))]
 
 
 def files(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Files and folders."""
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(begun, type="file")]
 
 
@@ -42,31 +48,35 @@ def settings(context: click.Context, _parameter: click.Parameter, begun: str) ->
     from engine.pipelines import plain_values
 
     try:
-        values = plain_values(_named(context), os.environ)
+        values = plain_values(_in_force(context.params.get("pipeline")), os.environ)
     except SpeckitError:
         return []
-    return list(_beginning(begun, {f"{name}={value}": "" for name, value in values.items()}))
+    return _beginning(begun, {f"{name}={value}": "" for name, value in values.items()})
 
 
 def tunables(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """STEP.PARAM for every parameter that may be tuned."""
+    """STEP.PARAM for every parameter of the pipeline that the line names which may be tuned."""
     from engine.assembly import registry
     from evaluation.tunable import tunable
     from pipeline.builder import examine
 
+    # click gives up on the arguments of a line that ends in an option without its value, and leaves them here
+    named = context.params.get("source") or next(iter(context.args), None)
     try:
-        checked = examine(_named(context), registry(), os.environ)
+        checked = examine(_in_force(named), registry(), os.environ)
         found = tunable(() if checked.problems else checked.bound)
     except SpeckitError:
         return []
-    return list(_beginning(begun, {one.name: f"{one.low:g} to {one.high:g}, now {one.start:g}" for one in found}))
+    return _beginning(begun, {one.name: f"{one.low:g} to {one.high:g}, now {one.start:g}" for one in found})
 
 
-def _named(context: click.Context) -> str:
-    from config.settings import settings as in_force
+def _in_force(pipeline: str | None) -> str:
+    from config.settings import settings as decided
 
-    return in_force(pipeline=context.params.get("pipeline") or context.params.get("source")).pipeline
+    return decided(pipeline=pipeline).pipeline
 
 
-def _beginning(begun: str, known: dict[str, str]) -> Iterator[CompletionItem]:
-    return (CompletionItem(name, help=text or None) for name, text in known.items() if name.startswith(begun))
+def _beginning(begun: str, known: dict[str, str]) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name, help=text or None) for name, text in known.items() if name.startswith(begun)]

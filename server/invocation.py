@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +10,9 @@ PROGRAM = "speckit-memory"
 
 def called() -> str:
     """The program's name where the shell finds this installation by it, else the path it was called by."""
+    import shlex
+    import shutil
+
     found, path = shutil.which(PROGRAM), Path(sys.argv[0])
     if not path.is_file() or (found and Path(found).samefile(path)):
         return PROGRAM
