@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-import apsw
-
 from memory.indexing.scanner import below
 from memory.indexing.sources import IndexReport
-from memory.store.connection import Transaction
+from memory.store.connection import Database, Transaction
 from memory.store.meta import get_meta, set_meta
 
 NAMED = "named_links"
@@ -34,9 +32,9 @@ def equal_contents(hashes: Mapping[str, str], written: Iterable[str], report: In
             report.known_aliases += 1
 
 
-def links(connection: apsw.Connection, found: Sequence[Link], force: bool, report: IndexReport) -> None:
+def links(database: Database, found: Sequence[Link], force: bool, report: IndexReport) -> None:
     """Names the links that no earlier run has named, all with `force`, and counts the others."""
-    known = () if force else _named(connection)
+    known = set() if force else _named(get_meta(database.reader(), NAMED))
     new = [link for link in found if link not in known]
     report.aliases += new
     report.known_aliases += len(found) - len(new)
@@ -44,11 +42,11 @@ def links(connection: apsw.Connection, found: Sequence[Link], force: bool, repor
 
 def remember(txn: Transaction, found: Sequence[Link], covered: Sequence[str]) -> None:
     """Notes the links as named; those below the `covered` keys that are gone are forgotten."""
-    before = _named(txn.connection)
+    before = _named(get_meta(txn.connection, NAMED))
     after = {*found, *(link for link in before if not any(below(link[1], folder) for folder in covered))}
     if after != before:
         set_meta(txn, NAMED, json.dumps(sorted(after), ensure_ascii=False))
 
 
-def _named(connection: apsw.Connection) -> set[Link]:
-    return {(first, other) for first, other in json.loads(get_meta(connection, NAMED) or "[]")}
+def _named(fact: str | None) -> set[Link]:
+    return {(first, other) for first, other in json.loads(fact or "[]")}

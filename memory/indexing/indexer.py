@@ -69,7 +69,7 @@ class Indexer:
         found = scan(paths, self._root)
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         decision = decide(found, known, force)
-        aliases.links(connection, found.links, force, report)
+        aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
         report.failures += [
             Problem("E010", f"{key}: there is no such file or folder")
