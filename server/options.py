@@ -101,7 +101,8 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
 
 
 def _joined(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str:
-    query = " ".join(words)
+    # where the locale knows no UTF-8, Python hands over the bytes of other letters as surrogates
+    query = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
     if len(words) > 1 and not context.resilient_parsing:
         note = f"searching for: {query} (quote a query, so that the shell leaves ? * & and quotation marks alone)"
         click.echo(wrapped(note, stream=sys.stderr), err=True)

@@ -110,7 +110,7 @@ def _explain(memory: Memory, result: SearchResult) -> None:
 
 
 def _end(right: int, asked: int, seconds: float) -> None:
-    click.secho(f"\n{right} of {asked} answers as expected, {seconds:.1f} s in all.", bold=True)
+    click.echo("\n" + wrapped(f"{right} of {asked} answers as expected, {seconds:.1f} s in all.", bold=True))
 
 
 def _advise(kept: Path | None) -> None:

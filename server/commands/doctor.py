@@ -52,7 +52,7 @@ def command(common: Common) -> int:
         click.echo(row)
         if check.hint:
             click.echo(wrapped(check.hint, "        ", "      → "))
-    click.echo("everything is in order" if healthy else "something is wrong: see the lines marked fail")
+    click.echo(wrapped("everything is in order" if healthy else "something is wrong: see the lines marked fail"))
     return 0 if healthy else 1
 
 

@@ -8,7 +8,7 @@ import click
 
 from server import completion
 from server.options import Common, datasets_option, shared
-from server.output import print_json
+from server.output import print_json, wrapped
 from server.progress import ProgressReporter
 from server.reports import show_report
 
@@ -49,7 +49,7 @@ def command(
         if not common.as_json:
             show_report(report)
             if "*" in report.as_text():
-                click.echo("* the best of its column")
+                click.echo(wrapped("* the best of its column", "  ", ""))
     if common.as_json:
         documents = [report.as_json() for report in reports]
         print_json(documents if len(documents) > 1 else documents[0])

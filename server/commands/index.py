@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -151,7 +152,8 @@ def show_problems(title: str, problems: list[Problem]) -> None:
     for problem in problems[:SHOWN_PROBLEMS]:
         click.echo(lines(problem), err=True)
     if len(problems) > SHOWN_PROBLEMS:
-        click.echo(f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json", err=True)
+        rest = f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json"
+        click.echo(wrapped(rest, stream=sys.stderr), err=True)
 
 
 def _changes(paths: tuple[str, ...]) -> Any:

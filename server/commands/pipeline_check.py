@@ -33,10 +33,10 @@ def command(common: Common, file: str) -> int:
             for problem in error.problems:
                 click.echo(lines(problem, sys.stdout))
             count = len(error.problems)
-            click.echo(f"{count} problem{'s' if count > 1 else ''} in {file}")
+            click.echo(wrapped(f"{count} problem{'s' if count > 1 else ''} in {file}"))
         return error.exit_status
     if common.as_json:
         print_json({"file": file, "problems": []})
     else:
-        click.echo(f"{file}: no problems")
+        click.echo(wrapped(f"{file}: no problems"))
     return 0

@@ -96,7 +96,8 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
     for rank, (row, explanation) in enumerate(zip_longest(result.results, explained), start=1):
         show_row(rank, row)
         if explanation:
-            click.echo(f"    {row.score:.4f}, step by step:\n{recombined(explanation, '      ')}")
+            click.echo(wrapped(f"{row.score:.4f}, step by step:", "    "))
+            click.echo(recombined(explanation, "      "))
     if not result.results and not result.notes["warnings"]:
         click.echo("No results.")
     if result.repeats:
