@@ -27,7 +27,7 @@ def recombined(explanation: Explanation, indent: str) -> str:
 def arithmetic(step: StepExplanation) -> str:
     """What a step did: "bm25 1.2 + vector 0.3 = 1.5", "1.5 + 0.1 = 1.6", "1.6 × 2 = 3.2", "3.2 → 1"."""
     before = [] if step.before is None else [_number(step.before)]
-    own = len(step.parts) == 1  # the only part is the step's, and is named like it
+    own = len(step.parts) == 1 and step.kind != "sum"  # the only part is the step's, and is named like it
     terms = [("" if own else f"{name} ", value) for name, value in step.parts.items()]
     if step.kind == "replace":
         rest = ", ".join(f"{name}{_number(value)}" for name, value in terms if not own)
