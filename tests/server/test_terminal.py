@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,15 @@ def test_a_reader_who_leaves_hears_of_no_error(place: Path, name: str) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() in (0, 141)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("name", ["search", "doctor", "index", "unknown command"])
+def test_a_caller_may_close_what_nobody_reads(place: Path, name: str, closed: str) -> None:
+    line = f"{shlex.join([str(COMMAND), *COMMANDS[name]])} {closed}"
+    done = subprocess.run(line, shell=True, cwd=place, env=environment(place), capture_output=True, check=False)
+    assert done.returncode == (2 if name == "unknown command" else 0)
+    assert b"Traceback" not in done.stderr
 
 
 @pytest.fixture(scope="module")
