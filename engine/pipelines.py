@@ -110,6 +110,23 @@ def schema() -> dict[str, Any]:
     return file_schema(assembly.registry(), presets())
 
 
+def plain_values(source: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Every parameter that is one number, word or switch, as "step.parameter", with its value as YAML text.
+
+    Raises SpeckitError when the file has problems.
+    """
+    checked = examine(source, assembly.registry(), environ)
+    if checked.problems:
+        raise SpeckitError.of(checked.problems)
+    steps = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in checked.bound if e.params is not None}
+    return {
+        f"{step}.{name}": flow(value)
+        for step, params in steps.items()
+        for name, value in params.items()
+        if not isinstance(value, dict | list)
+    }
+
+
 def components() -> list[dict[str, str]]:
     """Every component with its role, its place in the file and what it is for."""
     return [

@@ -8,6 +8,7 @@ from typing import Any
 
 from evaluation.comparison import METRICS, Comparison
 from evaluation.report import EvalReport, comparison_json
+from evaluation.tables import Block, Table, plain_text
 
 _WORDS = {"better": "pays", "worse": "harms", "same": "no effect", "undecided": "undecided"}
 _MAIN = METRICS[0]
@@ -104,7 +105,7 @@ class AblationReport:
             "warnings": self._warnings(),
         }
 
-    def as_text(self) -> str:
+    def blocks(self) -> list[Block]:
         """A table of all datasets together, one with a column for each, and what they do not show."""
         sets = ", ".join(f"{evaluation.dataset} ({evaluation.queries:,} queries)" for evaluation in self.evaluations)
         heading = f"{self.name} on {sets}: what each step adds to the pipeline without it"
@@ -115,9 +116,13 @@ class AblationReport:
         notes += [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
         notes += [f"warning: {warning}" for warning in self._warnings()]
         several = [self._each()] if len(self.evaluations) > 1 else []
-        return "\n\n".join(block for block in (heading, self._overall(), *several, "\n".join(notes)) if block)
+        return [heading, self._overall(), *several, "\n".join(notes)]
 
-    def _overall(self) -> str:
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
+
+    def _overall(self) -> Table:
         rows = [["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]]
         for worth in self._exercised():
             verdict = worth.verdict(self.queries)
@@ -125,9 +130,9 @@ class AblationReport:
                 figures = [f"{c.delta:+.4f}", f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}", f"{c.p_adjusted:.4f}"]
                 word = verdict if c.metric == _MAIN or verdict == "did not run" else _WORDS[c.verdict]
                 rows.append([worth.step, c.metric, *figures, word, f"{worth.cost_ms:.1f}"])
-        return piped(rows)
+        return Table(rows, markdown=True)
 
-    def _each(self) -> str:
+    def _each(self) -> Table:
         """nDCG@10 by dataset; * marks what is significant there."""
         rows = [[f"{_MAIN}, * significant", *(evaluation.dataset for evaluation in self.evaluations), "mean"]]
         for worth in self._exercised():
@@ -135,7 +140,7 @@ class AblationReport:
             rows.append([worth.step, *cells, _cell(worth.comparisons)])
         full = [evaluation.pipelines[0].metrics[_MAIN] for evaluation in self.evaluations]
         rows.append([self.name, *(f"{value:.4f} " for value in (*full, sum(full) / len(full)))])
-        return piped(rows)
+        return Table(rows, markdown=True)
 
     def _exercised(self) -> list[Worth]:
         return [worth for worth in self.steps if worth.comparisons]
@@ -149,17 +154,3 @@ def _cell(comparisons: Sequence[Comparison]) -> str:
     if main is None:
         return "0 "
     return f"{main.delta:+.4f}{'*' if main.verdict in ('better', 'worse') else ' '}"
-
-
-def piped(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells, the head first, as a table that reads as text and as Markdown: first column left, others right."""
-    widths = [max(3, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
-    lines = [
-        " | ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    rule = " | ".join("-" * (width - 1) + (":" if column else "-") for column, width in enumerate(widths))
-    return "\n".join(f"| {line} |" for line in (lines[0], rule, *lines[1:]))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from config.exchange import Column
-from evaluation.report import aligned
 from evaluation.significance import bootstrap_interval
+from evaluation.tables import Block, Table, plain_text
 from pipeline.model import Mask
 
 _DIGITS = 6
@@ -116,12 +116,16 @@ class CalibrationReport:
             "warnings": list(self.warnings),
         }
 
-    def as_text(self) -> str:
+    def blocks(self) -> list[Block]:
         """The threshold and tables of the rates."""
         heading = f"{self.pipeline}: {self.step} warns below a coverage of {self.threshold:g}, fitted to at most "
         heading += f"{self.false_alarm_rate:.1%} false alarms"
         warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
-        return "\n\n".join(block for block in (heading, *self._tables(), warnings) if block)
+        return [heading, *self._tables(), warnings]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
 
     def heading(self) -> list[str]:
         """What a file with the threshold says about its origin."""
@@ -129,7 +133,7 @@ class CalibrationReport:
         return [
             f"Calibrated from '{self.pipeline}' (hash {self.hash}) on {sizes}.",
             f"At most {self.false_alarm_rate:.1%} false alarms; {len(self.by_fold)} folds, seed {self.seed}.",
-            *(line for block in self._tables() for line in block.splitlines()),
+            *(line for table in self._tables() for line in str(table).splitlines()),
         ]
 
     def remarks(self) -> dict[str, list[str]]:
@@ -145,7 +149,7 @@ class CalibrationReport:
             lines[-1] += f", and of {self.overall.foreign} of foreign ones"
         return {self.step: lines}
 
-    def _tables(self) -> list[str]:
+    def _tables(self) -> list[Table]:
         head = ["queries", "false alarms", "foreign found", "removed found"]
         several = [self.overall] if len(self.held_out) > 1 else []
         tables = [[["held-out folds", *head], *(one.cells() for one in (*several, *self.held_out))]]
@@ -153,4 +157,4 @@ class CalibrationReport:
             tables.append([["dataset left out", *head], *(one.cells() for one in self.left_out)])
         if self.before is not None:
             tables.append([["threshold before", *head], self.before.cells()])
-        return [aligned(table) for table in tables]
+        return [Table(table) for table in tables]

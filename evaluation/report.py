@@ -14,6 +14,7 @@ from evaluation.comparison import Comparison
 from evaluation.dataset import DatasetQuery
 from evaluation.measure import Answer
 from evaluation.metrics import METRICS
+from evaluation.tables import Block, Table, plain_text
 
 _COMPLEXITIES = ("simple", "moderate", "complex")
 _DIGITS = 6
@@ -154,16 +155,19 @@ class EvalReport:
         ]
         return [*missing, *self.warnings]
 
-    def as_text(self) -> str:
+    def blocks(self) -> list[Block]:
         """A table of the figures, best values marked with *, and a sentence for each comparison."""
         heading = f"{self.dataset}: {self.documents:,} documents, {self.queries:,} queries"
         if self.no_relevant:
             heading += f" ({self.no_relevant:,} more have no relevant document and are left out)"
         heading += f", indexed in {self.pipelines[0].index_s:.1f} s with {self.embedder or 'no vectors'}"
-        blocks = [heading, _table(self.pipelines)]
-        blocks += ["\n".join(sentence(comparison, self.queries) for comparison in self.comparisons)]
-        blocks += ["\n".join(f"warning: {warning}" for warning in self.all_warnings())]
-        return "\n\n".join(block for block in blocks if block)
+        compared = "\n".join(sentence(comparison, self.queries) for comparison in self.comparisons)
+        warnings = "\n".join(f"warning: {warning}" for warning in self.all_warnings())
+        return [heading, _table(self.pipelines), compared, warnings]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -175,7 +179,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     return document
 
 
-def _table(pipelines: Sequence[PipelineFigures]) -> str:
+def _table(pipelines: Sequence[PipelineFigures]) -> Table:
     rows = [["pipeline", *METRICS, "p50 ms", "p95 ms", "degraded", "intent"]]
     for pipeline in pipelines:
         scores = [f"{pipeline.metrics[metric]:.4f}" for metric in METRICS]
@@ -189,19 +193,7 @@ def _table(pipelines: Sequence[PipelineFigures]) -> str:
             marked = len(pipelines) > 1 and row[column] == best
             row[column] += "*" if marked else " "
         rows[0][column] += " "
-    return aligned(rows)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells as columns: the first to the left, the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
+    return Table(rows)
 
 
 def sentence(comparison: Comparison, queries: int) -> str:

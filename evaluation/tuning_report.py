@@ -8,7 +8,8 @@ from typing import Any
 
 from evaluation.comparison import Comparison
 from evaluation.parameter_search import OBJECTIVE
-from evaluation.report import aligned, comparison_json, sentence
+from evaluation.report import comparison_json, sentence
+from evaluation.tables import Block, Table, plain_text
 from evaluation.tunable import Parameter
 
 _DIGITS = 6
@@ -153,13 +154,16 @@ class TuneReport:
             "warnings": list(self.warnings),
         }
 
-    def as_text(self) -> str:
+    def blocks(self) -> list[Block]:
         """Tables of the parameters and of the figures, and the verdict."""
         heading = f"{self.pipeline}: {len(self.parameters)} parameters, {self.settings:,} settings measured on "
         heading += f"{len(self.held_out)} {'dataset' if len(self.held_out) == 1 else 'datasets'}"
         warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
-        blocks = [heading, self._parameters(), *self._figures(), self.verdict, warnings]
-        return "\n\n".join(block for block in blocks if block)
+        return [heading, self._parameters(), *self._figures(), self.verdict, warnings]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
 
     def heading(self) -> list[str]:
         """What a file with the tuned setting says about its origin."""
@@ -169,7 +173,7 @@ class TuneReport:
             f"{len(self.parameters)} parameters, {self.trials} trials a search, {self.folds} folds, seed {self.seed}.",
             f"Verdict: {self.verdict}.",
         ]
-        return [*lines, *(line for block in self._figures() for line in block.splitlines())]
+        return [*lines, *(line for table in self._figures() for line in str(table).splitlines())]
 
     def remarks(self) -> dict[str, list[str]]:
         """What a file with the tuned setting says above its steps: old and new values, and how much the folds agree."""
@@ -182,23 +186,23 @@ class TuneReport:
                 remarks.setdefault(tuned.parameter.step, []).append(line)
         return remarks
 
-    def _parameters(self) -> str:
+    def _parameters(self) -> Table:
         rows = [["parameter", "range", "start", "tuned", "by fold"]]
         for tuned in self.parameters:
             bounds = f"{tuned.parameter.low:g} to {tuned.parameter.high:g}"
             value = "no effect" if tuned.idle else f"{tuned.value:g}"
             folds = " ".join(f"{value:g}" for value in tuned.by_fold)
             rows.append([tuned.parameter.name, bounds, f"{tuned.parameter.start:g}", value, folds])
-        return aligned(rows)
+        return Table(rows)
 
-    def _figures(self) -> list[str]:
+    def _figures(self) -> list[Table]:
         head = ["queries", "start", "tuned", "gain", "95 % interval", "p adjusted", "verdict"]
         several = [self.overall] if len(self.held_out) > 1 else []
         rows = [figures.cells() for figures in (*several, *self.held_out)]
-        tables = [aligned([[f"{OBJECTIVE}, held-out folds", *head], *rows])]
+        tables = [Table([[f"{OBJECTIVE}, held-out folds", *head], *rows])]
         if self.left_out:
             tables.append(
-                aligned([[f"{OBJECTIVE}, dataset left out", *head], *(figures.cells() for figures in self.left_out)])
+                Table([[f"{OBJECTIVE}, dataset left out", *head], *(figures.cells() for figures in self.left_out)])
             )
         return tables
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from config.errors import SpeckitError, nearest
-from server import failures
+from server import completion, failures, terminal
 
 COMMANDS: dict[str, str | dict[str, str]] = {
     "demo": "demo",
@@ -93,12 +93,19 @@ ROOT = LazyGroup(
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command. Returns 0 done, 1 the work failed, 2 bad usage, configuration or input, 130 interrupted."""
+    with click.Context(ROOT, color=terminal.colour()):  # failures are shown outside the command's own context
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = "--json" in options
     try:
         try:
+            if instruction := os.environ.get(completion.VARIABLE):
+                return completion.complete(ROOT, instruction)
             # not `main`: that has its own ways with interrupts and closed pipes
-            with ROOT.make_context("speckit-memory", list(arguments)) as context:
+            with ROOT.make_context("speckit-memory", list(arguments), color=terminal.colour()) as context:
                 status = ROOT.invoke(context)
         except click.exceptions.Exit as finished:
             status = finished.exit_code

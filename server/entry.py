@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import sys
+from pathlib import Path
 
 from server.shadowing import report, shadowed
 
@@ -23,6 +24,9 @@ def main() -> None:
 
 
 def _main() -> None:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as `>&-` does
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 -- for as long as the process
     # Nothing allocated while modules load is garbage; collecting then costs a tenth of the start-up.
     gc.disable()
     arguments = sys.argv[1:]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
+from typing import TextIO
 
 import click
 
 from config.errors import Problem, SpeckitError
-from server.output import print_json, printable
+from server.output import print_json, printable, wrapped
 
 DEBUG = "SPECKIT_DEBUG"
 CLOSED_PIPE = 141
@@ -25,13 +27,17 @@ def show(error: SpeckitError, as_json: bool) -> int:
     return error.exit_status
 
 
-def lines(problem: Problem, label: str = "error") -> str:
-    """A problem in as many lines as it needs: what and where, the hint, the next steps. `label` says how bad it is."""
+def lines(problem: Problem, label: str = "error", stream: TextIO | None = None) -> str:
+    """A problem in as many lines as it needs: what and where, the hint, the next steps. `label` says how bad it is.
+
+    It fits the terminal behind `stream` (standard error). A step to try stays in one line, so that it can be copied.
+    """
+    stream = stream or sys.stderr
     code = click.style(problem.code, fg="red", bold=True)
-    message = printable(problem.message)
-    head = f"{printable(str(problem.where))}: {code} {message}" if problem.where else f"{label} {code}: {message}"
-    hint, actions = printable(problem.hint), map(printable, problem.actions)
-    return "\n".join([head, f"  hint: {hint}", *(f"  try:  {action}" for action in actions)])
+    start = f"{printable(str(problem.where))}: {code} " if problem.where else f"{label} {code}: "
+    head = wrapped(problem.message, "  ", start, stream)
+    hint, actions = wrapped(problem.hint, "        ", "  hint: ", stream), map(printable, problem.actions)
+    return "\n".join([head, hint, *(f"  try:  {action}" for action in actions)])
 
 
 def interrupted() -> int:
@@ -59,4 +65,7 @@ def internal(error: Exception) -> SpeckitError:
 def usage(error: click.UsageError) -> SpeckitError:
     """Wrong usage as an error with code E200 that points to the help of the command in question."""
     command = error.ctx.command_path if error.ctx is not None else "speckit-memory"
-    return SpeckitError("E200", error.format_message(), actions=(f"see `{command} --help`",))
+    actions = [f"see `{command} --help`"]
+    if isinstance(error, click.NoSuchOption) and error.ctx and any(p.name == "query" for p in error.ctx.command.params):
+        actions.append(f"put -- before a query with a word that begins with a dash: `{command} -- -word`")
+    return SpeckitError("E200", error.format_message(), actions=actions)

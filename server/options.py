@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+
+from server import completion
+from server.output import wrapped
 
 if TYPE_CHECKING:
     from engine import Memory
@@ -78,6 +82,7 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
     "pipeline": click.option(
         "--pipeline",
         metavar="FILE|PRESET",
+        shell_complete=completion.pipelines,
         help="The pipeline; else SPECKIT_PIPELINE, else the shipped default.",
     ),
     "set": click.option(
@@ -86,12 +91,26 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
         multiple=True,
         callback=_parse_overrides,
         metavar="STEP.PARAM[.KEY]=VALUE",
+        shell_complete=completion.settings,
         help="Change one value for this call, or one key of a mapping (z_score.weights.bm25=0.9); may be repeated.",
     ),
     "json": click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON document on standard output and nothing else."
     ),
 }
+
+
+def _joined(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str:
+    # where the locale knows no UTF-8, Python hands over the bytes of other letters as surrogates
+    query = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
+    if len(words) > 1 and not context.resilient_parsing:
+        note = f"searching for: {query} (quote a query, so that the shell leaves ? * & and quotation marks alone)"
+        click.echo(wrapped(note, stream=sys.stderr), err=True)
+    return query
+
+
+query_argument = click.argument("query", nargs=-1, required=True, metavar="QUERY", callback=_joined)
+"""A query, quoted or not: a command receives `query: str`, several words joined by blanks."""
 
 datasets_option = click.option(
     "--dataset",

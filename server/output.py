@@ -1,18 +1,18 @@
-"""Writing to standard output: one JSON document, or aligned text. Colour appears on a terminal only (click decides)."""
+"""Writing to standard output: one JSON document, or text that fits the terminal. A pipe gets its lines unbroken."""
 
 from __future__ import annotations
 
 import json
 import re
-import textwrap
-import unicodedata
 from collections.abc import Sequence
-from shutil import get_terminal_size
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
+from server import terminal
+
 MAX_WIDTH = 120
+"""Cells; longer lines of prose are hard to read, however wide the terminal is."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters and the marks that turn the direction of text, all but tabs and line ends."""
 
@@ -22,36 +22,41 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def width() -> int:
-    """Columns to fill: those of the terminal, at most 120."""
-    return min(get_terminal_size().columns, MAX_WIDTH)
-
-
 def printable(text: str) -> str:
     """Text whose control characters are spelled out, so that no file name or document can command the terminal."""
     return _CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], text)
 
 
-def wrapped(text: str, indent: str) -> str:
-    """Text as an indented block that fits the terminal."""
-    return textwrap.fill(
-        printable(text), width(), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-    )
+def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextIO | None = None, **style: Any) -> str:
+    """Text as one indented block that fits the terminal behind `stream` (standard output); without one in one line.
+
+    `first` stands before it in place of the first indent, and keeps the styles it has. `style` is click's.
+    """
+    from server.folding import fold
+
+    first = indent if first is None else first
+    text = " ".join(printable(text).split())
+    room = terminal.columns(stream)
+    if room is None:
+        lines = [text]
+    else:
+        inner = min(room, MAX_WIDTH) - len(indent)
+        lines = fold(text, max(inner, terminal.LEAST_COLUMNS // 2), len(click.unstyle(first)) - len(indent))
+    starts = [first, *[indent] * len(lines)]
+    styled = [click.style(line, **style) if style and line else line for line in lines]
+    return "\n".join((start + line).rstrip() for start, line in zip(starts, styled, strict=False))
 
 
 def block(text: str, indent: str) -> str:
     """Text line by line, as code and tables need it; only lines that do not fit the terminal are wrapped."""
+    from server.folding import cells
+
+    room = terminal.columns()
     shown = []
     for line in printable(text).expandtabs(4).split("\n"):
         margin = indent + line[: len(line) - len(line.lstrip())]
-        if _cells(indent + line) <= width():
-            shown.append((indent + line).rstrip())
-        else:
-            shown.append(
-                textwrap.fill(
-                    line.strip(), width(), initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
-                )
-            )
+        fits = room is None or cells(indent + line) <= min(room, MAX_WIDTH)
+        shown.append((indent + line).rstrip() if fits else wrapped(line, margin))
     return "\n".join(shown)
 
 
@@ -62,21 +67,26 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
 
 
-def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "") -> str:
-    """Rows with aligned columns; the columns named in `right` (from 0) are aligned to the right."""
+def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "", headed: bool = False) -> str:
+    """Rows with aligned columns; the columns named in `right` (from 0) are aligned to the right.
+
+    What is wider than the terminal is wrapped or split, see `tables`; nothing is ever left out. `headed` marks the
+    first row as the names of the columns. The cells may be styled.
+    """
+    return "\n".join(table_rows(rows, right=right, indent=indent, headed=headed))
+
+
+def table_rows(
+    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "", headed: bool = False
+) -> list[str]:
+    """The same, each row apart: a text of one or several lines."""
+    from server.tables import GAP, aligned, fitted, widths
+
     if not rows:
-        return ""
-    widths = [max(_cells(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = []
-        for column, cell in enumerate(row):
-            padding = " " * (widths[column] - _cells(cell))
-            cells.append(padding + cell if column in right else cell + padding)
-        lines.append((indent + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
-
-
-def _cells(text: str) -> int:
-    """How many terminal cells a text fills: wide East Asian signs take two, styles none."""
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in click.unstyle(text))
+        return []
+    room, natural = terminal.columns(), widths(rows)
+    if room is None or sum(natural) + GAP * (len(natural) - 1) + len(indent) <= room:
+        shown = aligned(rows, natural, right)
+    else:
+        shown = fitted(rows, right, room - len(indent), headed)
+    return ["\n".join((indent + line).rstrip() for line in row.split("\n")) for row in shown]

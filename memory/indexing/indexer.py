@@ -9,7 +9,7 @@ from typing import Literal
 
 from config.errors import Problem, SpeckitError, Where
 from config.workspace_file import SourcePatterns, load_workspace_config
-from memory.indexing import causal_links, preflight
+from memory.indexing import aliases, causal_links, preflight
 from memory.indexing.analysis import Analyser
 from memory.indexing.batches import BatchWriter
 from memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
@@ -76,6 +76,7 @@ class Indexer:
         found = scan(paths, self._root, self._patterns(), self._sources.overruling(connection))
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         decision = decide(found, known, force, self._sources.elsewhere(connection))
+        aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
         report.problems += found.remarks
         report.ignored |= found.ignored
@@ -100,9 +101,9 @@ class Indexer:
                 writer.delete_memories(txn, [known[key].id for key in report.deleted])
                 # last: while a moved file is stored twice, the end of its key means two memories
                 report.links = resolve_links(txn, now)
+                aliases.remember(txn, found.links, found.covered)
             interference.recount(self._database)
             self._note_analyser(known, report)
-        report.aliases += found.links
         report.sources += self.sources()
         return report
 
@@ -271,11 +272,7 @@ class Indexer:
         if progress:
             progress(Progress(done, total, key))
         report.problems += causal_links.unresolved(targets, hashes.keys())
-        groups: dict[str, list[str]] = {}
-        for name, digest in hashes.items():
-            if digest in written:
-                groups.setdefault(digest, []).append(name)
-        report.aliases += [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
+        aliases.equal_contents(hashes, written, report)
 
     def _build(self, source: Source, targets: list[tuple[str, Where]]) -> tuple[Document, list[Problem]]:
         """As `documents.build`. Raises E090 for a text that a parser gives up on: it must not stop a whole run."""

@@ -47,11 +47,12 @@ class IndexReport:
     """The report of an index run: keys by what became of them, and counts.
 
     `failures` explain why a document could not be indexed, `problems` what is wrong with documents that were indexed
-    all the same, and which new files hold no text. `aliases` are groups of keys with equal content, one of which was
-    written in this run. `ignored` says why documents, and folders (with "/" at the end), were left out; `overruled` why
-    what was taken by name would have been. `sources` are the keys of all that was indexed by name. `chunks` and
-    `characters` count what was created or updated; what several runs at once have done adds up. `embedded` counts
-    vectors that were computed, `cache_hits` those taken from the cache, `pending` memories left without.
+    all the same, and which new files hold no text. `aliases` are groups of keys with equal content that no earlier run
+    has named: one of them was written in this run, or leads to the file of another since. `known_aliases` counts the
+    other groups. `ignored` says why documents, and folders (with "/" at the end), were left out; `overruled` why what
+    was taken by name would have been. `sources` are the keys of all that was indexed by name. `chunks` and `characters`
+    count what was created or updated; what several runs at once have done adds up. `embedded` counts vectors that were
+    computed, `cache_hits` those taken from the cache, `pending` memories left without.
     """
 
     created: list[str] = field(default_factory=list)
@@ -64,6 +65,7 @@ class IndexReport:
     ignored: dict[str, str] = field(default_factory=dict)
     overruled: dict[str, str] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
+    known_aliases: int = 0
     chunks: int = 0
     embedded: int = 0
     cache_hits: int = 0

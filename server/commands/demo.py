@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -10,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from server.commands.search import show_row, steps_table
+from config.errors import SpeckitError
+from config.settings import settings
+from server.commands.search import show_row
 from server.demo_corpus import QUESTIONS, corpus
+from server.invocation import called
 from server.options import Common, shared
-from server.output import print_json
+from server.output import print_json, wrapped
 from server.progress import ProgressReporter
+from server.recombination import recombined
 
 if TYPE_CHECKING:
     from engine import Memory
@@ -24,26 +29,29 @@ SHOWN = 2
 
 
 @click.command("demo")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="FILE", help="Keep the store as this new file.")
 @shared("pipeline", "set", "json")
-def command(common: Common) -> int:
+def command(common: Common, keep: Path | None) -> int:
     """Index the project's own documents into a temporary store, ask them questions, and show why the answers surface.
 
-    Needs no network and leaves nothing behind. Exits with 1 when an answer is not the expected document.
+    Needs no network and leaves nothing behind but what --keep names. Exits with 1 when an answer is not the expected
+    document.
     """
     started = monotonic()
     folder = corpus()
+    if keep is not None and keep.exists():
+        actions = ("name another file", f"search it with --db {shlex.quote(str(keep))}")
+        raise SpeckitError("E014", f"'{keep}' exists already", hint="The demo writes to a new store.", actions=actions)
     with (
         TemporaryDirectory(prefix="speckit-demo-", ignore_cleanup_errors=True) as temporary,
-        _open(common, Path(temporary), folder) as memory,
+        _open(common, keep or Path(temporary) / "demo.db", folder) as memory,
     ):
         with ProgressReporter("indexing the project's documents") as bar:
             report = memory.index([folder], progress=lambda now: bar.update(now.done, now.total or 0))
         indexed = monotonic() - started
         if not common.as_json:
-            click.echo(
-                f"Indexed {len(report.created)} documents ({report.chunks} passages) in {indexed:.1f} s, "
-                "into a temporary store."
-            )
+            counts = f"{len(report.created)} documents ({report.chunks} passages)"
+            click.echo(wrapped(f"Indexed {counts} in {indexed:.1f} s, into {keep or 'a temporary store'}."))
         answers = [_ask(memory, number, common.as_json) for number in range(len(QUESTIONS))]
         if not common.as_json:
             _explain(memory, answers[0][1])
@@ -61,13 +69,14 @@ def command(common: Common) -> int:
         print_json(document)
     else:
         _end(right, len(answers), seconds)
+        _advise(keep)
     return 0 if right == len(answers) else 1
 
 
-def _open(common: Common, temporary: Path, folder: Path) -> Memory:
+def _open(common: Common, store: Path, folder: Path) -> Memory:
     from engine import Memory
 
-    return Memory.open(temporary / "demo.db", common.pipeline, root=folder, overrides=common.overrides)
+    return Memory.open(store, common.pipeline, root=folder, overrides=common.overrides)
 
 
 def _ask(memory: Memory, number: int, quiet: bool) -> tuple[dict[str, Any], SearchResult]:
@@ -76,14 +85,12 @@ def _ask(memory: Memory, number: int, quiet: bool) -> tuple[dict[str, Any], Sear
     first = result.results[0].key if result.results else ""
     right = first == question.expected
     if not quiet:
-        click.secho(f"\n? {question.text}", bold=True)
+        click.echo("\n" + wrapped(question.text, "  ", "? ", bold=True))
         for rank, row in enumerate(result.results[:SHOWN], start=1):
             show_row(rank, row)
         verdict = "the expected document is first" if right else f"expected {question.expected} first"
-        click.secho(
-            f"    {'✓' if right else '✗'} {verdict} · {result.timings_ms['total']:.1f} ms",
-            fg="green" if right else "red",
-        )
+        line = f"{'✓' if right else '✗'} {verdict} · {result.timings_ms['total']:.1f} ms"
+        click.echo(wrapped(line, "    ", fg="green" if right else "red"))
     document = {
         "query": question.text,
         "expected": question.expected,
@@ -98,18 +105,37 @@ def _explain(memory: Memory, result: SearchResult) -> None:
     if not result.results:
         return
     row = result.results[0]
-    click.echo(f"\nHow {row.key} got its score for “{result.query}”, step by step:")
-    click.echo(steps_table(memory.explain(result, row.id)))
+    click.echo("\n" + wrapped(f"How {row.key} got its score for “{result.query}”, step by step:"))
+    click.echo(recombined(memory.explain(result, row.id), "  "))
 
 
 def _end(right: int, asked: int, seconds: float) -> None:
-    click.secho(f"\n{right} of {asked} answers as expected, {seconds:.1f} s in all.", bold=True)
+    click.echo("\n" + wrapped(f"{right} of {asked} answers as expected, {seconds:.1f} s in all.", bold=True))
+
+
+def _advise(kept: Path | None) -> None:
+    """What to do next: every line can be run as it stands, where the reader is."""
+    program = called()
+    names = chain(["demo.db"], map("demo-{}.db".format, count(2)))
+    free = next(name for name in names if not Path(name).exists())
+    play = (f"demo --keep {free}", "keep the demo's documents to play with")
+    if kept is not None:
+        play = (f'search "{QUESTIONS[0].text}" --db {shlex.quote(str(kept))}', "play with the demo's documents")
     click.echo("\nTry next:")
     for line, comment in (
-        ("speckit-memory index docs", "remember the documents of your project"),
-        ('speckit-memory search "your question" --explain', "ask, and see why"),
-        ("speckit-memory pipeline show --effective", "every step and every number of the pipeline"),
-        ("speckit-memory serve", "give your coding agent access, over MCP"),
-        (f"speckit-memory index {shlex.quote(str(corpus()))} --db demo.db", "keep the demo's documents to play with"),
+        (f"index {shlex.quote(_own_documents())}", "remember the documents of your project"),
+        ('search "your question" --explain', "ask, and see why"),
+        ("pipeline show --effective", "every step and every number of the pipeline"),
+        ("serve", "give your coding agent access, over MCP"),
+        play,
     ):
-        click.echo(f"  {line}\n      {comment}")
+        click.echo(f"  {program} {line}")  # never wrapped, so that it can be copied
+        click.echo(wrapped(comment, "      "))
+
+
+def _own_documents() -> str:
+    """A folder that `index` accepts where the reader is."""
+    root, here = settings().root, Path.cwd()
+    if not here.resolve().is_relative_to(root):
+        return str(root)
+    return "docs" if (here / "docs").is_dir() else "."

@@ -17,7 +17,7 @@ from config.sources import DEFAULT
 from server.environment import remarks
 from server.missing_store import no_store
 from server.options import Common, shared
-from server.output import print_json, table, wrapped
+from server.output import print_json, table_rows, wrapped
 from server.shadowing import ACTIONS, shadowed
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def command(common: Common) -> int:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
         return 0 if healthy else 1
     rows = [(click.style(check.verdict, fg=COLOURS[check.verdict]), check.name, check.detail) for check in checks]
-    for line, check in zip(table(rows).splitlines(), checks, strict=True):
-        click.echo(line)
+    for row, check in zip(table_rows(rows), checks, strict=True):
+        click.echo(row)
         if check.hint:
-            click.echo(wrapped(f"→ {check.hint}", "      "))
-    click.echo("everything is in order" if healthy else "something is wrong: see the lines marked fail")
+            click.echo(wrapped(check.hint, "        ", "      → "))
+    click.echo(wrapped("everything is in order" if healthy else "something is wrong: see the lines marked fail"))
     return 0 if healthy else 1
 
 

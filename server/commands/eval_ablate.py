@@ -10,6 +10,7 @@ from config.settings import settings
 from server.options import Common, datasets_option, shared
 from server.output import print_json
 from server.progress import ProgressReporter
+from server.reports import show_report
 
 
 @click.command("ablate")
@@ -35,4 +36,4 @@ def command(common: Common, datasets: tuple[Path, ...], queries: int | None) -> 
     if common.as_json:
         print_json(report.as_json())
     else:
-        click.echo(report.as_text())
+        show_report(report)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from server import completion
 from server.options import Common, datasets_option, shared
-from server.output import print_json
+from server.output import print_json, wrapped
 from server.progress import ProgressReporter
+from server.reports import show_report
 
 
 @click.command("run")
@@ -18,6 +20,7 @@ from server.progress import ProgressReporter
     "pipelines",
     multiple=True,
     metavar="FILE|PRESET",
+    shell_complete=completion.pipelines,
     help="A pipeline to measure; may be repeated to compare. Else SPECKIT_PIPELINE, else the shipped default.",
 )
 @click.option("--run-file", type=click.Path(path_type=Path), help="Write the rankings as TREC run lines.")
@@ -44,10 +47,9 @@ def command(
             )
         reports.append(report)
         if not common.as_json:
-            text = report.as_text()
-            click.echo(text)
-            if "*" in text:
-                click.echo("* the best of its column")
+            show_report(report)
+            if "*" in report.as_text():
+                click.echo(wrapped("* the best of its column", "  ", ""))
     if common.as_json:
         documents = [report.as_json() for report in reports]
         print_json(documents if len(documents) > 1 else documents[0])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
 from server.environment import remarks
 from server.flag_audit import audit, today
 from server.options import Common, shared
-from server.output import print_json, table
+from server.output import print_json, table, wrapped
 
 
 @click.command("list")
@@ -19,11 +20,11 @@ def command(common: Common) -> None:
     found = audit(os.environ, today())
     flags = found.flags
     for remark in (*remarks(os.environ), *found.remarks):
-        click.echo(f"remark: {remark}", err=True)
+        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
     if common.as_json:
         print_json({"flags": [flag.as_json() for flag in flags]})
     elif not flags:
-        click.echo("No feature flags are declared: every step of the pipeline is decided by its file alone.")
+        click.echo(wrapped("No feature flags are declared: every step of the pipeline is decided by its file alone."))
     else:
         rows = [("flag", "state", "group", "owner", "days", "expires", "decided by", "evidence")]
         rows += [
@@ -31,4 +32,4 @@ def command(common: Common) -> None:
              f.evidence)
             for f in flags
         ]  # fmt: skip
-        click.echo(table(rows, right=(4,)))
+        click.echo(table(rows, right=(4,), headed=True))

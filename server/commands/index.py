@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +16,11 @@ import click
 
 from config.errors import Problem, SpeckitError
 from config.settings import settings
+from server import completion
 from server.commands.search import existing_store
 from server.failures import lines
 from server.options import Common, shared
-from server.output import counted, print_json, printable
+from server.output import counted, print_json, wrapped
 from server.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ STATES = ("hidden", "another worktree of a repository")
 
 
 @click.command("index")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completion.files)
 @click.option("--force", is_flag=True, help="Read unchanged files again.")
 @click.option(
     "--forget",
@@ -130,7 +132,7 @@ def _shown(common: Common, memory: Memory, report: IndexReport, seconds: float) 
         print_json(as_json(report, seconds) | where | (error.as_json() if error else {}))
     else:
         show(report, seconds)
-        click.secho(f"store {store}, workspace {memory.settings.root}", dim=True)
+        click.echo(wrapped(f"store {store}, workspace {memory.settings.root}", dim=True))
     return error.exit_status if error else 0
 
 
@@ -140,6 +142,7 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
         "problems": [problem.as_json() for problem in report.problems],
         "aliases": [list(keys) for keys in report.aliases],
+        "known_aliases": report.known_aliases,
         "ignored": _reasons(report.ignored),
         "overruled": _reasons(report.overruled),
         "sources": [key or "." for key in report.sources],
@@ -152,19 +155,25 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
 def show(report: IndexReport, seconds: float) -> None:
     """The report for a reader."""
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
-    click.echo(f"dry run, nothing written: {counts}" if report.dry_run else counts)
-    click.echo(
+    click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))
+    figures = (
         f"{counted(report.chunks, 'passage')}, {counted(report.characters, 'character')}, "
         f"{counted(report.links, 'link')} in {seconds:.1f} s; "
         f"{report.embedded:,} embedded, {report.cache_hits:,} taken from the cache"
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
-    for keys in report.aliases:
-        click.echo(printable(f"same content: {', '.join(keys)}"))
+    click.echo(wrapped(figures))
+    for keys in report.aliases[:SHOWN_PROBLEMS]:
+        click.echo(wrapped(f"same content: {', '.join(keys)}", "  ", ""))
+    if len(report.aliases) > SHOWN_PROBLEMS:
+        click.echo(wrapped(f"… and {len(report.aliases) - SHOWN_PROBLEMS} more; see them all with --force --json"))
+    if report.known_aliases:
+        groups = counted(report.known_aliases, "group")
+        click.echo(wrapped(f"same content as on earlier runs: {groups} of files; --force names them again"))
     if report.ignored:
-        click.echo(f"ignored: {_by_reason(report.ignored)}; --json lists them")
+        click.echo(wrapped(f"ignored: {_by_reason(report.ignored)}; --json lists them"))
     for key, reason in report.overruled.items():
-        click.echo(printable(f"taken because it was named: {key} ({reason})"))
+        click.echo(wrapped(f"taken because it was named: {key} ({reason})", "  ", ""))
     show_problems("remarks", "warning", report.problems)
     show_problems("not indexed", "error", report.failures)
 
@@ -179,7 +188,7 @@ def _by_reason(ignored: dict[str, str]) -> str:
     kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))
     causes = [f"{count} {kind}" if kind in STATES else f"{count} by {kind}" for kind, count in sorted(kinds.items())]
-    return f"{', '.join(counted(count, noun) for count, noun in counts if count)} ({printable(', '.join(causes))})"
+    return f"{', '.join(counted(count, noun) for count, noun in counts if count)} ({', '.join(causes)})"
 
 
 def show_problems(title: str, label: str, problems: list[Problem]) -> None:
@@ -190,7 +199,8 @@ def show_problems(title: str, label: str, problems: list[Problem]) -> None:
     for problem in problems[:SHOWN_PROBLEMS]:
         click.echo(lines(problem, label), err=True)
     if len(problems) > SHOWN_PROBLEMS:
-        click.echo(f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json", err=True)
+        rest = f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json"
+        click.echo(wrapped(rest, stream=sys.stderr), err=True)
 
 
 def _changes(paths: tuple[str, ...]) -> Any:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
 from config.errors import SpeckitError
+from server import completion
 from server.environment import remarks
 from server.failures import lines
 from server.options import Common, shared
-from server.output import print_json
+from server.output import print_json, wrapped
 
 
 @click.command("check")
-@click.argument("file")
+@click.argument("file", shell_complete=completion.pipelines)
 @shared("set", "json")
 def command(common: Common, file: str) -> int:
     """Check a pipeline FILE (or preset): all problems at once, as file:line:column: code message, and a hint."""
     from engine.pipelines import check
 
     for remark in remarks(os.environ):
-        click.echo(f"remark: {remark}", err=True)
+        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
     problems = check(file, os.environ, common.overrides)
     if problems:
         error = SpeckitError.of(problems)
@@ -29,12 +31,12 @@ def command(common: Common, file: str) -> int:
             print_json(error.as_json())
         else:
             for problem in error.problems:
-                click.echo(lines(problem))
+                click.echo(lines(problem, stream=sys.stdout))
             count = len(error.problems)
-            click.echo(f"{count} problem{'s' if count > 1 else ''} in {file}")
+            click.echo(wrapped(f"{count} problem{'s' if count > 1 else ''} in {file}"))
         return error.exit_status
     if common.as_json:
         print_json({"file": file, "problems": []})
     else:
-        click.echo(f"{file}: no problems")
+        click.echo(wrapped(f"{file}: no problems"))
     return 0

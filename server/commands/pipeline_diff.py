@@ -6,6 +6,7 @@ import os
 
 import click
 
+from server import completion
 from server.options import Common, shared
 from server.output import print_json
 
@@ -13,8 +14,8 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command("diff")
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", shell_complete=completion.pipelines)
+@click.argument("b", shell_complete=completion.pipelines)
 @shared("json")
 def command(common: Common, a: str, b: str) -> None:
     """Compare two pipelines (files or presets) by what would run, defaults included."""

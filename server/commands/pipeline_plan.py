@@ -7,12 +7,12 @@ from dataclasses import asdict
 import click
 
 from server.commands.search import MODES, existing_store
-from server.options import Common, shared
-from server.output import counted, print_json, table
+from server.options import Common, query_argument, shared
+from server.output import counted, print_json, table, wrapped
 
 
 @click.command("plan")
-@click.argument("query")
+@query_argument
 @click.option("--limit", type=int, default=10, show_default=True, help="How many results would be asked for.")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
@@ -24,18 +24,17 @@ def command(common: Common, query: str, limit: int, folder: str, mode: str) -> N
     if common.as_json:
         print_json(plan.as_json())
         return
-    click.echo(
-        f"intent {plan.intent} ({plan.intent_confidence:.2f}) · {plan.complexity} query · budget {plan.budget_ms:g} ms"
-    )
+    intent = f"intent {plan.intent} ({plan.intent_confidence:.2f})"
+    click.echo(wrapped(f"{intent} · {plan.complexity} query · budget {plan.budget_ms:g} ms"))
     for reason in plan.reasons:
-        click.echo(f"  {reason}")
+        click.echo(wrapped(reason, "  "))
     for variant in plan.variants[1:]:
-        click.echo(f"  also searched: {variant}")
+        click.echo(wrapped(f"also searched: {variant}", "  "))
     click.echo("\nchannels")
     rows = [(c.id, c.use, f"up to {c.limit} hits" if c.asked else "not asked") for c in plan.channels]
     click.echo(table(rows, indent="  "))
     for stage, steps in plan.steps.items():
-        click.echo(f"{stage}: {' → '.join(steps) or '(nothing)'}")
+        click.echo(wrapped(f"{stage}: {' → '.join(steps) or '(nothing)'}", "  ", ""))
     click.echo("\nterms")
     click.echo(table([(term, f"in {counted(count, 'memory')}") for term, count in plan.terms], indent="  "))
     click.echo("\nwork")

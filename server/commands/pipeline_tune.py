@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
+from server import completion
 from server.options import Common, datasets_option, shared
 from server.output import print_json
 from server.pipeline_output import check_target, write_pipeline
 from server.progress import ProgressReporter
+from server.reports import show_report
 
 
 @click.command("tune")
-@click.argument("source", metavar="FILE|PRESET")
+@click.argument("source", metavar="FILE|PRESET", shell_complete=completion.pipelines)
 @datasets_option
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The pipeline file to write."
@@ -23,6 +25,7 @@ from server.progress import ProgressReporter
     "parameters",
     multiple=True,
     metavar="STEP.PARAM",
+    shell_complete=completion.tunables,
     help="Search this parameter alone; may be repeated. Else all that are declared tunable.",
 )
 @click.option(
@@ -72,4 +75,5 @@ def command(
     if common.as_json:
         print_json({**report.as_json(), "file": str(out)})
     else:
-        click.echo(f"{report.as_text()}\n\nwritten: {out}")
+        show_report(report)
+        click.echo(f"\nwritten: {out}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,9 @@ import click
 from config.errors import SpeckitError
 from config.settings import settings
 from server.missing_store import no_store
-from server.options import Common, shared
-from server.output import block, counted, print_json, printable, table, wrapped
+from server.options import Common, query_argument, shared
+from server.output import block, counted, print_json, table, wrapped
+from server.recombination import recombined
 
 if TYPE_CHECKING:
     from engine import Memory
@@ -24,7 +27,7 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
 @click.command("search")
-@click.argument("query")
+@query_argument
 @click.option("--limit", type=int, default=10, show_default=True, help="How many results, 1 to 100.")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
@@ -36,7 +39,7 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
     help="Leave out what is costly or optional after so long, opening the store not counted; 0 for never. Else "
     "SPECKIT_DEADLINE_MS, else 2000.",
 )
-@click.option("--explain", is_flag=True, help="Show how each step made the score of the first result.")
+@click.option("--explain", is_flag=True, help="Show how each step made the score, for every result.")
 @click.option("--why-not", metavar="ID|KEY", help="Say why this memory is not among the results.")
 @shared("db", "pipeline", "set", "json")
 def command(
@@ -70,20 +73,13 @@ def command(
                 document["why_not"] = absent
             print_json(document)
             return
-        show(result)
-        if memory.settings.root != Path.cwd().resolve():
-            click.secho(f"workspace {memory.settings.root}", dim=True)
-        if explained:
-            click.echo(f"\nHow the score of {explained[0].key} came about:")
-            click.echo(steps_table(explained[0]))
+        show(result, explained)
         if explain:
-            if coverage := result.plan["coverage"]:
-                few = ", too few to rest on" if coverage["gap"] else ""
-                click.echo(f"\nCausal links connect {counted(coverage['connected'], 'memory')} with the question{few}.")
-            click.echo("\nWhere the time went:")
-            click.echo(timings_table(result))
+            show_work(result)
+        if memory.settings.root != Path.cwd().resolve():
+            click.echo(wrapped(f"workspace {memory.settings.root}", dim=True))
         if absent:
-            click.echo(f"\nWhy not {why_not}? {absent}")
+            click.echo("\n" + wrapped(f"Why not {why_not}? {absent}"))
 
 
 def existing_store(common: Common) -> Memory:
@@ -116,68 +112,64 @@ def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> str:
         raise SpeckitError("E080", f"there is no memory with the key '{key}'; did you mean '{close[0]}'?") from None
 
 
-def show(result: SearchResult) -> None:
-    """The results for a reader; whatever was degraded or doubtful is always said."""
-    for rank, row in enumerate(result.results, start=1):
+def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
+    """The results for a reader, each with its explanation; whatever was degraded or doubtful is always said."""
+    for rank, (row, explanation) in enumerate(zip_longest(result.results, explained), start=1):
         show_row(rank, row)
+        if explanation:
+            click.echo(wrapped(f"{row.score:.4f}, step by step:", "    "))
+            click.echo(recombined(explanation, "      "))
     if not result.results and not result.notes["warnings"]:
         click.echo("No results.")
     if result.repeats:
-        click.secho(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True)
+        click.echo(wrapped(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True))
     for warning in result.notes["warnings"]:
-        click.secho(f"warning: {warning}", fg="yellow")
+        click.echo(wrapped(f"warning: {warning}", fg="yellow"))
     for part in result.notes["degraded"]:
         what = part["reason"] if "steps" in part else f"{part['part']} did not take part ({part['reason']})"
         more = "; --deadline-ms gives more time" if "steps" in part else ""
-        click.secho(
-            f"degraded: {what}; instead: {part['instead']}; loss of confidence: {part['confidence_impact']}{more}",
-            fg="yellow",
-        )
+        text = f"degraded: {what}; instead: {part['instead']}; loss of confidence: {part['confidence_impact']}{more}"
+        click.echo(wrapped(text, fg="yellow"))
     plan, count = result.plan, counted(len(result.results), "result")
     late = f" (budget {plan['budget_ms']:g} ms)" if result.outcome.trace.over_budget else ""
     opening = result.timings_ms["opening"]
     opened = f" after {opening:,.0f} ms of opening the store" if opening >= SHOWN_FROM_MS else ""
-    click.secho(
+    figures = (
         f"{count} in {result.timings_ms['total']:.1f} ms{late}{opened} · {plan['complexity']} query, "
         f"intent {plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
-        f"{result.pipeline['hash']}",
-        dim=True,
+        f"{result.pipeline['hash']}"
     )
+    click.echo(wrapped(figures, dim=True))
 
 
 def show_row(rank: int, row: ResultRow) -> None:
     """One result: what it is, where else it stands, what has replaced it, the passage, and why it surfaced."""
-    score, title = click.style(f"{row.score:.4f}", fg="cyan"), click.style(printable(row.title), bold=True)
-    click.echo(f"{rank:>2}. {score}  {title}")
+    score = click.style(f"{row.score:.4f}", fg="cyan")
+    click.echo(wrapped(row.title, "    ", f"{rank:>2}. {score}  ", bold=True))
     place = f"{row.key}:{row.first_line}" if row.first_line else row.key
-    about = [printable(place), f"id {row.id}", row.tier, row.state]
-    click.secho(f"    {' · '.join(part for part in about if part)}", dim=True)
+    about = [place, f"id {row.id}", row.tier, row.state]
+    click.echo(wrapped(" · ".join(part for part in about if part), "    ", dim=True))
     if copies := row.notes.get("also_at"):
-        click.secho(wrapped(f"also at {', '.join(printable(copy['key']) for copy in copies)}", "    "), dim=True)
+        click.echo(wrapped(f"also at {', '.join(copy['key'] for copy in copies)}", "    ", dim=True))
     for successor in row.notes.get("superseded_by", ()):
         line = f"superseded by {successor['title']} ({successor['key']}, id {successor['id']})"
-        click.secho(wrapped(line, "    "), fg="yellow")
+        click.echo(wrapped(line, "    ", fg="yellow"))
     if row.heading and row.heading != row.title:
         click.echo(wrapped(row.heading, "    "))
     if row.snippet:
         click.echo(block(row.snippet, "    │ "))
-    click.secho(wrapped(row.reason, "    "), dim=True)
+    click.echo(wrapped(row.reason, "    ", dim=True))
 
 
-def steps_table(explanation: Explanation) -> str:
-    """The arithmetic of a score: every step with its parts, from the first number to the last."""
-    rows = [("step", "does", "parts", "before", "after")]
-    for step in explanation.steps:
-        parts = ", ".join(f"{name} {value:.4g}" for name, value in step.parts.items())
-        before = "" if step.before is None else f"{step.before:.6f}"
-        rows.append((step.step, step.kind, parts, before, f"{step.after:.6f}"))
-    return table(rows, right=(3, 4), indent="  ")
-
-
-def timings_table(result: SearchResult) -> str:
-    """The time that each step took, with the rows that went in and came out."""
+def show_work(result: SearchResult) -> None:
+    """What the causal graph knows of the question, and the time that each step took."""
+    if coverage := result.plan["coverage"]:
+        few = ", too few to rest on" if coverage["gap"] else ""
+        connected = counted(coverage["connected"], "memory")
+        click.echo("\n" + wrapped(f"Causal links connect {connected} with the question{few}."))
     rows = [("stage", "step", "ms", "rows in", "rows out", "outcome")]
     for record in result.timings_ms["steps"]:
         counts = (f"{record['ms']:.3f}", str(record["rows_in"]), str(record["rows_out"]))
         rows.append((record["stage"], record["step"], *counts, record["outcome"]))
-    return table(rows, right=(2, 3, 4), indent="  ")
+    click.echo("\nWhere the time went:")
+    click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.server.doors import Run, call
+from tests.server.doors import COMMAND, Run, call, environment
 
 
 def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
@@ -16,6 +17,41 @@ def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
     assert "step by step:" in ran.out
     assert "Try next:" in ran.out
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--keep", "demo.db"]], ids=["temporary", "kept"])
+@pytest.mark.parametrize("placed", ["empty", "workspace", "elsewhere"])
+def test_what_the_demo_advises_runs_as_printed_where_its_reader_stands(
+    tmp_path: Path, arguments: list[str], placed: str
+) -> None:
+    here = tmp_path / "here and now"
+    here.mkdir()
+    more = {}
+    if placed == "workspace":
+        (here / "docs").mkdir()
+        (here / "docs" / "note.md").write_text("# Note\n\nText.\n")
+    if placed == "elsewhere":
+        (tmp_path / "root").mkdir()
+        more = {"SPECKIT_ROOT": str(tmp_path / "root")}
+    env = {name: value for name, value in environment(here).items() if not name.startswith("SPECKIT_")} | more
+    demo = subprocess.run([COMMAND, "demo", *arguments], cwd=here, env=env, capture_output=True, text=True, check=True)
+    advice = [
+        line for line in demo.stdout.split("Try next:")[1].splitlines() if line.startswith("  ") and line[2] != " "
+    ]
+    assert len(advice) == 5
+    for line in advice:
+        done = subprocess.run(
+            line, shell=True, cwd=here, env=env, capture_output=True, text=True, check=False, input=""
+        )
+        assert done.returncode == 0, line + done.stdout + done.stderr
+    assert (here / "demo.db").is_file()
+
+
+def test_the_demo_writes_to_no_store_but_its_own(workspace: Path) -> None:
+    before = (workspace / "memory.db").read_bytes()
+    ran = call(workspace, ["demo", "--keep", "memory.db", "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E014")
+    assert (workspace / "memory.db").read_bytes() == before
 
 
 def test_the_demo_fails_when_an_answer_is_not_the_expected_one(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     ran = call(workspace, ["index", "docs", "--json"])
     assert ran.status == 0
     assert set(ran.json) == {
-        "created", "updated", "unchanged", "deleted", "problems", "aliases", "ignored", "overruled", "sources",
-        "chunks", "characters", "embedded", "cache_hits", "pending", "links", "seconds", "dry_run", "store",
+        "created", "updated", "unchanged", "deleted", "problems", "aliases", "known_aliases", "ignored", "overruled",
+        "sources", "chunks", "characters", "embedded", "cache_hits", "pending", "links", "seconds", "dry_run", "store",
         "workspace",
     }  # fmt: skip
     assert ran.json["created"] == ["docs/new.md"]
@@ -127,3 +127,30 @@ def test_one_path_that_can_be_indexed_is_enough_for_a_store(tmp_path: Path) -> N
     ran = call(tmp_path, ["index", "note.md", "nowhere"])
     assert ran.status == 2
     assert ran.out.splitlines()[-1] == f"store {tmp_path / 'memory.db'}, workspace {tmp_path}"
+
+
+@pytest.mark.requirement("I8")
+def test_files_that_hold_the_same_are_listed_once_and_counted_from_then_on(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Note\n\nText.\n")
+    (tmp_path / "copy.md").write_text("# Note\n\nText.\n")
+    (tmp_path / "link.md").symlink_to("note.md")
+    listed = ["same content: link.md, note.md", "same content: copy.md, link.md"]
+
+    first = call(tmp_path, ["index", "."]).out.splitlines()
+    assert [line for line in first if line.startswith("same content")] == listed
+    again = call(tmp_path, ["index", "."]).out.splitlines()
+    assert [line for line in again if line.startswith("same content")] == [
+        "same content as on earlier runs: 2 groups of files; --force names them again"
+    ]
+    forced = call(tmp_path, ["index", ".", "--force"]).out.splitlines()
+    assert [line for line in forced if line.startswith("same content")] == listed
+
+
+def test_a_long_list_of_equal_files_is_cut_and_says_where_the_rest_is(tmp_path: Path) -> None:
+    for number in range(30):
+        for name in ("a", "b"):
+            (tmp_path / f"{name}{number}.md").write_text(f"# Note {number}\n\nText {number}.\n")
+    out = call(tmp_path, ["index", "."]).out
+    assert out.count("same content: ") == 20
+    assert "… and 10 more; see them all with --force --json\n" in out
+    assert len(call(tmp_path, ["index", ".", "--force", "--json"]).json["aliases"]) == 30

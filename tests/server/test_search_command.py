@@ -75,6 +75,32 @@ def test_a_query_that_cannot_be_asked_is_refused(run: Run, query: str, code: str
     assert (ran.status, ran.json["error"]["code"]) == (2, code)
 
 
+@pytest.mark.parametrize("command", [["search"], ["pipeline", "plan"]])
+def test_words_that_nobody_quoted_are_one_query_and_a_line_on_standard_error_says_so(
+    run: Run, command: list[str]
+) -> None:
+    loose, quoted = run(*command, "why", "rank", "fusion", "--json"), run(*command, "why rank fusion", "--json")
+    assert (loose.status, quoted.status, quoted.err) == (0, 0, "")
+    assert loose.json.get("query") == quoted.json.get("query")
+    assert [row["key"] for row in loose.json.get("results", ())] == [
+        row["key"] for row in quoted.json.get("results", ())
+    ]
+    (line,) = loose.err.splitlines()
+    assert line.startswith("searching for: why rank fusion (quote a query, ")
+
+
+def test_a_query_that_begins_with_a_dash_stands_behind_two(run: Run) -> None:
+    ran = run("search", "-fusion", "--json")
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E200")
+    assert any("`speckit-memory search -- -word`" in action for action in ran.json["error"]["actions"])
+    assert run("search", "--json", "--", "-fusion").json["query"] == "-fusion"
+    assert run("search", "--json", "--", "fusion", "-ranks").json["query"] == "fusion -ranks"
+
+
+def test_only_commands_with_a_query_speak_of_queries_with_a_dash(run: Run) -> None:
+    assert not any("-- -word" in action for action in run("doctor", "--json", "-f").json["error"]["actions"])
+
+
 def test_the_folder_limits_the_results_to_it_and_below(run: Run) -> None:
     document = run("search", "file mode fusion", "--json", "--folder", "docs/storage").json
     assert {row["folder"] for row in document["results"]} == {"docs/storage"}
@@ -119,7 +145,22 @@ def test_explain_shows_the_steps_that_made_the_score(run: Run) -> None:
         assert explanation["steps"][-1]["after"] == row["score"]
         assert [step["step"] for step in explanation["steps"]] == [step["step"] for step in row["steps"]]
     human = run("search", "why are ranks fused", "--explain").out
-    assert "How the score of docs/fusion.md came about:" in human
+    shown = [f"    {row['score']:.4f}, step by step:\n" for row in document["results"]]
+    assert [human.count(line) for line in shown] == [shown.count(line) for line in shown]
+    assert len(shown) > 2
+
+
+@pytest.mark.requirement("P8")
+def test_every_explanation_can_be_added_up_by_its_reader(run: Run) -> None:
+    """As far as four decimals go: the first line of each names the parts of the fused score."""
+    human = run("search", "why are ranks fused", "--explain", "--limit", "3").out
+    sums = re.findall(r"^      z_score +(.*) = (\S+)$", human, re.MULTILINE)
+    assert len(sums) == 3
+    for parts, total in sums:
+        signed = re.findall(r"(- |)\w+ (-?[\d.]+)", parts)
+        assert sum(float(number) * (-1 if sign else 1) for sign, number in signed) == pytest.approx(
+            float(total), abs=5e-4
+        )
 
 
 def test_why_not_names_the_reason_for_absence(run: Run) -> None:

@@ -5,14 +5,23 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_mcp_stdio import INITIALIZE, calls
 
-# pygments stands for rich, whose own name shows up for the vain attempts to import it
-HEAVY = {"numpy", "scipy", "tokenizers", "markdown_it", "evaluation", "Stemmer", "pygments", "wordllama"}
+HEAVY = {"numpy", "scipy", "tokenizers", "markdown_it", "evaluation", "Stemmer", "wordllama"}
+# the name of rich itself shows up for vain attempts to import it; these are what it imports when it is there
+RICH = {"rich._extension", "rich.cells", "rich.segment", "rich.style", "rich.text", "pygments"}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+SEARCH = {
+    "jsonrpc": "2.0",
+    "id": 3,
+    "method": "tools/call",
+    "params": {"name": "memory_search", "arguments": {"query": "rank fusion"}},
+}
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
@@ -20,25 +29,40 @@ def imported(
     root: Path, arguments: list[str], sent: list[dict[str, object]]
 ) -> tuple[set[str], list[dict[str, object]]]:
     """The top-level packages that a run of the console script imported, and its answers."""
-    with subprocess.Popen(
-        [sys.executable, "-X", "importtime", COMMAND, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(root),
-        cwd=root,
-    ) as process:
+    names, answers, _ = modules(root, arguments, sent)
+    return {name.partition(".")[0] for name in names}, answers
+
+
+def modules(
+    root: Path, arguments: list[str], sent: list[dict[str, object]]
+) -> tuple[set[str], list[dict[str, object]], list[str]]:
+    """The modules that a run of the console script imported, its answers, and the other lines of standard error."""
+    with (
+        TemporaryFile() as errors,  # a pipe that nobody reads would fill up
+        subprocess.Popen(
+            [sys.executable, "-X", "importtime", COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment(root),
+            cwd=root,
+        ) as process,
+    ):
         assert process.stdin is not None
         assert process.stdout is not None
         answers = []
         for message in sent:
             process.stdin.write(json.dumps(message).encode() + b"\n")
             process.stdin.flush()
-            answers.append(json.loads(process.stdout.readline()))
-        _, err = process.communicate()
+            if "id" in message:
+                answers.append(json.loads(process.stdout.readline()))
+        process.communicate()
         assert process.returncode == 0
+        errors.seek(0)
+        err = errors.read()
     names = re.findall(rb"^import time: +\d+ \| +\d+ \| +(\S+)$", err, re.MULTILINE)
-    return {name.decode().partition(".")[0] for name in names}, answers
+    logged = [line for line in err.decode().splitlines() if not line.startswith("import time:")]
+    return {name.decode() for name in names}, answers, logged
 
 
 @pytest.mark.requirement("I6.lazy", "T27.light")
@@ -47,6 +71,23 @@ def test_nothing_heavy_is_imported_before_the_first_tool_call(indexed: Path) -> 
     assert [answer["id"] for answer in answers] == [1, 2]
     assert "mcp" in packages
     assert packages & HEAVY == set()
+
+
+@pytest.mark.requirement("T27")
+@pytest.mark.parametrize("asked", [[LIST_TOOLS], [INITIALIZED, SEARCH]], ids=["start", "search"])
+def test_the_server_does_without_the_library_that_draws_on_terminals(
+    indexed: Path, asked: list[dict[str, object]]
+) -> None:
+    names, answers, logged = modules(indexed, ["serve", "--no-warm-up"], [INITIALIZE, *asked])
+    assert "result" in answers[-1]
+    assert {"mcp", "structlog"} <= names
+    assert names & RICH == set()
+    assert [json.loads(line)["level"] for line in logged]  # as JSON, as ever: no handler of another's making
+
+
+def test_commands_that_draw_on_no_terminal_leave_the_library_for_it_alone(indexed: Path) -> None:
+    names, _, _ = modules(indexed, ["pipeline", "schema"], [])
+    assert names & RICH == set()
 
 
 def test_help_of_the_whole_command_line_imports_no_library_but_click(indexed: Path) -> None:

@@ -242,7 +242,49 @@ def test_equal_content_under_several_keys_is_reported(indexer: Indexer, root: Pa
     write("b.md", "same text")
 
     assert indexer.index([root], now=100.0).aliases == [("a.md", "b.md")]
+    again = indexer.index([root], now=100.0)
+    assert (again.aliases, again.known_aliases) == ([], 1)
+    write("c.md", "same text")
+    third = indexer.index([root], now=100.0)
+    assert (third.aliases, third.known_aliases) == ([("a.md", "b.md", "c.md")], 0)
+
+
+@pytest.mark.requirement("I8")
+def test_links_to_a_file_are_named_once_and_again_when_asked_for(indexer: Indexer, root: Path, write: Write) -> None:
+    write("a.md", "text")
+    write("sub/b.md", "other text")
+    (root / "link.md").symlink_to("a.md")
+    (root / "sub" / "link.md").symlink_to("b.md")
+
+    assert indexer.index([root], now=100.0, dry_run=True).aliases == [("a.md", "link.md"), ("sub/b.md", "sub/link.md")]
+    assert indexer.index([root], now=100.0).aliases == [("a.md", "link.md"), ("sub/b.md", "sub/link.md")]
+    again = indexer.index([root], now=100.0)
+    assert (again.aliases, again.known_aliases) == ([], 2)
+    forced = indexer.index([root], now=100.0, force=True)
+    assert (forced.aliases, forced.known_aliases) == ([("a.md", "link.md"), ("sub/b.md", "sub/link.md")], 0)
+
+
+@pytest.mark.requirement("I8")
+def test_a_link_is_named_again_once_it_was_gone_or_leads_elsewhere(indexer: Indexer, root: Path, write: Write) -> None:
+    write("a.md", "text")
+    write("b.md", "other text")
+    write("sub/c.md", "third text")
+    link, other = root / "link.md", root / "sub" / "link.md"
+    link.symlink_to("a.md")
+    other.symlink_to("c.md")
+    indexer.index([root], now=100.0)
+
+    link.unlink()
+    indexer.index([root / "sub"], now=100.0)  # says nothing about what lies elsewhere
+    link.symlink_to("a.md")
     assert indexer.index([root], now=100.0).aliases == []
+    link.unlink()
+    indexer.index([root], now=100.0)
+    link.symlink_to("a.md")
+    assert indexer.index([root], now=100.0).aliases == [("a.md", "link.md")]
+    link.unlink()
+    link.symlink_to("b.md")
+    assert indexer.index([root], now=100.0).aliases == [("b.md", "link.md")]
 
 
 @pytest.mark.requirement("I9")

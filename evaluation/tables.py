@@ -1,0 +1,38 @@
+"""Tables of figures as data: who shows a report decides how wide they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, the names of the columns first. The first column reads from the left, the others are figures.
+
+    As text the columns are aligned; with `markdown` they are ruled, so that the text is a Markdown table too.
+    """
+
+    rows: Sequence[Sequence[str]]
+    markdown: bool = False
+
+    def __str__(self) -> str:
+        least = 3 if self.markdown else 0
+        widths = [max(least, *(len(cell) for cell in column)) for column in zip(*self.rows, strict=True)]
+        lines = [
+            [cell.rjust(width) if column else cell.ljust(width) for column, (cell, width) in enumerate(sized)]
+            for sized in (list(zip(row, widths, strict=True)) for row in self.rows)
+        ]
+        if not self.markdown:
+            return "\n".join("  ".join(cells).rstrip() for cells in lines)
+        rule = ["-" * (width - 1) + (":" if column else "-") for column, width in enumerate(widths)]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in (lines[0], rule, *lines[1:]))
+
+
+Block = str | Table
+"""A part of a report: sentences, one a line, or a table."""
+
+
+def plain_text(blocks: Sequence[Block]) -> str:
+    """A report as text, its parts apart by an empty line; what is empty is left out."""
+    return "\n\n".join(filter(None, map(str, blocks)))

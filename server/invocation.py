@@ -1,0 +1,19 @@
+"""How the reader called us, so that a command we print can be run as it stands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+PROGRAM = "speckit-memory"
+
+
+def called() -> str:
+    """The program's name where the shell finds this installation by it, else the path it was called by."""
+    import shlex
+    import shutil
+
+    found, path = shutil.which(PROGRAM), Path(sys.argv[0])
+    if not path.is_file() or (found and Path(found).samefile(path)):
+        return PROGRAM
+    return shlex.quote(str(path))

@@ -1,0 +1,87 @@
+"""The console script on a real terminal of a given width."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.cells import cell_len
+
+from tests.server.doors import COMMAND, environment
+
+ERASE = "\r\x1b[K"
+DECIDING = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "TTY_COMPATIBLE")
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A finished run: what the terminal received, and what went elsewhere."""
+
+    status: int
+    text: str
+    piped: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that stay on the screen, without styles: what was erased is gone."""
+        kept = [line.rsplit(ERASE, 1)[-1] for line in self.text.split("\n")]
+        return [_STYLE.sub("", line) for line in kept]
+
+    @property
+    def drawn(self) -> list[str]:
+        """What stood on the line that is drawn again and again, without styles."""
+        return [_STYLE.sub("", part.split("\n")[0]) for part in self.text.split(ERASE)[1:]]
+
+    @property
+    def widest(self) -> int:
+        """The cells of the longest line that ever stood on the screen."""
+        return max(map(cell_len, [*self.lines, *self.drawn]))
+
+
+def on_terminal(
+    root: Path,
+    arguments: Sequence[str | Path],
+    columns: int,
+    env: Mapping[str, str] | None = None,
+    *,
+    cwd: Path | None = None,
+    piped: bool = False,
+) -> Shown:
+    """Runs the command with its output and errors on a terminal; with `piped`, its standard output in a pipe."""
+    known = {name: value for name, value in environment(root).items() if name not in DECIDING}
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(
+        [COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if piped else terminal,
+        stderr=terminal,
+        cwd=cwd or root,
+        env={**known, "TERM": "xterm-256color", **(env or {})},
+    ) as process:
+        os.close(terminal)
+        received = bytearray()
+        while part := _read(controller):
+            received += part
+        out = process.stdout.read() if process.stdout else b""
+    os.close(controller)
+    text = received.decode().replace("\r\n", "\n")
+    assert "Traceback" not in text
+    return Shown(process.returncode, text, out.decode())
+
+
+def _read(controller: int) -> bytes:
+    """The next part, empty at the end: Linux reports that the other side is closed as an error."""
+    try:
+        return os.read(controller, 65536)
+    except OSError:
+        return b""
