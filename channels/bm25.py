@@ -116,9 +116,9 @@ class Bm25:
     (Robertson and Walker 1994). Scores are unbounded sums.
 
     Who types two or three words wants them all, but a long text that repeats one of them may score above a text that
-    holds each once. With `coordination` c a query of n different words multiplies the score of a memory by
+    holds each once. With `coordination` c a query of n words, stop words included, multiplies the score of a memory by
     coverage^(c / (n − 1)²), coverage the share of the query's information, Σ weight · idf, that the combined fields
-    hold. Of a long question no memory holds every word, and nothing changes.
+    hold. Who asks a whole question does not expect every word of it in the answer, and nothing changes.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's score. A neighbour that the query
@@ -153,20 +153,24 @@ class Bm25:
         weights = telling(self._params, query, store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = self._laid_out(store)
+        words = max(len(weights), len(query.text.split()))
+        power = self._params.coordination / (words - 1) ** 2 if len(weights) > 1 else 0.0
         feedback = self._params.feedback
         if feedback.model != "none" and query.plan.complexity != "simple":
             # What the first hits say must not depend on how many are asked for; two of them show a lead.
-            first = self._found(weights, max(feedback.documents, 2), scope, layout)
+            first = self._found(weights, max(feedback.documents, 2), scope, layout, power)
             weights = with_feedback(feedback, weights, first, store) or weights
-        return self._found(weights, limit, scope, layout)
+        return self._found(weights, limit, scope, layout, power)
 
-    def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout) -> Hits:
-        """The best rows for these weighted words."""
+    def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout, power: float) -> Hits:
+        """The best rows for these weighted words; `power` is that of coverage."""
         whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
         for factor, bags in layout.wholes:
             whole[:-1] += factor * bags.scores(terms)
-        together = self._coordination(terms, layout)
-        if together is not None:
+        together = None
+        if power >= _LITTLE:
+            _, combined = layout.wholes[0]
+            together = np.append(combined.coverage(terms) ** power, 0.0)
             whole *= together
         if not self._params.passage:
             scores = self._in_context(whole, layout, scope)
@@ -187,14 +191,6 @@ class Bm25:
         rows = _best(layout.memories, scores, limit, scope)
         passages = _best_passages(rows, layout.passages[matched], parts, parents)
         return Hits(layout.memories[rows], scores[rows], Scale.BM25, "memory", passages)
-
-    def _coordination(self, terms: Mapping[str, float], layout: _Layout) -> Column | None:
-        """What the score of each memory is multiplied by, float64[memories + 1]; None for hardly at all."""
-        power = self._params.coordination / max(len(terms) - 1, 1) ** 2
-        if len(terms) < 2 or power < _LITTLE:
-            return None
-        _, combined = layout.wholes[0]
-        return np.append(combined.coverage(terms) ** power, 0.0)
 
     def _in_context(self, scores: Column, layout: _Layout, scope: Scope) -> Column:
         """The scores of the memories with what their admitted neighbours add; the last row given is no memory's."""
