@@ -27,7 +27,10 @@ class SpellingParams(Params):
         json_schema_extra={"tunable": [4, 7]},
     )  # fmt: skip
     shortest_far: int = Field(
-        8, ge=2, le=64, description="Words as long as this may differ by two edits where one edit finds nothing."
+        8,
+        ge=2,
+        le=64,
+        description="Words with a stem as long as this may differ by two edits where one edit finds nothing.",
     )
     longest: int = Field(32, ge=2, le=64, description="Longer words are left alone: they are no words.")
     discount: float = Field(
@@ -76,7 +79,7 @@ class Spelling:
         weight = params.discount
         readings = {found[0]: form for form in _one_edit(word.casefold()) if len(found := lexicon.analyse(form)) == 1}
         known = {term: holders for term in readings if (holders := _holders(term, lexicon))}
-        if not known and len(word) >= params.shortest_far:
+        if not known and len(tokens[0]) >= params.shortest_far:
             weight = params.discount**2
             near = extract(tokens[0], lexicon.words(), scorer=OSA.distance, score_cutoff=2, limit=None)
             readings = {term: term for term, _, _ in near}

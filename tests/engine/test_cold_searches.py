@@ -70,10 +70,10 @@ def opened(monkeypatch: pytest.MonkeyPatch, time: Time) -> list[str]:
     read: list[str] = []
 
     def slow(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def work(*arguments: Any) -> Any:
+        def work(*arguments: Any, **named: Any) -> Any:
             read.append(name)
             time.now += MINUTE
-            return original(*arguments)
+            return original(*arguments, **named)
 
         return work
 
@@ -129,7 +129,10 @@ def test_without_time_for_anything_the_constitution_is_there_and_one_line_says_w
     assert result.results[0].key == "rules/always.md"
     assert "decisions/fusion.md" in [row.key for row in result.results]
     [part] = result.notes["degraded"]
-    assert (part["part"], part["steps"]) == ("deadline", ["vector", "graph", "regularise", "maxsim"])
+    assert (part["part"], part["steps"]) == (
+        "deadline",
+        ["spelling", "coverage", "vector", "graph", "phrase", "regularise", "maxsim"],
+    )
     assert set(opened) == {"load", "TermIndex", "_reading"}
 
 

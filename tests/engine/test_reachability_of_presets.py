@@ -39,11 +39,18 @@ ENVIRONMENTS = {"default": {}, "catalogue": OPEN}
 OTHER_FUSER = {"default": build("rrf", registry(), {}), "catalogue": build("catalogue", registry(), opened("rsf"))}
 APART = {**BUILD_ON, "token_budget": ("confidence_cut", "state_filter")}
 """Steps left out on both sides: they need what the step gives, or leave it nothing to do in a store so small."""
+UNHEARD = {
+    "attribution": "the rows of the tools name the channels that found them by themselves",
+    "constitutional_guarantee": "the channel and the pin beside it bring the memories in, so that none is missing",
+}
 UNREACHED = {
     "catalogue": {
+        **UNHEARD,
         "session": "nothing writes the attention of a session yet (feature M4)",
     },
     "default": {
+        **UNHEARD,
+        "state_filter": "the rows tell their state by themselves, and without limits nothing is hidden",
         "fallback": "the vectors of a store that is embedded find something for every question",
     },
 }  # fmt: skip
@@ -86,7 +93,9 @@ def calls(session: str) -> list[Call]:
 
 def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:
     async def work() -> list[Answer]:
-        server = build_server(Workspace(lambda: memory), warm_up=False, limiter=anyio.CapacityLimiter(1))
+        server = build_server(
+            Workspace(lambda create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
+        )
         async with Client(server) as client:
             return [(await client.call_tool(*call)).structured_content or {} for call in asked]
 

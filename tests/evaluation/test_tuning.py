@@ -148,7 +148,7 @@ SETTINGS: list[dict[str, float]] = [{}, {"z_score.weights.fts5": 0.0}, {"bm25.si
 def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(jobs: int, tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(HIDING)
-    sets = read_sets([titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40)])
+    sets = read_sets([titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40, created_at=time.time())])
     asked, moment = [(dataset, sampled(dataset, None, 1)) for dataset in sets], time.time()
     with ExitStack() as stack:
         opened = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))

@@ -20,17 +20,19 @@ import pytest
 
 import evaluation.ablation
 import evaluation.calibration
+import evaluation.made_queries.run
 import evaluation.run
 import evaluation.tuning
 import server.http
 import server.stdio
 from config.errors import SpeckitError
 from server.cli import ROOT, run
-from server.commands import demo
+from server.commands import demo, flags_audit
 
 WORK = {
     "tune": (evaluation.tuning, "tune"), "calibrate": (evaluation.calibration, "calibrate"),
     "eval run": (evaluation.run, "run"), "eval ablate": (evaluation.ablation, "ablate"),
+    "audit": (flags_audit, "audit"), "make-queries": (evaluation.made_queries.run, "make_queries"),
     "stdio": (server.stdio, "serve_stdio"), "http": (server.http, "serve_http"), "demo": (demo, "_open"),
 }  # fmt: skip
 """What the long commands set to work, by the name under which its arguments are kept."""
@@ -100,6 +102,7 @@ SHOW = ["pipeline", "show"]
 TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
 CALIBRATE = ["pipeline", "calibrate", "default", "--dataset", "one", "--out", "out.yaml"]
 RUN, ABLATE = ["eval", "run", "--dataset", "one"], ["eval", "ablate", "--dataset", "one"]
+MADE = ["eval", "make-queries", "--dataset", "one", "--out", "made"]
 HTTP = ["serve", "--transport", "http"]
 SECOND = ["--dataset", "two"]
 SET = ["--set", "bm25.b=0.1"]
@@ -109,13 +112,29 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     "demo": {
         "--pipeline": (["demo"], ["demo", *BM25], at_work),
         "--set": (["demo"], ["demo", *SET], at_work),
+        "--keep": (["demo"], ["demo", "--keep", "kept.db"], at_work),
         "--json": (
             ["demo"],
             ["demo", "--json"],
             lambda a, b: not a.work["demo"][0].as_json and b.work["demo"][0].as_json,
         ),
     },
+    "init": {
+        "--write": (
+            ["init", "--json"],
+            ["init", "--json", "--write"],
+            lambda a, b: (
+                ".speckit/config.yaml" in b.json["created"] and ".speckit/config.yaml" not in a.json["created"]
+            ),
+        ),
+        "--json": (["init"], ["init", "--json"], document),
+    },
     "index": {
+        "--forget": (
+            ["index", "docs/tone.md", "--json"],
+            ["index", "docs/tone.md", "--json", "--forget"],
+            lambda a, b: "docs/tone.md" in a.json["sources"] and "docs/tone.md" not in b.json["sources"],
+        ),
         "paths": (["index", "docs"], ["index", "docs/storage"], said),
         "--force": (
             ["index", "docs", "--json"],
@@ -252,7 +271,20 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--json": (CALIBRATE, [*CALIBRATE, "--json"], document),
     },
     "flags list": {"--json": (["flags", "list"], ["flags", "list", "--json"], document)},
-    "flags audit": {"--json": (["flags", "audit"], ["flags", "audit", "--json"], document)},
+    "flags audit": {
+        "--json": (["flags", "audit"], ["flags", "audit", "--json"], document),
+        "--strict": (["flags", "audit"], ["flags", "audit", "--strict"], at_work),
+    },
+    "eval make-queries": {
+        "--dataset": (MADE, ["eval", "make-queries", *SECOND, "--out", "made"], at_work),
+        "--out": (MADE, [*MADE[:-1], "other"], at_work),
+        "--kind": (MADE, [*MADE, "--kind", "words"], at_work),
+        "--queries": (MADE, [*MADE, "--queries", "7"], at_work),
+        "--scope": (MADE, [*MADE, "--scope", "corpus"], at_work),
+        "--seed": (MADE, [*MADE, "--seed", "7"], at_work),
+        "--force": (MADE, [*MADE, "--force"], at_work),
+        "--json": (MADE, [*MADE, "--json"], document),
+    },
     "eval run": {
         "--dataset": (RUN, ["eval", "run", *SECOND], at_work),
         "--pipeline": (RUN, [*RUN, *BM25], at_work),

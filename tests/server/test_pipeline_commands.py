@@ -165,7 +165,7 @@ def test_a_mapping_that_is_missing_is_named_in_words_of_the_file(run: Run, tmp_p
     assert "Route" not in ran.out
 
 
-HALVES = "pipeline: halves\nfusion:\n  - {use: z_score, weights: {bm25: 0.7, vector: 0.3}}\n"
+HALVES = "pipeline: halves\nfusion:\n  - {use: z_score, weights: {bm25: 0.7, vector: 0.35}}\n"
 
 
 def values(text: str) -> list[str]:
@@ -182,8 +182,9 @@ def test_what_a_file_weighs_anew_leaves_the_other_weights_and_show_and_diff_say_
     assert (document["same"], document["diff"]) == (True, "")
     shown = values(run("pipeline", "show", "--pipeline", file, "--effective", "--origin").out)
     start = shown.index("weights:")
-    assert sorted(shown[start + 1 : start + 7]) == [
-        "bm25: 0.7", "constitutional: 0.0", "graph: 0.3", "identifier: 0.0", "trigger: 1.0", "vector: 0.3",
+    assert sorted(shown[start + 1 : start + 8]) == [
+        "bm25: 0.7", "constitutional: 0.0", "graph: 0.1", "identifier: 0.0", "phrase: 4.0", "trigger: 1.0",
+        "vector: 0.35",
     ]  # fmt: skip
     file.write_text(HALVES.replace("use: z_score", "use: z_score, id: mine"))
     lines = [line.strip() for line in run("pipeline", "diff", "default", file).out.splitlines()]
@@ -193,7 +194,7 @@ def test_what_a_file_weighs_anew_leaves_the_other_weights_and_show_and_diff_say_
         "   z_score (use: z_score)",
         "-    z_score.weights.bm25: 0.7",
         "+    z_score.weights.bm25: 0.5",
-        "     z_score.weights.vector: 0.3",
+        "     z_score.weights.vector: 0.35",
     ]
 
 

@@ -16,6 +16,7 @@ import anyio
 import pytest
 from mcp import Client
 
+from config.settings import settings
 from engine import Memory
 from server.app import build
 from server.workspace import Workspace
@@ -89,6 +90,9 @@ CASES: dict[str, dict[str, Case]] = {
         ),
         "mode": Case({"query": DEEP}, ("auto", "deep"), lambda a, b: scores(a) != scores(b)),
         "sessionId": Case(QUOKKA, (None, "s"), lambda a, b: bool(keys(a)) and not keys(b), SENT),
+        "enableDedup": Case(
+            {**QUOKKA, "sessionId": "s"}, (True, False), lambda a, b: not keys(a) and bool(keys(b)), SENT
+        ),
         "anchors": Case(
             QUOKKA, (None, ["summary"]), lambda a, b: "many entries" in texts(a) and "many entries" not in texts(b)
         ),
@@ -105,6 +109,9 @@ CASES: dict[str, dict[str, Case]] = {
         "specFolder": Case(ASKED, (None, "docs/cache"), inside("docs/cache/")),
         "limit": Case(ASKED, (3, 1), counts(3, 1)),
         "sessionId": Case(ASKED, (None, "s"), lambda a, b: bool(keys(a)) and not keys(b), SENT),
+        "enableDedup": Case(
+            {**ASKED, "sessionId": "s"}, (True, False), lambda a, b: not keys(a) and bool(keys(b)), SENT
+        ),
         "anchors": Case(
             ASKED, (None, ["summary"]), lambda a, b: "many entries" in texts(a) and "many entries" not in texts(b)
         ),
@@ -202,7 +209,13 @@ def published() -> dict[str, list[str]]:
     """The parameters of each tool, as the server tells them to clients."""
 
     async def work() -> dict[str, list[str]]:
-        async with Client(build(Workspace(Memory.open), warm_up=False, limiter=anyio.CapacityLimiter(1))) as client:
+        async with Client(
+            build(
+                Workspace(lambda create: Memory.open(create=create), settings()),
+                warm_up=False,
+                limiter=anyio.CapacityLimiter(1),
+            )
+        ) as client:
             return {tool.name: list(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
 
     return anyio.run(work)
@@ -210,7 +223,9 @@ def published() -> dict[str, list[str]]:
 
 def answers(memory: Memory, calls: list[Call]) -> list[Answer]:
     async def work() -> list[Answer]:
-        server = build(Workspace(lambda: memory), warm_up=False, limiter=anyio.CapacityLimiter(1))
+        server = build(
+            Workspace(lambda create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
+        )
         async with Client(server) as client:
             return [(await client.call_tool(*call)).structured_content or {} for call in calls]
 

@@ -17,7 +17,7 @@ def test_help_names_every_command(run: Run) -> None:
     ran = run("--help")
     assert ran.status == 0
     listed = [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()]
-    assert listed == ["demo", "index", "search", "serve", "doctor", "pipeline", "flags", "eval"]
+    assert listed == ["demo", "init", "index", "search", "serve", "doctor", "pipeline", "flags", "eval"]
 
 
 def test_version_is_the_installed_one(run: Run) -> None:

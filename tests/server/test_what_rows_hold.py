@@ -71,7 +71,7 @@ QUOKKA = "# Quokka cache\n\n" + "\n\n".join(
     f"## Part {part}\n\n<!-- ANCHOR:part-{part} -->\n"
     + " ".join(f"Sentence {part}.{n} of the quokka cache says what part {part} does." for n in range(1, 21))
     + f"\n<!-- /ANCHOR:part-{part} -->"
-    for part in range(1, 8)
+    for part in range(1, 6)
 )  # fmt: skip
 """About 9,000 characters, seven passages."""
 
@@ -185,7 +185,7 @@ def test_context_gives_whole_memories_within_the_budget_of_its_mode(long: Path) 
     assert found["data"]["results"][0]["memory_text"] == NOTES["backup/cellar.md"].strip("\n")
     assert asked(long, "memory_context", input="part 3 of the quokka cache", includeContent=True, limit=1, mode="deep")[
         "data"
-    ]["results"][0]["memory_text"].startswith(QUOKKA[:6000])
+    ]["results"][0]["memory_text"].startswith(QUOKKA[:3500])
 
 
 AGES = {"constitutional": (300,), "critical": (300,), "important": (300,), "temporary": (6, 8)}

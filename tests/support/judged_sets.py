@@ -24,10 +24,13 @@ extends: none
 """The title of a document does not count, and may be given any weight from 0 to 2."""
 
 
-def write(folder: Path, documents: Iterable[tuple[str, str, str]], judged: Iterable[tuple[str, str]]) -> Path:
-    """A dataset of (key, title, text) with one relevant document per (query, key)."""
+def write(
+    folder: Path, documents: Iterable[tuple[str, str, str]], judged: Iterable[tuple[str, str]], created_at: float = 0.0
+) -> Path:
+    """A dataset of (key, title, text) with one relevant document per (query, key); its date is unknown unless given."""
     (folder / "qrels").mkdir(parents=True)
-    corpus = [{"_id": key, "title": title, "text": text} for key, title, text in documents]
+    dated = {"metadata": {"created_at": created_at}} if created_at else {}
+    corpus = [{"_id": key, "title": title, "text": text, **dated} for key, title, text in documents]
     pairs = list(judged)
     queries = [{"_id": f"q{n}", "text": text} for n, (text, _) in enumerate(pairs)]
     for name, records in (("corpus", corpus), ("queries", queries)):
@@ -37,7 +40,7 @@ def write(folder: Path, documents: Iterable[tuple[str, str, str]], judged: Itera
     return folder
 
 
-def titles(folder: Path, *, by_title: int = 0, by_text: int = 0, by_mention: int = 0) -> Path:
+def titles(folder: Path, *, by_title: int = 0, by_text: int = 0, by_mention: int = 0, created_at: float = 0.0) -> Path:
     """Topics of one word each. One document has it as its title, another in its text.
 
     The first topics are answered by the title, while the text mentions the word once: titles must count, by about 0.9.
@@ -50,4 +53,4 @@ def titles(folder: Path, *, by_title: int = 0, by_text: int = 0, by_mention: int
         documents.append((f"t{n}", word, " ".join(FILLER)))
         documents.append((f"b{n}", f"note {n}", " ".join([*FILLER[:-often], *[word] * often])))
         judged.append((word, f"t{n}" if n < by_title else f"b{n}"))
-    return write(folder, documents, judged)
+    return write(folder, documents, judged, created_at)

@@ -98,7 +98,7 @@ COUNTS: dict[str, Callable[[str, Collection], tuple[int, ...]]] = {
 }
 
 
-@pytest.mark.requirement("E3")
+@pytest.mark.requirement("E3.true", "E3.kinds")
 @pytest.mark.parametrize("kind", COUNTS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_relevant_documents_are_those_that_hold_what_is_asked(kind: str, seed: int) -> None:

@@ -45,6 +45,7 @@ def test_two_edits_are_bridged_in_long_words_where_one_edit_finds_nothing() -> N
     assert respelt("confuggiratioon") == {}
     assert respelt("konfiguratiom") == {"konfiguratiom": {"configuration": 0.25}}
     assert respelt("konfiguratiom", shortest_far=14) == {}
+    assert respelt("konfiguratiom", shortest_far=13) == respelt("konfiguratiom")
 
 
 def test_words_of_titles_and_paths_are_known_too() -> None:
