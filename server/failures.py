@@ -59,4 +59,7 @@ def internal(error: Exception) -> SpeckitError:
 def usage(error: click.UsageError) -> SpeckitError:
     """Wrong usage as an error with code E200 that points to the help of the command in question."""
     command = error.ctx.command_path if error.ctx is not None else "speckit-memory"
-    return SpeckitError("E200", error.format_message(), actions=(f"see `{command} --help`",))
+    actions = [f"see `{command} --help`"]
+    if isinstance(error, click.NoSuchOption):
+        actions.append("put -- before a query or a name that begins with a dash")
+    return SpeckitError("E200", error.format_message(), actions=tuple(actions))

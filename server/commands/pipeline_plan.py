@@ -29,6 +29,8 @@ def command(common: Common, query: str, limit: int, folder: str, mode: str) -> N
     )
     for reason in plan.reasons:
         click.echo(f"  {reason}")
+    for warning in plan.warnings:
+        click.secho(f"warning: {warning}", fg="yellow")
     for variant in plan.variants[1:]:
         click.echo(f"  also searched: {variant}")
     click.echo("\nchannels")

@@ -120,6 +120,10 @@ def show(result: SearchResult) -> None:
             f"loss of confidence: {part['confidence_impact']}",
             fg="yellow",
         )
+    from pipeline.demands import demanded
+
+    if marks := demanded(result.plan["required"], result.plan["excluded"]):
+        click.secho(f"asked for memories {marks}", dim=True)
     plan, count = result.plan, counted(len(result.results), "result")
     late = f" (budget {plan['budget_ms']:g} ms)" if result.outcome.trace.over_budget else ""
     click.secho(
