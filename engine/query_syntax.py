@@ -8,12 +8,16 @@ from dataclasses import dataclass
 MOST_WORDS = 20
 """A longer text is pasted rather than typed: its quotes and dashes are its own. So are those of several lines."""
 
+MOST_IN_SENTENCE = 8
+"""A sentence that is longer than this and ends with a full stop is pasted too: what it quotes is no demand."""
+
 _QUOTE = '"“”„‟«»＂'
 # A mark stands where a word could begin, and a closing quote where one could end: 5" and f("x") are no marks.
 _MARK = re.compile(
     rf"(?<!\S)(?P<minus>-?)[{_QUOTE}](?=[^{_QUOTE}]*?[^\W_])(?P<quoted>[^{_QUOTE}]++)[{_QUOTE}](?!\w)"
     r"|(?<!\S)-(?P<word>[^\W_]\S*)"
 )
+_STOP = re.compile(rf"[.][)\]{_QUOTE}]*$")
 _END = re.compile(rf"[.,;:!?…'’)\]}}{_QUOTE}]+$")
 """What ends a sentence and not a word: `-rsf,` is rsf, `-c++` is c++."""
 
@@ -37,7 +41,7 @@ def read(text: str) -> Typed:
     are a minus within a word, before a blank or before another minus.
     """
     text = text.strip()
-    if not _MARK.search(text) or len(text.splitlines()) > 1 or len(text.split()) > MOST_WORDS:
+    if not _MARK.search(text) or _pasted(text):
         return Typed(text)
     required: dict[str, None] = {}
     excluded: dict[str, None] = {}
@@ -55,3 +59,8 @@ def read(text: str) -> Typed:
 
     rest = " ".join(_MARK.sub(plain, text).split())
     return Typed(rest, tuple(required), tuple(excluded))
+
+
+def _pasted(text: str) -> bool:
+    words = len(text.split())
+    return len(text.splitlines()) > 1 or words > (MOST_IN_SENTENCE if _STOP.search(text) else MOST_WORDS)

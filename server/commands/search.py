@@ -43,6 +43,7 @@ def command(
 ) -> None:
     """Search the memories.
 
+    "Words in quotes" must stand so in every result, a -word in none; a QUERY that begins with a dash comes after --.
     Shows rank, score, id and key of every result, the passage that matched best, and why it surfaced.
     """
     with existing_store(common) as memory:

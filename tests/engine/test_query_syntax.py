@@ -21,6 +21,7 @@ QUOTES = '"“”„‟«»＂'
         ("-rsf, fusion -c++ -user_id.", Typed("fusion", (), ("rsf", "c++", "user_id"))),
         ("fusion -हिन्दी -3", Typed("fusion", (), ("हिन्दी", "3"))),
         ('"-rsf fusion"', Typed("-rsf fusion", ("-rsf fusion",))),
+        ("fuse without ranks -rsf.", Typed("fuse without ranks", (), ("rsf",))),
         ("-a -a", Typed("", (), ("a",))),
     ],
 )
@@ -45,6 +46,8 @@ def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
         '"rank fusion"\n-rsf',
         '"rank fusion" -rsf' + " word" * MOST_WORDS,
         "(-rsf)",
+        'add the --dry-run flag to the control-plane phase of "kubeadm init".',
+        "Several crashes were identified and fixed using his -based tool.",
     ],
 )
 def test_what_is_pasted_or_stands_alone_is_no_mark(text: str) -> None:
