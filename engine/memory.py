@@ -200,7 +200,7 @@ class Memory:
         snippet: int = 400,
         content: bool = False,
     ) -> SearchResult:
-        """One query through the pipeline.
+        """One query through the pipeline. "Words in quotes" are required and a -word is left out (docs/queries.md).
 
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match; `anchors` are the
         only sections wanted; `token_usage` is the share of the caller's context window in use, [0, 1]; `now` (epoch

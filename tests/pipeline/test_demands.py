@@ -146,6 +146,11 @@ def test_a_query_of_exclusions_alone_is_refused(memory: Memory, text: str, words
     assert words in str(refused.value)
 
 
+def test_a_memory_whose_title_has_no_words_is_not_left_out_for_that(tmp_path: Path) -> None:
+    with opened(tmp_path, {"a": ("!!!", "fusion of lists"), "b": ("", "fusion, rsf")}) as memory:
+        assert keys(memory.search("fusion -rsf")) == "a"
+
+
 def test_exclusions_may_stand_beside_concepts(memory: Memory) -> None:
     every = keys(memory.search("", concepts=("rank", "fusion")))
 
