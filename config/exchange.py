@@ -37,7 +37,7 @@ class Filter:
 
     `folder` also admits its sub-folders; `folders`, when not empty, admits any of these and their sub-folders on top of
     that condition (feature C13). `memories`, when not None, admits these alone, as a question of several concepts does
-    (feature C1). Deprecated and expired memories are never admitted (features C6, F7).
+    (feature C1) or one with quoted words. Deprecated and expired memories are never admitted (features C6, F7).
     """
 
     folder: str = ""

@@ -57,6 +57,7 @@ def answer(
             warnings, degraded = [why], []
         elif why := missing_sections(outcome, store):
             warnings = [why]
+    warnings = [*plan.warnings, *warnings]
     channels = declared if plan.channels is None else tuple(name for name in declared if name in plan.channels)
     return SearchResult(
         query=query.text,
@@ -69,6 +70,8 @@ def answer(
             "channels": list(channels),
             "variants": list(plan.variants),
             "coverage": coverage(plan),
+            "required": list(query.required),
+            "excluded": list(query.excluded),
             "reasons": list(plan.reasons),
         },
         results=tuple(_rows(outcome, store, snippet_characters, content)),

@@ -8,6 +8,7 @@ import numpy as np
 
 from memory.indexing.anchors import find
 from memory.store.records import Tier
+from pipeline.demands import demanded
 from pipeline.model import Query
 from pipeline.ports import Filter, Passage, Store
 from pipeline.runner import Outcome
@@ -30,6 +31,9 @@ def nothing_to_find(query: Query, store: Store) -> str:
         asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
         return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)
     if query.plan.memories == ():
+        if demands := demanded(query.required, query.excluded):
+            others = query.concepts or query.wanted.folder or query.wanted.tier or query.wanted.context_type
+            return f"there is no memory {demands}" + (" that the other conditions admit" if others else "")
         return "no memory is about all of " + ", ".join(f"'{concept}'" for concept in query.concepts)
     return ""
 

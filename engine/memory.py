@@ -205,7 +205,7 @@ class Memory:
         snippet: int = 400,
         content: bool = False,
     ) -> SearchResult:
-        """One query through the pipeline.
+        """One query through the pipeline. "Words in quotes" are required and a -word is left out (docs/queries.md).
 
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
         ranked by `text` if there is one; the mode "resume" looks for the sections of hand-over documents, and for the

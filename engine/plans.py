@@ -43,7 +43,10 @@ class PlanReport:
     mode: Mode
     budget_ms: float
     variants: tuple[str, ...]
+    required: tuple[str, ...]
+    excluded: tuple[str, ...]
     reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
     channels: tuple[PlannedChannel, ...]
     steps: dict[str, tuple[str, ...]]
     terms: tuple[tuple[str, int], ...]
@@ -61,7 +64,10 @@ class PlanReport:
                 "coverage": self.coverage,
                 "mode": self.mode,
                 "variants": list(self.variants),
+                "required": list(self.required),
+                "excluded": list(self.excluded),
                 "reasons": list(self.reasons),
+                "warnings": list(self.warnings),
                 "channels": [{"id": c.id, "use": c.use, "asked": c.asked, "limit": c.limit} for c in self.channels],
             },
             "steps": {stage: list(steps) for stage, steps in self.steps.items()},
@@ -93,7 +99,10 @@ def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
         mode=query.running_mode,
         budget_ms=pipeline.budgets_ms[plan.complexity],
         variants=plan.variants,
+        required=query.required,
+        excluded=query.excluded,
         reasons=plan.reasons,
+        warnings=plan.warnings,
         channels=tuple(PlannedChannel(step.id, step.use, step.id in names, limit) for step, limit in declared),
         steps={
             "fusion": (pipeline.fusion.fuser.id, *(step.id for step in pipeline.fusion.signals)),

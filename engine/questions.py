@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from config.errors import Problem, SpeckitError, nearest
+from engine.query_syntax import Typed, read
 from memory.indexing.encoding import clean
 from memory.store.records import Tier
 from pipeline.model import Mode, Query
@@ -41,8 +42,9 @@ class Question:
         """
         folder, session = clean(self.folder), clean(self.session)
         concepts, anchors = tuple(map(clean, self.concepts)), tuple(map(clean, self.anchors))
-        text = clean(self.text).strip() or " ".join(concepts)
-        _check(replace(self, text=text))
+        typed = read(clean(self.text))
+        _check(replace(self, text=clean(self.text).strip() or " ".join(concepts)), typed)
+        text = typed.text or " ".join(concepts)
         return Query(
             text=text,
             now=now,
@@ -54,20 +56,26 @@ class Question:
             terms=store.lexicon.analyse(text),
             concepts=concepts,
             anchors=anchors,
+            required=typed.required,
+            excluded=typed.excluded,
             token_usage=self.token_usage,
             dedup=self.dedup,
         )
 
 
-def _check(question: Question) -> None:
+def _check(question: Question, typed: Typed) -> None:
     text, concepts, limit = question.text, question.concepts, question.limit
     problems: list[Problem] = []
     if len(text) > MAX_QUERY_CHARACTERS:
         problems.append(Problem("E042", f"the query has {len(text):,} characters"))
-    elif not concepts and not any(unicodedata.category(character)[0] in "LN" for character in text):
+    elif not concepts and not _tells(text):
         problems.append(
             Problem("E043", "the query holds no letter and no digit" if text.strip() else "the query is empty")
         )
+    elif typed.excluded and not concepts and not _tells(typed.text):
+        excluded = " or ".join(f"'{phrase}'" for phrase in typed.excluded)
+        hint = "A minus before a word leaves out what holds it; a word to look for is needed as well."
+        problems.append(Problem("E043", f"the query says only what to leave out: {excluded}", hint))
     if not 1 <= limit <= MAX_LIMIT:
         problems.append(Problem("E032", f"limit is {limit}; accepted: 1 to {MAX_LIMIT}"))
     if concepts and not CONCEPTS[0] <= len(concepts) <= CONCEPTS[1]:
@@ -86,6 +94,11 @@ def _check(question: Question) -> None:
             problems.append(Problem("E030", f"{name} is '{value}'; {nearest(value, [v for v in values if v])}"))
     if problems:
         raise SpeckitError.of(problems)
+
+
+def _tells(text: str) -> bool:
+    """Whether a text holds a letter or a digit."""
+    return any(unicodedata.category(character)[0] in "LN" for character in text)
 
 
 def normalised_folder(folder: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from engine.results import SearchResult
 from memory.store.records import Memory
 from pipeline.boundary import describe
+from pipeline.demands import unmet
 from pipeline.gathering import channel_limit
 from pipeline.ports import Store, Unavailable
 from pipeline.runner import Runner
@@ -22,7 +23,7 @@ def why_not(runner: Runner, result: SearchResult, memory: Memory, store: Store) 
         return f"'{memory.key}' is result {place} of {len(result.results)}."
     query = result.outcome.query
     if not store.attributes.scope(query.wanted, query.now).admits(np.array([memory.id]))[0]:
-        return f"'{memory.key}' is outside the scope of this query: {_restriction(result, memory)}."
+        return f"'{memory.key}' is outside the scope of this query: {_restriction(result, memory, store)}."
     for loss in result.outcome.trace.losses:
         lost = np.flatnonzero(store.attributes.parents(loss.ids) == memory.id)
         if len(lost):
@@ -33,7 +34,7 @@ def why_not(runner: Runner, result: SearchResult, memory: Memory, store: Store) 
     return f"'{memory.key}' was found by no channel: {_how_far(runner, result, memory, store)}"
 
 
-def _restriction(result: SearchResult, memory: Memory) -> str:
+def _restriction(result: SearchResult, memory: Memory, store: Store) -> str:
     wanted = result.outcome.query.wanted
     inside = memory.folder == wanted.folder or memory.folder.startswith(wanted.folder + "/")
     if wanted.folder and not inside:
@@ -44,6 +45,8 @@ def _restriction(result: SearchResult, memory: Memory) -> str:
         return f"its context type is {memory.context_type}, not {wanted.context_type}"
     if memory.tier == "deprecated":
         return "it is deprecated"
+    if wanted.memories is not None and (demand := unmet(result.outcome.query, memory.id, store)):
+        return f"it {demand}"
     if wanted.memories is not None and memory.id not in wanted.memories:
         return "it is not about all of " + ", ".join(f"'{concept}'" for concept in result.outcome.query.concepts)
     if wanted.folders and not any(memory.folder == f or memory.folder.startswith(f + "/") for f in wanted.folders):

@@ -13,6 +13,7 @@ from pipeline.checks import check_asked, check_hits, check_plan, check_source
 from pipeline.composition import BoundStep, CandidateStage
 from pipeline.concepts import about_all
 from pipeline.contracts import Channel, ChannelParams
+from pipeline.demands import with_demands
 from pipeline.model import Candidates, Hits, Plan, Query
 from pipeline.ports import Scope, Store, Unavailable
 
@@ -27,7 +28,7 @@ Planner = Callable[[Query, Plan, Store], Plan | Unavailable]
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
     """The query with the plan that the understanding steps make."""
     memories = about_all(stage, query, store, journal)
-    query = query.planned(Plan(variants=(query.text,), memories=memories))
+    query = query.planned(with_demands(Plan(variants=(query.text,), memories=memories), query, store))
     for step in stage.understand:
         work = partial(_planned, step.component.understand, stage, query, store, step.id)
         plan = journal.call("candidates", step, 0, work, "the plan without this step")
@@ -38,7 +39,7 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
 def _planned(planner: Planner, stage: CandidateStage, query: Query, store: Store, step: str) -> Plan | Unavailable:
     plan = check_plan(planner(query, query.plan, store), query, step)
     if isinstance(plan, Plan):
-        plan = replace(plan, memories=query.plan.memories)
+        plan = replace(plan, memories=query.plan.memories, warnings=query.plan.warnings)
     return check_asked(plan, [channel.id for channel in stage.channels], step)
 
 

@@ -55,11 +55,11 @@ class Plan:
     the texts to search, the query itself first; `reasons` says, a line each, why the plan looks as it does.
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
-    `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None; the frame alone sets it
-    (C1). `respelt` replaces words that no memory holds. When no channel found anything, the frame says in
-    `asked_similarity` the highest similarity that one of them asked for, 0 where none did. A recoverer may relax that
-    by `min_similarity`, which binds channels that ask for more, and raise `limit_factor`; `attempt` counts how often
-    (C14).
+    `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None (C1), and `warnings` says
+    which quoted or excluded words could not be honoured; the frame alone sets these two. `respelt` replaces words that
+    no memory holds. When no channel found anything, the frame says in `asked_similarity` the highest similarity that
+    one of them asked for, 0 where none did. A recoverer may relax that by `min_similarity`, which binds channels that
+    ask for more, and raise `limit_factor`; `attempt` counts how often (C14).
 
     `complexity_confidence` is "fallback" while nothing has judged the complexity, because the step is missing, off or
     failed (C9). `connected` counts the memories that the causal graph connects with the question, None when nobody has
@@ -81,6 +81,7 @@ class Plan:
     folders: tuple[str, ...] = ()
     respelt: tuple[Respelling, ...] = ()
     memories: tuple[int, ...] | None = None
+    warnings: tuple[str, ...] = ()
     asked_similarity: float = 0.0
     min_similarity: float | None = None
     limit_factor: float = 1.0
@@ -98,8 +99,9 @@ class Query:
     `now` is in epoch seconds; `deadline_ns` is a reading of the monotonic clock, None for no deadline. `terms` are the
     analysed tokens of the text, in order, with what the plan searches in place of misspelt ones; `concepts` are texts
     that must all match (feature C1), none for a plain query; `anchors` are the only sections wanted of each memory,
-    none for all (feature A7); `token_usage` is the share of the caller's context window already in use, [0, 1], None
-    when unknown (feature C17); `dedup` is false for who wants to see again what the session was sent (feature A2).
+    none for all (feature A7). `required` are the quoted words and phrases that a memory must hold, `excluded` those
+    that it must not. `token_usage` is the share of the caller's context window already in use, [0, 1], None when
+    unknown (feature C17); `dedup` is false for who wants to see again what the session was sent (feature A2).
     """
 
     text: str
@@ -113,6 +115,8 @@ class Query:
     terms: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     token_usage: float | None = None
     dedup: bool = True
     plan: Plan = field(default_factory=Plan)

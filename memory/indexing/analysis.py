@@ -5,8 +5,10 @@ An index and a query understand each other only when the same code cut both, so 
 * NFKC, which makes full-width letters plain ones, and case folding; diacritics stay.
 * Words lose English stop words and are stemmed (Snowball English; words of other languages pass nearly unchanged).
 * Identifiers are kept whole and split: `computeMPAB` gives computempab, compute, mpab; `user_id` gives user_id, user,
-  id; `REQ-006` gives req-006, req, 006. Of a path the names are kept whole as well: `auth/token_store.py` gives
-  auth/token_store.py, auth, token_store, token, store, py. Version numbers stay whole only: `v1.2.3` gives 1.2.3.
+  id; `REQ-006` gives req-006, req, 006; `sha256sum` gives sha256sum, sha, sum. Single letters are no parts. Of a path
+  the names are kept whole as well: `auth/token_store.py` gives auth/token_store.py, auth, token_store, token, store,
+  py. Options keep their dashes in the whole: `--dry-run` gives --dry-run, dry, run. Version numbers stay whole only:
+  `v1.2.3` gives 1.2.3.
 * Chinese, Japanese and Korean runs become overlapping pairs of characters, a lone character stays as it is.
 """
 
@@ -19,7 +21,9 @@ from unicodedata import category, normalize
 
 import Stemmer
 
-VERSION = "2"
+from memory.indexing import identifiers
+
+VERSION = "3"
 """Part of `Analyser.version`: raise it whenever the rules below change, so that stores are analysed again."""
 
 STOP_WORDS = frozenset(
@@ -52,14 +56,12 @@ _CJK = (
 _MARK = "".join(chr(c) for c in (*range(0x300, 0x1D00), *range(0xA660, 0xAC00)) if category(chr(c)) in ("Mn", "Mc"))
 _LETTER = rf"[^\W{_CJK}]"
 _RUN = rf"{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*"
-_WORD = re.compile(rf"[{_CJK}]+|[A-Za-z](?:\+\+|#)(?!\w)|{_RUN}(?:[-./'’]{_RUN})*")
+_NAME = rf"{_RUN}(?:(?:[-./'’]|::){_RUN})*"
+_WORD = re.compile(rf"[{_CJK}]+|[A-Za-z](?:\+\+|#)(?!\w)|{_NAME}|--(?<![\w-]--){_NAME}")
 _CJK_START = re.compile(rf"[{_CJK}]")
 _VERSION_NUMBER = re.compile(r"v?(\d+(?:\.\d+)+)")
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve|m)$")
-_PATH_SEPARATOR = re.compile(r"[-./]+")
-_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
-_NAME_AND_NUMBER = re.compile(r"([a-z]{2,})(\d{1,4})", re.IGNORECASE)
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PATH_SEPARATOR = re.compile(r"[-./]+|::")
 
 
 class Analyser:
@@ -102,20 +104,28 @@ class _Words(dict[str, tuple[str, ...]]):
         """The tokens of one raw word."""
         if _CJK_START.match(word):
             return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
+        if option := word.startswith("--"):
+            word = word[2:]
         word = _ENDING.sub("", word.replace("’", "'").strip("_")).replace("'", "")
         whole = _folded(word)
         if not word:
             return ()
         if version := _VERSION_NUMBER.fullmatch(whole):
             return (version[1],) if len(whole) <= LONGEST_WORD else ()
-        names = [(name.strip("_"), _parts(name)) for name in _PATH_SEPARATOR.split(word)]
-        if sum(len(parts) for _, parts in names) == 1:
+        is_identifier = identifiers.is_identifier(word)
+        if not is_identifier and not option and word.isalpha():
             return () if whole in stop_words else (self._stem(whole),)
-        tokens = [self._stem(whole)] if _is_identifier(word) and len(whole) <= LONGEST_WORD else []
+        names = [(name.strip("_"), identifiers.parts(name)) for name in _PATH_SEPARATOR.split(word)]
+        if option and len(whole) <= LONGEST_WORD:
+            return (f"--{whole}", *self.cut(word, stop_words))
+        if names == [(word, [word])]:
+            return () if whole in stop_words else (self._stem(whole),)
+        tokens = [self._stem(whole)] if is_identifier and len(whole) <= LONGEST_WORD else []
         for name, parts in names:
-            if len(names) > 1 and len(parts) > 1 and len(name) <= LONGEST_WORD:
+            if len(names) > 1 and parts not in ([], [name]) and len(name) <= LONGEST_WORD:
                 tokens.append(self._stem(_folded(name)))
-            tokens += [self._stem(folded) for part in parts if (folded := _folded(part)) not in stop_words]
+            said = parts if parts == [name] else [part for part in parts if part != name]
+            tokens += [self._stem(folded) for part in said if (folded := _folded(part)) not in stop_words]
         return tuple(tokens)
 
     def _stem(self, word: str) -> str:
@@ -127,23 +137,3 @@ class _Words(dict[str, tuple[str, ...]]):
 
 def _folded(word: str) -> str:
     return normalize("NFC", word.casefold())
-
-
-def _parts(name: str) -> list[str]:
-    """The parts of a name of a path; none of an empty one."""
-    return [part for piece in name.split("_") if piece for part in _humps(piece)]
-
-
-def _humps(piece: str) -> list[str]:
-    """The parts of a name without separators: at changes of case, and before a trailing number."""
-    if match := _NAME_AND_NUMBER.fullmatch(piece):
-        return [*_humps(match[1]), match[2]]
-    if not piece.isascii() or not piece.isalpha() or piece[1:].islower() or piece.isupper():
-        return [piece]
-    humps = [piece] if _PLURAL_ACRONYM.fullmatch(piece) else _HUMP.findall(piece)
-    return humps if all(len(hump) > 1 for hump in humps) else [piece]  # "IPv", "iPhone" are one word
-
-
-def _is_identifier(word: str) -> bool:
-    """Names are kept whole beside their parts; plain hyphenated words ("state-of-the-art") are their parts only."""
-    return not word.replace("-", "").isalpha() or not (word[1:].islower() or word.isupper())

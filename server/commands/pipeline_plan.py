@@ -28,6 +28,8 @@ def command(common: Common, query: str, limit: int, folder: str, mode: str) -> N
     click.echo(wrapped(f"{intent} · {plan.complexity} query · budget {plan.budget_ms:g} ms"))
     for reason in plan.reasons:
         click.echo(wrapped(reason, "  "))
+    for warning in plan.warnings:
+        click.echo(wrapped(f"warning: {warning}", fg="yellow"))
     for variant in plan.variants[1:]:
         click.echo(wrapped(f"also searched: {variant}", "  "))
     click.echo("\nchannels")

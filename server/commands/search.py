@@ -55,6 +55,7 @@ def command(
 ) -> None:
     """Search the memories.
 
+    "Words in quotes" must stand so in every result, a -word in none; a QUERY that begins with a dash comes after --.
     Shows rank, score, id and key of every result, the passage that matched best, and why it surfaced.
     """
     with existing_store(common) as memory:
@@ -130,6 +131,10 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
         more = "; --deadline-ms gives more time" if "steps" in part else ""
         text = f"degraded: {what}; instead: {part['instead']}; loss of confidence: {part['confidence_impact']}{more}"
         click.echo(wrapped(text, fg="yellow"))
+    from pipeline.demands import demanded
+
+    if marks := demanded(result.plan["required"], result.plan["excluded"]):
+        click.echo(wrapped(f"asked for memories {marks}", dim=True))
     plan, count = result.plan, counted(len(result.results), "result")
     late = f" (budget {plan['budget_ms']:g} ms)" if result.outcome.trace.over_budget else ""
     opening = result.timings_ms["opening"]

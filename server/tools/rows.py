@@ -48,6 +48,7 @@ def search_data(result: SearchResult) -> dict[str, Any]:
     return {
         "intent": plan["intent"],
         "complexity": plan["complexity"],
+        **{name: plan[name] for name in ("required", "excluded") if plan[name]},
         "evidence_gap": result.notes["evidence_gap"],
         **({"coverage": plan["coverage"]} if plan["coverage"] else {}),
         "results": [result_row(row) for row in result.results],

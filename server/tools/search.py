@@ -17,7 +17,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
     def memory_search(
-        query: Annotated[str, Field(max_length=10_000, description="Words, identifiers or a question")] = "",
+        query: Annotated[
+            str, Field(max_length=10_000, description='Words, identifiers, a question; "exact phrase", -without')
+        ] = "",
         concepts: Annotated[
             list[str], Field(max_length=5, description="2 to 5 ideas that must all apply; a query beside them ranks")
         ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null

@@ -48,7 +48,7 @@ class Spelling:
     as "optimal string alignment"). Every such form of the typed word is analysed as the index was, so that endings
     differ by one edit at most too. Where there is none, stems two edits from the typed word's are taken. Of several
     neighbours the most frequent ones stay. They count with a weight below that of words typed right, and the answer
-    says what was searched. Features C2, C3.
+    says what was searched. Quoted words are meant as they are typed. Features C2, C3.
     """
 
     about = About(features=("C2", "C3"), costly=True)
@@ -61,8 +61,13 @@ class Spelling:
         """The plan with what stands for unknown words."""
         params, lexicon = self._params, store.lexicon
         respelt: list[Respelling] = []
+        quoted = set(_WORD.findall(" ".join(query.required)))
         for word in dict.fromkeys(_WORD.findall(query.text)):
-            if params.shortest <= len(word) <= params.longest and len(respelt) < params.most_words:
+            if (
+                word not in quoted
+                and params.shortest <= len(word) <= params.longest
+                and len(respelt) < params.most_words
+            ):
                 found = self._respelt(word, query.terms, lexicon)
                 respelt += [found] if found else []
         if not respelt:

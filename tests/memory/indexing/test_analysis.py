@@ -26,6 +26,22 @@ from memory.indexing.analysis import LONGEST_WORD, Analyser
         ("APIs IPv6 a3f9bc0d", ("api", "ipv6", "ipv", "6", "a3f9bc0d")),
         ("docs/rrf.md os.path", ("docs/rrf.md", "doc", "rrf", "md", "os.path", "os", "path")),
         ("__init__ ____", ("init",)),
+        ("sha256sum utf8mb4", ("sha256sum", "sha", "sum", "utf8mb4", "utf", "mb")),
+        ("base64Encode", ("base64encode", "base64", "base", "encod")),
+        ("OAuth2Token OAuth", ("oauth2token", "oauth2", "oauth", "auth", "token", "oauth", "auth")),
+        ("HTTP2Server", ("http2server", "http2", "http", "server")),
+        ("getXValue k8sCluster", ("getxvalu", "get", "valu", "k8scluster", "k8s", "cluster")),
+        ("größeMax", ("grössemax", "grösse", "max")),
+        ("ÄndereWert ΑλφαΒήτα", ("änderewert", "ändere", "wert", "αλφαβήτα", "αλφα", "βήτα")),
+        ("iPhone eBPF aB", ("iphon", "phone", "ebpf", "bpf", "ab")),
+        ("__init__.py", ("init__.py", "init", "py")),
+        ("std::vector<int> a: b", ("std::vector", "std", "vector", "int", "b")),
+        ("foo.bar.bazQux()", ("foo.bar.bazqux", "foo", "bar", "bazqux", "baz", "qux")),
+        ("--dry-run --force", ("--dry-run", "dri", "run", "--force", "forc")),
+        ("rank--fusion --- dry-run", ("rank", "fusion", "dri", "run")),
+        ("MAX_CONST_NAME x86_64", ("max_const_name", "max", "const", "name", "x86_64", "x86", "64")),
+        ("docs/getXValue.md", ("docs/getxvalue.md", "doc", "getxvalu", "get", "valu", "md")),
+        ("3rd 22nd deadbeef4cafe 10ms", ("3rd", "22nd", "deadbeef4cafe", "10ms", "ms")),
         ("the project’s users don't", ("project", "user")),
         ("STRASSE straße", ("strass", "strass")),
         ("cafe\u0301 café", ("café", "café")),
@@ -48,6 +64,38 @@ def test_a_letter_or_digit_always_leaves_a_token_and_no_token_has_a_blank(text: 
     assert all(token and token.split() == [token] for token in tokens)
     if any(character.isalnum() for character in text):
         assert tokens
+
+
+NAMES = st.text(alphabet="abxyABXYéÉ012_-./:", min_size=1, max_size=12)
+
+
+@given(NAMES)
+def test_no_part_of_an_identifier_is_a_single_letter_or_the_whole_again(name: str) -> None:
+    tokens = Analyser().tokens(name)
+
+    if len(tokens) > 1 and not any(separator in name for separator in "-_./:"):
+        whole, *inside = tokens
+        assert all(len(part) > 1 or part.isdigit() for part in inside)
+        assert all(len(part) <= len(whole) + 1 for part in inside)
+        assert whole not in inside
+
+
+@given(st.sampled_from(["alpha", "beta", "gamma"]), st.sampled_from(["Delta", "Omega"]), st.sampled_from("237"))
+def test_the_words_of_an_identifier_find_it(first: str, second: str, digit: str) -> None:
+    analyser = Analyser()
+    words = set(analyser.tokens(f"{first} {second}"))
+
+    for name in (
+        first + second,
+        f"{first}{digit}{second}",
+        f"{first}{digit}{second.lower()}",
+        f"{first}_{second}",
+        f"{first}X{second}",
+        f"--{first}-{second}",
+        f"{first}::{second}",
+        f"{first}.x.{second}()",
+    ):
+        assert words <= set(analyser.tokens(name)), name
 
 
 @given(st.text(), st.text())

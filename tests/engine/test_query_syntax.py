@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.query_syntax import MOST_WORDS, Typed, read
+
+QUOTES = '"“”„‟«»＂'
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ('"rank fusion" -rsf', Typed("rank fusion", ("rank fusion",), ("rsf",))),
+        ("“rank fusion” weights", Typed("rank fusion weights", ("rank fusion",))),
+        ("„Größe der Liste“ «par rang»", Typed("Größe der Liste par rang", ("Größe der Liste", "par rang"))),
+        ('"fusion"', Typed("fusion", ("fusion",))),
+        ('why " rank   fusion "?', Typed("why rank fusion?", ("rank fusion",))),
+        ('fusion -"by rank"', Typed("fusion", (), ("by rank",))),
+        ("-rsf, fusion -c++ -user_id.", Typed("fusion", (), ("rsf", "c++", "user_id"))),
+        ("fusion -हिन्दी -3", Typed("fusion", (), ("हिन्दी", "3"))),
+        ('"-rsf fusion"', Typed("-rsf fusion", ("-rsf fusion",))),
+        ("fuse without ranks -rsf.", Typed("fuse without ranks", (), ("rsf",))),
+        ("-a -a", Typed("", (), ("a",))),
+    ],
+)
+def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
+    assert read(text) == typed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rank-fusion of token-based lists",
+        "git commit --amend",
+        "a - b",
+        "a --b -- c ---d",
+        'the 5" disk and the 3" disk',
+        'print("rank fusion")',
+        'title="rank fusion"',
+        'an "unbalanced quote',
+        'nothing "" in "…" it',
+        '"rank fusion"al',
+        "don't 'quote singly'",
+        '"rank fusion"\n-rsf',
+        '"rank fusion" -rsf' + " word" * MOST_WORDS,
+        "(-rsf)",
+        'add the --dry-run flag to the control-plane phase of "kubeadm init".',
+        "Several crashes were identified and fixed using his -based tool.",
+    ],
+)
+def test_what_is_pasted_or_stands_alone_is_no_mark(text: str) -> None:
+    assert read(text) == Typed(text)
+
+
+@given(st.text(alphabet=st.sampled_from(f"ab1é字- \t\n.,({QUOTES}"), max_size=60))
+def test_words_are_required_left_out_or_searched_and_never_lost(text: str) -> None:
+    typed = read(text)
+
+    assert typed.text == text.strip() or typed.text == " ".join(typed.text.split())
+    for phrase in (*typed.required, *typed.excluded):
+        assert any(character.isalnum() for character in phrase)
+        assert phrase == " ".join(phrase.split())
+    assert all(phrase in typed.text for phrase in typed.required)
+    everything = "".join((typed.text, *typed.excluded))
+    assert {c for c in text if c.isalnum()} == {c for c in everything if c.isalnum()}
+
+
+@given(st.text(alphabet="ab- \n'(=", max_size=60))
+def test_a_text_without_marks_is_left_as_it_is(text: str) -> None:
+    if " -" not in f" {text}".replace("\n", " "):
+        assert read(text) == Typed(text.strip())
+
+
+@given(st.lists(st.sampled_from(["rank", "fusion", "user_id", "größe"]), min_size=1, max_size=MOST_WORDS - 2))
+def test_a_phrase_comes_back_as_it_was_quoted(words: list[str]) -> None:
+    phrase = " ".join(words)
+
+    assert read(f'x "{phrase}" -y') == Typed(f"x {phrase}", (phrase,), ("y",))
+
+
+def test_a_long_line_of_quotes_costs_little() -> None:
+    text = '"' + "a" * 9_998
+
+    assert read(text) == Typed(text)
