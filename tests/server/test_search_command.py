@@ -93,8 +93,9 @@ def test_a_query_that_begins_with_a_dash_stands_behind_two(run: Run) -> None:
     ran = run("search", "-fusion", "--json")
     assert (ran.status, ran.json["error"]["code"]) == (2, "E200")
     assert any("`speckit-memory search -- -word`" in action for action in ran.json["error"]["actions"])
-    assert run("search", "--json", "--", "-fusion").json["query"] == "-fusion"
-    assert run("search", "--json", "--", "fusion", "-ranks").json["query"] == "fusion -ranks"
+    assert run("search", "--json", "--", "--fusion").json["query"] == "--fusion"
+    found = run("search", "--json", "--", "-ranks", "mode").json
+    assert (found["query"], found["plan"]["excluded"]) == ("mode", ["ranks"])
 
 
 def test_only_commands_with_a_query_speak_of_queries_with_a_dash(run: Run) -> None:

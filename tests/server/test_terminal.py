@@ -32,7 +32,7 @@ COMMANDS = {
 }
 COPIED = re.compile(r"  try:  |\S+:\d+:\d+: E\d+$")
 """Lines that stay whole: steps to try, and places in a file."""
-MEASURED = re.compile(r"[\d.]+ (ms|s)\b( \(budget \d+ ms\))?|\s+\d+\.\d{3}(?=\s+\d+\s+\d+  )")
+MEASURED = re.compile(r"[\d.]+ (ms|s)\b( \(budget \d+ ms\))?|\s+\d+\.\d{3}(?=\s+\d+\s+\d+  )| +ms(?=  rows)")
 """Times, also those of the steps, whose digits decide how wide their column is."""
 
 

@@ -49,7 +49,9 @@ def titles(folder: Path, *, by_title: int = 0, by_text: int = 0, by_mention: int
     """
     documents, judged = [], []
     for n in range(by_title + by_text + by_mention):
-        word, often = f"{folder.name}{n}x", 12 if by_title <= n < by_title + by_text else 1
+        # letters alone: a name with a number is searched by its parts as well
+        word = folder.name + "".join("abcdefghij"[int(digit)] for digit in str(n)) + "x"
+        often = 12 if by_title <= n < by_title + by_text else 1
         documents.append((f"t{n}", word, " ".join(FILLER)))
         documents.append((f"b{n}", f"note {n}", " ".join([*FILLER[:-often], *[word] * often])))
         judged.append((word, f"t{n}" if n < by_title else f"b{n}"))
