@@ -44,7 +44,7 @@ class PhraseParams(ChannelParams):
         description="Factor for a text that holds all pairs, but not the very words: other forms, other stop words.",
     )  # fmt: skip
     most_read: int = Field(
-        500, ge=0, le=10_000, description="The very words are looked for in the text of at most so many passages."
+        300, ge=0, le=10_000, description="The very words are looked for in the text of at most so many passages."
     )
     most_pairs: int = Field(
         24, ge=1, le=1000, description="Of a query with more pairs only those that tell most are looked for."
@@ -73,6 +73,9 @@ class Phrase:
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` admitted memories that hold most of the query's pairs of words."""
         scope = store.attributes.scope(query.wanted, query.now)
+        wording = _words(query.reading)
+        if len(wording) < 2 and len(query.terms) < 2:
+            return Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
         pairs = self._telling(query.terms, store.lexicon.index("body", "chunk"))
         found = []
         for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):
@@ -81,8 +84,8 @@ class Phrase:
             rows = rows[scope.admits(index.ids[rows])]
             found.append((index.ids[rows], shares[rows]))
         (chunks, in_chunks), (memories, in_titles) = found
-        in_chunks = self._worded(in_chunks, query, partial(_texts, chunks, store), exact_only=not pairs)
-        in_titles = self._worded(in_titles, query, partial(_titles, memories, store), exact_only=not pairs)
+        in_chunks = self._worded(in_chunks, wording, partial(_texts, chunks, store), exact_only=not pairs)
+        in_titles = self._worded(in_titles, wording, partial(_titles, memories, store), exact_only=not pairs)
         # Passages come first: among equals they are named.
         owners = np.append(store.attributes.parents(chunks), memories)
         scores = np.append(in_chunks, in_titles)
@@ -90,7 +93,8 @@ class Phrase:
         order = np.lexsort((np.arange(len(owners)), -scores, owners))
         ids, first = np.unique(owners[order], return_index=True)
         best = order[first]
-        best, ids = best[scores[best] > 0.0], ids[scores[best] > 0.0]
+        kept = scores[best] > _undecided(scores[best], limit)
+        best, ids = best[kept], ids[kept]
         return Hits.ordered(ids, scores[best], Scale.UNIT, limit=limit, passages=passages[best])
 
     def _telling(self, terms: Sequence[str], index: TermIndex) -> Pairs:
@@ -103,7 +107,9 @@ class Phrase:
         total = worth[kept].sum()
         return {pairs[place]: float(worth[place] / total) for place in kept}
 
-    def _worded(self, shares: Column, query: Query, read: Callable[[Rows], Iterable[str]], exact_only: bool) -> Column:
+    def _worded(
+        self, shares: Column, wording: Sequence[str], read: Callable[[Rows], Iterable[str]], exact_only: bool
+    ) -> Column:
         """The scores of texts with these shares of the pairs, of which `read` gives the texts at some places."""
         scores = shares**self._params.power
         whole = np.flatnonzero(shares >= _WHOLE)
@@ -111,8 +117,9 @@ class Phrase:
             return scores
         exact = np.zeros(len(whole), np.bool_)
         if len(whole) <= self._params.most_read:
-            asked = _plain(query.reading)
-            exact[:] = [asked in _plain(text) for text in read(whole)]
+            joined = r"\W+".join(map(re.escape, wording))
+            in_a_row = re.compile(rf"(?<!\w){joined}(?!\w)")
+            exact[:] = [in_a_row.search(_plain(text)) is not None for text in read(whole)]
         scores[whole] = np.where(exact, 1.0, 0.0 if exact_only else self._params.loose)
         return scores
 
@@ -142,7 +149,18 @@ def _titles(memories: Ids, store: Store, rows: Rows) -> list[str]:
     return titles
 
 
+def _undecided(scores: Column, limit: int) -> float:
+    """The score of hits of which the limit would keep some and not others, by their ids alone; 0 when it cuts nothing.
+
+    Many memories that hold a phrase equally well make it a phrase that does not tell them apart.
+    """
+    return float(np.partition(scores, len(scores) - limit - 1)[len(scores) - limit - 1]) if len(scores) > limit else 0.0
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, stop words and endings included."""
+    return _WORD.findall(_plain(text))
+
+
 def _plain(text: str) -> str:
-    """The words of a text, stop words and endings included, with a blank before and after each."""
-    words = _WORD.findall(text if text.isascii() else normalize("NFKC", text))
-    return f" {' '.join(words)} ".casefold()
+    return (text if text.isascii() else normalize("NFKC", text)).casefold()
