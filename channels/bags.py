@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.lookup import idf
 from pipeline.ports import Column, TermIndex
 
 Rows = NDArray[np.intp]
@@ -83,7 +84,7 @@ class Bags:
         return held / total if total else held
 
     def _idf(self, holders: int) -> float:
-        return float(np.log((self._count - holders + 0.5) / (holders + 0.5) + 1.0))
+        return float(idf(np.array(holders, np.float64), self._count))
 
     def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
         """The rows that hold a term and what it adds to the score of each; remembered while there is room."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from string import ascii_lowercase
 
 from pydantic import Field
@@ -38,7 +39,9 @@ class SpellingParams(Params):
         json_schema_extra={"tunable": [0.2, 1.0]},
     )  # fmt: skip
     neighbours: int = Field(5, ge=1, le=50, description="How many neighbours stand for a word at most.")
-    most_words: int = Field(3, ge=1, le=20, description="How many words of a query are corrected at most.")
+    most_words: int = Field(
+        3, ge=1, le=20, description="How many unknown words of a query are looked at, the first ones."
+    )
 
 
 class Spelling:
@@ -46,9 +49,9 @@ class Spelling:
 
     Nearest are those one edit away: a letter inserted, left out or replaced, or two neighbours exchanged (Damerau 1964,
     as "optimal string alignment"). Every such form of the typed word is analysed as the index was, so that endings
-    differ by one edit at most too. Where there is none, stems two edits from the typed word's are taken. Of several
-    neighbours the most frequent ones stay. They count with a weight below that of words typed right, and the answer
-    says what was searched. Quoted words are meant as they are typed. Features C2, C3.
+    differ by one edit at most too. Where there is none, stems near the typed word's are taken, up to two edits away for
+    long ones. Of several neighbours the nearest and then the most frequent ones stay. They count with a weight below
+    that of words typed right, and the answer says what was searched. Features C2, C3.
     """
 
     about = About(features=("C2", "C3"), costly=True)
@@ -59,38 +62,45 @@ class Spelling:
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
         """The plan with what stands for unknown words."""
-        params, lexicon = self._params, store.lexicon
-        respelt: list[Respelling] = []
-        quoted = set(_WORD.findall(" ".join(query.required)))
-        for word in dict.fromkeys(_WORD.findall(query.text)):
-            if (
-                word not in quoted
-                and params.shortest <= len(word) <= params.longest
-                and len(respelt) < params.most_words
-            ):
-                found = self._respelt(word, query.terms, lexicon)
-                respelt += [found] if found else []
+        # Looking for neighbours takes some milliseconds a word, whether or not there are any.
+        unknown = list(islice(self._unknown(query, store.lexicon), self._params.most_words))
+        respelt = [found for word, term in unknown if (found := self._respelt(word, term, store.lexicon))]
         if not respelt:
             return plan
         said = "; ".join(f"'{found.word}' as {', '.join(found.instead)}" for found in respelt)
         return replace(plan, respelt=(*plan.respelt, *respelt), reasons=plan.because(f"spelling: {said}"))
 
-    def _respelt(self, word: str, terms: Collection[str], lexicon: Lexicon) -> Respelling | None:
-        """What stands for a word; None for one that is known, is no term of the query, or has no known neighbour."""
+    def _unknown(self, query: Query, lexicon: Lexicon) -> Iterator[tuple[str, str]]:
+        """The words that could be misspelt, each with its term: no memory holds them, and they are not quoted."""
+        params, terms = self._params, set(query.terms)
+        quoted = set(_WORD.findall(" ".join(query.required)))
+        for word in dict.fromkeys(_WORD.findall(query.text)):
+            if word not in quoted and params.shortest <= len(word) <= params.longest:
+                tokens = lexicon.analyse(word)
+                if len(tokens) == 1 and tokens[0] in terms and not _holders(tokens[0], lexicon):
+                    yield word, tokens[0]
+
+    def _respelt(self, word: str, term: str, lexicon: Lexicon) -> Respelling | None:
+        """What stands for a word; None for one without a known neighbour."""
         params = self._params
-        tokens = lexicon.analyse(word)
-        if len(tokens) != 1 or tokens[0] not in terms or _holders(tokens[0], lexicon):
-            return None
-        weight = params.discount
-        readings = {found[0]: form for form in _one_edit(word.casefold()) if len(found := lexicon.analyse(form)) == 1}
-        known = {term: holders for term in readings if (holders := _holders(term, lexicon))}
-        if not known and len(tokens[0]) >= params.shortest_far:
-            weight = params.discount**2
-            near = extract(tokens[0], lexicon.words(), scorer=OSA.distance, score_cutoff=2, limit=None)
-            readings = {term: term for term, _, _ in near}
-            known = {term: holders for term in readings if (holders := _holders(term, lexicon))}
-        best = sorted(known, key=lambda term: (-known[term], term))[: params.neighbours]
-        return Respelling(word, tokens[0], dict.fromkeys(best, weight), readings[best[0]]) if best else None
+        analysed = ((form, lexicon.analyse(form)) for form in _one_edit(word.casefold()))
+        readings = {tokens[0]: form for form, tokens in analysed if len(tokens) == 1}
+        edits = dict.fromkeys(readings, 1)
+        known = _known(readings, lexicon)
+        if not known:
+            furthest = 2 if len(term) >= params.shortest_far else 1
+            near = extract(term, lexicon.words(), scorer=OSA.distance, score_cutoff=furthest, limit=None)
+            edits = {found: int(distance) for found, distance, _ in near}
+            readings = {found: found for found in edits}
+            known = _known(edits, lexicon)
+        best = sorted(known, key=lambda found: (edits[found], -known[found], found))[: params.neighbours]
+        instead = {found: params.discount ** edits[found] for found in best}
+        return Respelling(word, term, instead, readings[best[0]]) if best else None
+
+
+def _known(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
+    """Those of the terms that memories hold, and how many do."""
+    return {term: holders for term in terms if (holders := _holders(term, lexicon))}
 
 
 def _holders(term: str, lexicon: Lexicon) -> int:

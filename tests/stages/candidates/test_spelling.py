@@ -84,8 +84,17 @@ def test_the_most_frequent_of_many_neighbours_stand_for_a_word() -> None:
     assert respelt("stoxe", store, neighbours=2) == {"stoxe": {"store": 0.5, "stone": 0.5}}
 
 
-def test_only_some_words_of_a_query_are_corrected() -> None:
+def test_only_the_first_unknown_words_of_a_query_are_looked_at() -> None:
     assert [*respelt("retreival pasage zanzibr", most_words=2)] == ["retreival", "pasage"]
+    assert [*respelt("nothinglikeit zanzibar pasage zanzibr", most_words=2)] == ["pasage"]
+
+
+def test_words_of_other_alphabets_have_neighbours_too() -> None:
+    store = FakeStore(Memory(1, "", ("библиотека данных",)), Memory(2, "", ("größenordnung",)))
+
+    assert respelt("библеотека", store) == {"библеотека": {"библиотека": 0.5}}
+    assert respelt("grössenordnung", store) == {}  # the same to the case folding that both went through
+    assert respelt("größenordnumg", store) == {"größenordnumg": {"grössenordnung": 0.5}}
 
 
 def test_a_wording_of_the_query_is_corrected_like_the_query() -> None:
