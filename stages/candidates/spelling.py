@@ -51,7 +51,8 @@ class Spelling:
     as "optimal string alignment"). Every such form of the typed word is analysed as the index was, so that endings
     differ by one edit at most too. Where there is none, stems near the typed word's are taken, up to two edits away for
     long ones. Of several neighbours the nearest and then the most frequent ones stay. They count with a weight below
-    that of words typed right, and the answer says what was searched. Features C2, C3.
+    that of words typed right, and the answer says what was searched. Quoted words are meant as they are typed. Features
+    C2, C3.
     """
 
     about = About(features=("C2", "C3"), costly=True)
