@@ -23,7 +23,7 @@ Pairs = Mapping[tuple[str, str], float]
 
 Rows = NDArray[np.intp]
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 _WHOLE = 1.0 - 1e-9
 """From this share on, which is a sum of rounded parts, a text holds every pair."""
 
@@ -117,8 +117,8 @@ class Phrase:
             return scores
         exact = np.zeros(len(whole), np.bool_)
         if len(whole) <= self._params.most_read:
-            joined = r"\W+".join(map(re.escape, wording))
-            in_a_row = re.compile(rf"(?<!\w){joined}(?!\w)")
+            joined = r"[\W_]+".join(map(re.escape, wording))
+            in_a_row = re.compile(rf"(?<![^\W_]){joined}(?![^\W_])")
             exact[:] = [in_a_row.search(_plain(text)) is not None for text in read(whole)]
         scores[whole] = np.where(exact, 1.0, 0.0 if exact_only else self._params.loose)
         return scores

@@ -13,7 +13,7 @@ from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 from pipeline.explain import explain
-from pipeline.model import NO_RANK, Plan, Pool
+from pipeline.model import NO_RANK, Plan, Pool, Respelling
 from pipeline.ports import Ids, Passage, Store
 from pipeline.runner import Outcome
 from pipeline.trace import STAGES
@@ -57,7 +57,7 @@ def answer(
             warnings, degraded = [why], []
         elif why := missing_sections(outcome, store):
             warnings = [why]
-    warnings = [*plan.warnings, *warnings]
+    warnings = [*plan.warnings, *map(_respelt, plan.respelt), *warnings]
     channels = declared if plan.channels is None else tuple(name for name in declared if name in plan.channels)
     return SearchResult(
         query=query.text,
@@ -70,6 +70,7 @@ def answer(
             "channels": list(channels),
             "variants": list(plan.variants),
             "coverage": coverage(plan),
+            "respelt": {found.word: list(found.instead) for found in plan.respelt},
             "required": list(query.required),
             "excluded": list(query.excluded),
             "reasons": list(plan.reasons),
@@ -115,6 +116,12 @@ def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | No
 
 def _ms(ns: int) -> float:
     return round(ns / 1e6, 3)
+
+
+def _respelt(found: Respelling) -> str:
+    """What was searched in place of a word. Terms are stems; the reading, where it is known, is a word."""
+    others = f" and {len(found.instead) - 1} more" if len(found.instead) > 1 else ""
+    return f"no memory holds '{found.word}'; searched the nearest known words instead: '{found.reading}'{others}"
 
 
 def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool) -> list[ResultRow]:

@@ -15,8 +15,10 @@ _QUOTE = '"“”„‟«»＂'
 # A mark stands where a word could begin, and a closing quote where one could end: 5" and f("x") are no marks.
 _MARK = re.compile(
     rf"(?<!\S)(?P<minus>-?)[{_QUOTE}](?=[^{_QUOTE}]*?[^\W_])(?P<quoted>[^{_QUOTE}]++)[{_QUOTE}](?!\w)"
-    r"|(?<!\S)-(?P<word>[^\W_]\S*)"
+    r"|(?<!\S)-(?![A-Za-z\d]{1,2}(?!\S))(?P<word>[^\W_]\S*)"
 )
+# What no query is typed with: braces, pipes, assignments, and a key with its colon.
+_PASTED = re.compile(rf"[{{}}\[\]|<>=\\;]|[{_QUOTE}]\s*:|:\s*[{_QUOTE}]")
 _STOP = re.compile(rf"[.][)\]{_QUOTE}]*$")
 _END = re.compile(rf"[.,;:!?…'’)\]}}{_QUOTE}]+$")
 """What ends a sentence and not a word: `-rsf,` is rsf, `-c++` is c++."""
@@ -38,7 +40,7 @@ def read(text: str) -> Typed:
     """The meaning of a typed query; the text as it is when it is pasted or has no marks.
 
     Quoted words are words of the query, excluded ones are not. Quotes without a partner are letters like others, and so
-    are a minus within a word, before a blank or before another minus.
+    are a minus within a word, before a blank, before another minus or before an option such as -la or -3.
     """
     text = text.strip()
     if not _MARK.search(text) or _pasted(text):
@@ -63,4 +65,8 @@ def read(text: str) -> Typed:
 
 def _pasted(text: str) -> bool:
     words = len(text.split())
-    return len(text.splitlines()) > 1 or words > (MOST_IN_SENTENCE if _STOP.search(text) else MOST_WORDS)
+    return (
+        _PASTED.search(text) is not None
+        or len(text.splitlines()) > 1
+        or words > (MOST_IN_SENTENCE if _STOP.search(text) else MOST_WORDS)
+    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.model import Plan, Query
 from pipeline.phrases import memories_with_phrase, telling
-from pipeline.ports import Store
+from pipeline.ports import Filter, Store
 
 
 def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
@@ -35,9 +35,11 @@ def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
             left = np.intersect1d(left, held)
             required.append(phrase)
         elif telling(phrase, store.lexicon):
-            which = "no memory" if scope.complete else "no memory that the other conditions admit"
+            bound = query.wanted != Filter(memories=query.wanted.memories) or plan.memories is not None
+            which = "that the other conditions admit " if bound else ""
             instead = "searched its words instead" if " " in phrase else "searched without requiring it"
-            warnings.append(f"{which} holds the {_kind(phrase)} {_quoted(phrase)}; {instead}")
+            where = "no title or passage" if " " in phrase else "no memory"
+            warnings.append(f"{where} {which}holds the {_kind(phrase)} {_quoted(phrase)}; {instead}")
         else:
             warnings.append(
                 f"the {_kind(phrase)} {_quoted(phrase)} is made of everyday words, which cannot be required"

@@ -35,10 +35,13 @@ class SpellingParams(Params):
     )
     longest: int = Field(32, ge=2, le=64, description="Longer words are left alone: they are no words.")
     discount: float = Field(
-        0.5, gt=0, le=1, description="Weight of a neighbour one edit away; two edits away its square.",
+        0.8, gt=0, le=1, description="Weight of a neighbour one edit away; two edits away its square.",
         json_schema_extra={"tunable": [0.2, 1.0]},
     )  # fmt: skip
     neighbours: int = Field(5, ge=1, le=50, description="How many neighbours stand for a word at most.")
+    most_typed: int = Field(
+        20, ge=1, le=1000, description="Queries of more words are pasted: their words are what they are."
+    )
     most_words: int = Field(
         3, ge=1, le=20, description="How many unknown words of a query are looked at, the first ones."
     )
@@ -63,6 +66,8 @@ class Spelling:
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
         """The plan with what stands for unknown words."""
+        if len(query.text.split()) > self._params.most_typed:
+            return plan
         # Looking for neighbours takes some milliseconds a word, whether or not there are any.
         unknown = list(islice(self._unknown(query, store.lexicon), self._params.most_words))
         respelt = [found for word, term in unknown if (found := self._respelt(word, term, store.lexicon))]

@@ -19,10 +19,10 @@ QUOTES = '"“”„‟«»＂'
         ('why " rank   fusion "?', Typed("why rank fusion?", ("rank fusion",))),
         ('fusion -"by rank"', Typed("fusion", (), ("by rank",))),
         ("-rsf, fusion -c++ -user_id.", Typed("fusion", (), ("rsf", "c++", "user_id"))),
-        ("fusion -हिन्दी -3", Typed("fusion", (), ("हिन्दी", "3"))),
+        ("fusion -हिन्दी -3", Typed("fusion -3", (), ("हिन्दी",))),
         ('"-rsf fusion"', Typed("-rsf fusion", ("-rsf fusion",))),
         ("fuse without ranks -rsf.", Typed("fuse without ranks", (), ("rsf",))),
-        ("-a -a", Typed("", (), ("a",))),
+        ("-abc -abc", Typed("", (), ("abc",))),
     ],
 )
 def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
@@ -35,6 +35,13 @@ def test_quotes_require_and_a_minus_leaves_out(text: str, typed: Typed) -> None:
         "rank-fusion of token-based lists",
         "git commit --amend",
         "a - b",
+        "ls -la docs",
+        "rm -rf build",
+        "pytest -n 2 -q tests",
+        "unexpected argument -k3 in it",
+        'ERROR - cannot open "memory.db": "locked" in "wal"',
+        '{"level": "warning", "event": "rank fusion"}',
+        'level: "rank fusion"',
         "a --b -- c ---d",
         'the 5" disk and the 3" disk',
         'print("rank fusion")',
@@ -77,7 +84,7 @@ def test_a_text_without_marks_is_left_as_it_is(text: str) -> None:
 def test_a_phrase_comes_back_as_it_was_quoted(words: list[str]) -> None:
     phrase = " ".join(words)
 
-    assert read(f'x "{phrase}" -y') == Typed(f"x {phrase}", (phrase,), ("y",))
+    assert read(f'x "{phrase}" -yes') == Typed(f"x {phrase}", (phrase,), ("yes",))
 
 
 def test_a_long_line_of_quotes_costs_little() -> None:

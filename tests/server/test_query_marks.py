@@ -62,7 +62,7 @@ def test_a_reader_sees_what_was_asked_for_and_what_could_not_be_honoured(root: P
     out = call(root, ["search", '"rank fusion" "zebra crossing" -rsf']).out
 
     assert 'asked for memories with "rank fusion" and "zebra crossing" without "rsf"\n' in out
-    assert 'warning: no memory holds the phrase "zebra crossing"; searched its words instead\n' in out
+    assert 'warning: no title or passage holds the phrase "zebra crossing"; searched its words instead\n' in out
     assert "asked for memories" not in call(root, ["search", "rank fusion"]).out
 
 
@@ -92,7 +92,7 @@ def test_a_dry_run_shows_the_marks(root: Path) -> None:
     out = call(root, ["pipeline", "plan", '"rank fusion" "zebra crossing" -rsf']).out
 
     assert '  marks: with "rank fusion" without "rsf"\n' in out
-    assert 'warning: no memory holds the phrase "zebra crossing"; searched its words instead\n' in out
+    assert 'warning: no title or passage holds the phrase "zebra crossing"; searched its words instead\n' in out
 
 
 @pytest.mark.parametrize(("tool", "name"), [("memory_search", "query"), ("memory_context", "input")])
@@ -108,7 +108,7 @@ def test_an_agent_gets_what_it_asked_for_and_is_told(root: Path, tool: str, name
 
     assert keys(marked["data"]["results"]) == {"rank.md", "rule.md"}
     assert (marked["data"]["required"], marked["data"]["excluded"]) == (["rank fusion"], ["rsf"])
-    assert unheld["hints"][0] == 'no memory holds the phrase "zebra crossing"; searched its words instead'
+    assert unheld["hints"][0] == 'no title or passage holds the phrase "zebra crossing"; searched its words instead'
     assert {"rank.md", "score.md", "apart.md"} <= keys(unheld["data"]["results"])
     assert not {"required", "excluded"} & set(plain["data"])
     assert "E043" in json.dumps(refused)

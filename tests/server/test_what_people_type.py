@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,17 +45,17 @@ def note(number: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def search(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
+def search(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     root: Path = tmp_path_factory.mktemp("typed")
     (root / "notes").mkdir()
     for number in range(80):
         (root / "notes" / f"{number}.md").write_text(note(number), encoding="utf-8")
     assert call(root, ["index", "notes"]).status == 0
 
-    def keys(*arguments: str) -> list[str]:
+    def keys(*arguments: str, whole: bool = False) -> Any:
         ran = call(root, ["search", "--json", *arguments])
         assert ran.status == 0, ran.err
-        return [row["key"] for row in ran.json["results"]]
+        return ran.json if whole else [row["key"] for row in ran.json["results"]]
 
     return keys
 
@@ -95,7 +96,20 @@ def test_the_very_words_of_a_text_find_it(search: Callable[..., list[str]]) -> N
 def test_a_misspelt_word_finds_what_was_meant_and_the_answer_says_so(
     search: Callable[..., list[str]], typed: str
 ) -> None:
-    assert search(typed)[0] == "notes/7.md"
+    assert search(typed)[0] == search(f"what do we know about {typed}?")[0] == "notes/7.md"
+
+
+def test_a_misspelt_word_is_named_with_what_was_searched_instead(search: Callable[..., Any]) -> None:
+    answer = search("zanzibartie", whole=True)
+
+    assert answer["plan"]["respelt"] == {"zanzibartie": ["zanzibarit"]}
+    assert answer["notes"]["warnings"] == [
+        "no memory holds 'zanzibartie'; searched the nearest known words instead: 'zanzibarite'"
+    ]
+
+
+def test_words_of_a_path_are_found(search: Callable[..., list[str]]) -> None:
+    assert search("77")[0] == search("notes/77.md")[0] == "notes/77.md"
 
 
 def test_a_name_finds_where_it_stands(search: Callable[..., list[str]]) -> None:
