@@ -74,8 +74,6 @@ class Phrase:
         """The `limit` admitted memories that hold most of the query's pairs of words."""
         scope = store.attributes.scope(query.wanted, query.now)
         wording = _words(query.reading)
-        if len(wording) < 2 and len(query.terms) < 2:
-            return Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
         pairs = self._telling(query.terms, store.lexicon.index("body", "chunk"))
         found = []
         for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):

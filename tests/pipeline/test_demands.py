@@ -73,7 +73,9 @@ def test_only_what_holds_the_quoted_and_not_the_excluded_words_is_found(
     assert set(result.outcome.query.plan.memories or ()) == {memory.get(key).id for key in found}
     assert set(keys(result)) <= set(found or TEXTS)
     assert result.results
-    unheld = [warning for warning in result.notes["warnings"] if warning.startswith("no memory holds the phrase")]
+    unheld = [
+        warning for warning in result.notes["warnings"] if warning.startswith("no title or passage holds the phrase")
+    ]
     assert bool(unheld) == (not found)
 
 
@@ -91,7 +93,7 @@ def test_what_cannot_be_honoured_is_said_and_does_not_bind(memory: Memory) -> No
     result = memory.search('"zebra crossing" "to be" "zebra" fusion -the -rsf')
 
     assert result.notes["warnings"][:4] == [
-        'no memory holds the phrase "zebra crossing"; searched its words instead',
+        'no title or passage holds the phrase "zebra crossing"; searched its words instead',
         'the phrase "to be" is made of everyday words, which cannot be required',
         'no memory holds the word "zebra"; searched without requiring it',
         'the word "the" is made of everyday words, which cannot be left out',
@@ -117,7 +119,9 @@ def test_a_dry_run_tells_the_same(memory: Memory) -> None:
     plan = memory.plan('"rank fusion" "zebra crossing" -rsf').as_json()
 
     assert (plan["plan"]["required"], plan["plan"]["excluded"]) == (["rank fusion", "zebra crossing"], ["rsf"])
-    assert plan["plan"]["warnings"] == ['no memory holds the phrase "zebra crossing"; searched its words instead']
+    assert plan["plan"]["warnings"] == [
+        'no title or passage holds the phrase "zebra crossing"; searched its words instead'
+    ]
     assert plan["work"]["memories_in_scope"] == 2
 
 
@@ -133,11 +137,13 @@ def test_a_phrase_that_only_other_folders_hold_is_said_to_be_elsewhere(tmp_path:
         result = memory.search('"rank fusion" score', folder="b")
 
     assert keys(result) == "b/y.md"
-    first = 'no memory that the other conditions admit holds the phrase "rank fusion"; searched its words instead'
+    first = (
+        'no title or passage that the other conditions admit holds the phrase "rank fusion"; searched its words instead'
+    )
     assert result.notes["warnings"][0] == first
 
 
-@pytest.mark.parametrize(("text", "words"), [("-rsf", "'rsf'"), ("-rsf !", "'rsf'"), ('-"a b" -c', "'a b' or 'c'")])
+@pytest.mark.parametrize(("text", "words"), [("-rsf", "'rsf'"), ("-rsf !", "'rsf'"), ('-"a b" -cow', "'a b' or 'cow'")])
 def test_a_query_of_exclusions_alone_is_refused(memory: Memory, text: str, words: str) -> None:
     with pytest.raises(SpeckitError, match="the query says only what to leave out: ") as refused:
         memory.search(text)
