@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
@@ -184,7 +186,16 @@ def _left_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
 def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -> None:
     root = selection.root
     waiting = [(selection.folder, selection.ignore_files(found.remarks))]
-    while waiting:
+    # Links come last: a file is known by the place where it lies, wherever else links to it are.
+    linked: deque[tuple[Path, IgnoreFiles, bool]] = deque()
+    while waiting or linked:
+        if not waiting:
+            path, ignores, is_folder = linked.popleft()
+            if is_folder:
+                waiting.append((path, ignores))
+            else:
+                _add_linked(path, root, found, seen)
+            continue
         folder, above = waiting.pop()
         key = folder.relative_to(root).as_posix()
         try:
@@ -208,6 +219,9 @@ def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -
                         found.ignored[path.relative_to(root).as_posix() + "/" * is_folder] = reason
                 elif entry.is_symlink() and _leaves(path, root, found, found.remarks):
                     continue
+                elif entry.is_symlink():
+                    entry.stat()  # raises for a link that leads nowhere
+                    linked.append((path, ignores, is_folder))
                 elif is_folder:
                     folders.append((path, ignores))
                 else:
@@ -219,6 +233,15 @@ def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -
             except OSError as error:
                 _hide(path.relative_to(root).as_posix(), error, found, found.remarks if entry.is_symlink() else None)
         waiting += reversed(folders)
+
+
+def _add_linked(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str]) -> None:
+    """The same for the file that a link leads to, which may have gone in the meantime."""
+    with suppress(FileNotFoundError):
+        try:
+            _add(path, root, found, seen, path.stat())
+        except OSError as error:
+            _hide(path.relative_to(root).as_posix(), error, found, found.remarks)
 
 
 def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], state: os.stat_result) -> None:

@@ -37,7 +37,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "embedding_pending": report.pending,
                 "ignored": len(report.ignored),
                 "failed": len(report.failures),
-                "problems": [{"code": p.code, "message": str(p)} for p in (*report.failures, *report.problems)],
+                "problems": [
+                    {"code": p.code, "message": f"{p.where}: {p.message}" if p.where else p.message}
+                    for p in (*report.failures, *report.problems)
+                ],
             },
             rows="problems",
             facts=fields({"passages": report.chunks, "waiting for vectors": report.pending or ""}),

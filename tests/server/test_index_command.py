@@ -134,7 +134,7 @@ def test_files_that_hold_the_same_are_listed_once_and_counted_from_then_on(tmp_p
     (tmp_path / "note.md").write_text("# Note\n\nText.\n")
     (tmp_path / "copy.md").write_text("# Note\n\nText.\n")
     (tmp_path / "link.md").symlink_to("note.md")
-    listed = ["same content: link.md, note.md", "same content: copy.md, link.md"]
+    listed = ["same content: note.md, link.md", "same content: copy.md, note.md"]
 
     first = call(tmp_path, ["index", "."]).out.splitlines()
     assert [line for line in first if line.startswith("same content")] == listed

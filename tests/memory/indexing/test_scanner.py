@@ -82,7 +82,7 @@ def test_what_is_no_regular_file_is_reported_without_being_opened(root: Path, wr
 
     assert list(found.files) == ["good.md"]
     assert [str(problem) for problem in found.problems] == [
-        f"E014 {key}: not a regular file" for key in ("link.md", "pipe.md", "pipe.md")
+        f"E014 {key}: not a regular file" for key in ("pipe.md", "link.md", "pipe.md")
     ]
 
 
@@ -143,3 +143,17 @@ def test_a_file_over_the_limit_is_refused(root: Path, write: Write, monkeypatch:
 
     with pytest.raises(scanner.SpeckitError, match=r"E013 a\.md: 4 bytes, at most 3 are read"):
         scan([root], root).files["a.md"].read()
+
+
+@pytest.mark.requirement("I8")
+@pytest.mark.parametrize("name", ["0-first", "z-last"])
+def test_a_file_is_known_by_the_place_where_it_lies_and_not_by_a_link(root: Path, write: Write, name: str) -> None:
+    write("docs/real.md", "text")
+    (root / f"{name}.md").symlink_to(root / "docs" / "real.md")
+    (root / name).symlink_to(root / "docs")
+
+    found = scan([root], root)
+
+    assert list(found.files) == ["docs/real.md"]
+    assert {key for pair in found.links for key in pair} == {"docs/real.md", f"{name}.md"}
+    assert list(scan([root / f"{name}.md"], root).files) == [f"{name}.md"], "named by itself, the link is what is meant"
