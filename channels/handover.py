@@ -9,9 +9,9 @@ from memory.indexing.anchors import find
 from memory.lifecycle.fsrs import SECONDS_PER_DAY
 from memory.store.records import Tier
 from pipeline.contracts import About, ChannelParams
-from pipeline.lookup import holders, idf
+from pipeline.lookup import information_held
 from pipeline.model import Hits, Query
-from pipeline.ports import FIELDS, Column, Ids, Passage, Store
+from pipeline.ports import Column, Ids, Passage, Store
 from pipeline.scales import Scale
 
 PHRASES = (
@@ -104,10 +104,7 @@ def _said(query: Query, ids: Ids, store: Store) -> Column:
     terms = naming_terms(query, store)
     if not terms or not len(ids):
         return np.zeros(len(ids))
-    found = [holders(store.lexicon.index(field), terms, ids) for field in FIELDS]
-    information = idf(np.max([frequency for _, frequency in found], axis=0), store.attributes.count)
-    share: Column = np.logical_or.reduce([held for held, _ in found]) @ information / information.sum()
-    return share
+    return information_held(terms, ids, store.lexicon, store.attributes.count)
 
 
 def _of_session(query: Query, ids: Ids, store: Store) -> Column:

@@ -74,6 +74,18 @@ def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexico
     return best
 
 
+def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, count: int) -> Column:
+    """The share of Σ idf of distinct terms that each memory holds in any field, float64[memories], in [0, 1].
+
+    `count` is the number of memories of the store. A term that no memory holds has the largest idf. Needs a term.
+    """
+    found = [holders(lexicon.index(field), terms, memories) for field in FIELDS]
+    held = np.logical_or.reduce([held for held, _ in found])
+    information = idf(np.max([frequency for _, frequency in found], axis=0), count)
+    share: Column = (held @ information) / information.sum()
+    return share
+
+
 def idf(frequency: Column, count: int) -> Column:
     """log((N - df + 0.5) / (df + 0.5) + 1) of terms that `frequency` of `count` entries hold; always positive."""
     return np.asarray(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
 from memory.lifecycle.tables import any_of
 from pipeline.contracts import About, Params
-from pipeline.lookup import holders, idf
+from pipeline.lookup import information_held
 from pipeline.model import Notes, Query
-from pipeline.ports import FIELDS, Ids, Store, Unavailable
+from pipeline.ports import Ids, Store, Unavailable
 from pipeline.ranking import Ranking
 
 
@@ -98,7 +97,4 @@ def coverage(terms: tuple[str, ...], memories: Ids, store: Store) -> float:
     wanted = tuple(dict.fromkeys(terms))
     if not wanted:
         return 1.0
-    found = [holders(store.lexicon.index(field), wanted, memories) for field in FIELDS]
-    held = np.logical_or.reduce([held for held, _ in found])
-    information = idf(np.max([frequency for _, frequency in found], axis=0), store.attributes.count)
-    return float((held @ information).max() / information.sum())
+    return float(information_held(wanted, memories, store.lexicon, store.attributes.count).max())
