@@ -72,7 +72,7 @@ def test_analyse(benchmark: Benchmark, folder: Path) -> None:
 
 def test_cut_into_passages(benchmark: Benchmark, folder: Path) -> None:
     texts = [path.read_text() for path in folder.iterdir()]
-    benchmark(lambda: [split(text) for text in texts])
+    benchmark(lambda: [list(split(text)) for text in texts])
     benchmark.extra_info["megabytes_per_second"] = sum(map(len, texts)) / 1e6 / benchmark.stats.stats.min
 
 

@@ -31,7 +31,7 @@ class Part:
     def occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
         """The bag's rows that hold a term and its weighted frequency in each."""
         postings = self._index.postings(term)
-        frequency = self._weight * postings.frequency.astype(np.float64)
+        frequency = np.multiply(postings.frequency, self._weight, dtype=np.float64)
         if self._same or not len(postings.rows):
             return postings.rows, frequency
         first = self._starts[postings.rows]

@@ -258,7 +258,7 @@ def telling(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
     if len(weights) <= params.most_terms:
         return weights
     used = _used(params, store)
-    frequency = {term: max(len(index.postings(term).rows) for index in used) for term in weights}
+    frequency = {term: max(index.holders(term) for index in used) for term in weights}
     known = [term for term in weights if frequency[term]]
     rarity = idf(np.array([frequency[term] for term in known], np.float64), store.attributes.count)
     worth = rarity * [weights[term] for term in known]

@@ -58,7 +58,7 @@ def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, stor
     scores = hits.scores[: len(bags)]
     worth = _rm1(bags, scores) if params.model == "rm3" else _bo1(bags, index)
     best = sorted(((-value, word) for word, value in worth.items()))
-    shared = ((word, -value) for value, word in best if len(index.postings(word).rows) > 1)
+    shared = ((word, -value) for value, word in best if index.holders(word) > 1)
     told = list(islice(shared, params.terms))
     if not told:
         return None

@@ -8,6 +8,7 @@ from pydantic import Field
 from channels.bm25 import Bm25, Bm25Params
 from pipeline.arithmetic import positions
 from pipeline.contracts import About, ChannelParams
+from pipeline.lookup import MOST_SEEDING
 from pipeline.model import Hits, Query
 from pipeline.ports import Store
 from pipeline.scales import Scale
@@ -37,7 +38,7 @@ class Graph:
 
     def __init__(self, params: GraphParams) -> None:
         self._params = params
-        self._words = Bm25(Bm25Params.model_validate({}))
+        self._words = Bm25(Bm25Params.model_validate({"most_terms": MOST_SEEDING}))
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted neighbours."""

@@ -66,7 +66,7 @@ class Handover:
         enough = min(ENOUGH, len(set(wanted))) or 1
         parts = (
             (p.words, _said(query, ids, store)),
-            (p.recency, 1.0 / (1.0 + p.fade * _days_behind(store.attributes.number("updated_at", ids)))),
+            (p.recency, 1.0 / (1.0 + p.fade * _days_behind(store.attributes.number("updated_at", ids), query.now))),
             (p.kind, np.array([min(1.0, len(held.get(memory, ())) / enough) for memory in ids.tolist()])),
             (p.session, _of_session(query, ids, store)),
         )
@@ -87,8 +87,12 @@ def _all_memories(store: Store) -> Ids:
     return np.sort(np.concatenate([store.attributes.of_tier(tier) for tier in Tier]))
 
 
-def _days_behind(changed: Column) -> Column:
-    """Days from each change to the latest of all: a project may have rested for a year. Infinite where unknown."""
+def _days_behind(changed: Column, now: float) -> Column:
+    """Days from each change to the latest of all: a project may have rested for a year. Infinite where unknown.
+
+    A change dated later than `now` (epoch seconds) counts as made now, so that one wrong date does not age the others.
+    """
+    changed = np.minimum(changed, now)
     latest = np.fmax.reduce(changed, initial=-np.inf)
     days: Column = np.nan_to_num((latest - changed) / SECONDS_PER_DAY, nan=np.inf)
     return days

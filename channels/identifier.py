@@ -15,8 +15,10 @@ from pipeline.ports import Store
 from pipeline.scales import Scale
 
 _WORD = re.compile(r"\w+(?:[-./]\w+)*")
-_IDENTIFIER = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]|[^\W_]_[^\W_]|[a-z][A-Z]|\d\.\d+\.\d")
-"""A letter and a digit, an underscore within, a capital after a small letter, or a number of three parts."""
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+_JOINED = re.compile(r"[^\W_]_[^\W_]|[a-z][A-Z]|\d\.\d++\.\d")
+"""An underscore within, a capital after a small letter, or a number of three parts."""
 _REFERENCE = re.compile(r"(?:[^\W\d_]+[-_])+\d{2,}(?:[-_]\d+)*")
 """Words, a joint and a number: `REQ-006`, `adr_0004`, `CVE-2021-44228`."""
 _ISSUE = re.compile(r"(?<!\w)#(\d+)\b")
@@ -70,8 +72,13 @@ class Identifier:
 def identifiers(text: str, store: Store) -> dict[str, bool]:
     """The identifiers of a text, each as the one token that the index has of it, and whether it is a reference."""
     plain = normalize("NFKC", text)
-    words = {word: bool(_REFERENCE.fullmatch(word)) for word in _WORD.findall(plain) if _IDENTIFIER.search(word)}
+    words = {word: bool(_REFERENCE.fullmatch(word)) for word in _WORD.findall(plain) if _is_identifier(word)}
     words |= dict.fromkeys(_ISSUE.findall(plain), True)
     # The analyser gives the whole first; what it breaks up without keeping it is no identifier to the index.
     cut = ((store.lexicon.analyse(word), reference) for word, reference in words.items())
     return {tokens[0]: reference for tokens, reference in cut if tokens}
+
+
+def _is_identifier(word: str) -> bool:
+    """Whether a word has a letter and a digit, or is joined of several."""
+    return bool(_LETTER.search(word) and _DIGIT.search(word)) or bool(_JOINED.search(word))

@@ -24,6 +24,8 @@ Pairs = Mapping[tuple[str, str], float]
 Rows = NDArray[np.intp]
 
 _WORD = re.compile(r"[^\W_]+")
+LONGEST_PATTERN = 64
+"""More words than this are compared word by word: a pattern of thousands takes long to make, and longer to match."""
 _WHOLE = 1.0 - 1e-9
 """From this share on, which is a sum of rounded parts, a text holds every pair."""
 
@@ -77,10 +79,15 @@ class Phrase:
         pairs = self._telling(query.terms, store.lexicon.index("body", "chunk"))
         found = []
         for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):
-            shares = _shares(pairs, index) if pairs else _holding(query.terms, index)
+            ids = index.ids
+            shares = np.zeros(len(ids))
+            if pairs:
+                _add_shares(shares, pairs, index)
+            else:
+                _mark_holders(shares, query.terms, index)
             rows = np.flatnonzero(shares >= max(self._params.least, 1e-12))
-            rows = rows[scope.admits(index.ids[rows])]
-            found.append((index.ids[rows], shares[rows]))
+            rows = rows[scope.admits(ids[rows])]
+            found.append((ids[rows], shares[rows]))
         (chunks, in_chunks), (memories, in_titles) = found
         in_chunks = self._worded(in_chunks, wording, partial(_texts, chunks, store), exact_only=not pairs)
         in_titles = self._worded(in_titles, wording, partial(_titles, memories, store), exact_only=not pairs)
@@ -98,7 +105,7 @@ class Phrase:
     def _telling(self, terms: Sequence[str], index: TermIndex) -> Pairs:
         """The pairs to look for; none when the query has fewer than two different ones in a row."""
         pairs = list(dict.fromkeys(pairwise(terms)))
-        frequency = {term: len(index.postings(term).rows) for term in dict.fromkeys(terms)}
+        frequency = {term: index.holders(term) for term in dict.fromkeys(terms)}
         rarity = dict(zip(frequency, idf(np.array([*frequency.values()], np.float64), index.count), strict=True))
         worth = np.array([rarity[first] + rarity[second] for first, second in pairs])
         kept = np.argsort(-worth, kind="stable")[: self._params.most_pairs].tolist()
@@ -115,27 +122,32 @@ class Phrase:
             return scores
         exact = np.zeros(len(whole), np.bool_)
         if len(whole) <= self._params.most_read:
-            joined = r"[\W_]+".join(map(re.escape, wording))
-            in_a_row = re.compile(rf"(?<![^\W_]){joined}(?![^\W_])")
-            exact[:] = [in_a_row.search(_plain(text)) is not None for text in read(whole)]
+            in_a_row = _finder(wording)
+            exact[:] = [in_a_row(text) for text in read(whole)]
         scores[whole] = np.where(exact, 1.0, 0.0 if exact_only else self._params.loose)
         return scores
 
 
-def _shares(pairs: Pairs, index: TermIndex) -> Column:
-    """The share of the pairs that each row of the index holds, float64[rows]."""
-    shares = np.zeros(len(index.ids))
+def _finder(wording: Sequence[str]) -> Callable[[str], bool]:
+    """Tells of a text whether it has these words in a row."""
+    if len(wording) > LONGEST_PATTERN:
+        sought = f" {' '.join(wording)} "
+        return lambda text: sought in f" {' '.join(_words(text))} "
+    joined = r"[\W_]+".join(map(re.escape, wording))
+    pattern = re.compile(rf"(?<![^\W_]){joined}(?![^\W_])")
+    return lambda text: pattern.search(_plain(text)) is not None
+
+
+def _add_shares(shares: Column, pairs: Pairs, index: TermIndex) -> None:
+    """Adds the share of the pairs that each row of the index holds, float64[rows]."""
     for (first, second), weight in pairs.items():
         shares[index.adjacent(first, second)] += weight
-    return shares
 
 
-def _holding(terms: Sequence[str], index: TermIndex) -> Column:
-    """1 for each row that holds the only term, float64[rows]."""
-    shares = np.zeros(len(index.ids))
+def _mark_holders(shares: Column, terms: Sequence[str], index: TermIndex) -> None:
+    """Puts 1 for each row that holds the only term, float64[rows]."""
     for term in terms:
         shares[index.postings(term).rows] = 1.0
-    return shares
 
 
 def _texts(chunks: Ids, store: Store, rows: Rows) -> list[str]:

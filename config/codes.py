@@ -108,7 +108,10 @@ CODES: dict[str, Code] = {
         "database",
         "critical",
         "The file is not a healthy store.",
-        ("restore a backup", "move the file away and index again"),
+        (
+            "run `speckit-memory doctor`: it says what is damaged",
+            "stop the servers, move the file away with its -wal and -shm, then restore a backup or index again",
+        ),
     ),
     "E025": Code(
         "database is newer than this version",
@@ -116,6 +119,13 @@ CODES: dict[str, Code] = {
         "critical",
         "The store was written by a later version of speckit-memory.",
         ("upgrade speckit-memory",),
+    ),
+    "E026": Code(
+        "database was replaced",
+        "database",
+        "medium",
+        "Another file, or another state of it, is at the store's path. What was asked for may not be in it.",
+        ("try again", "stop the servers before a store is moved, restored or deleted"),
     ),
     "E030": Code(
         "invalid parameter",
@@ -176,7 +186,13 @@ CODES: dict[str, Code] = {
         ("search for its words, every result shows its key", "over MCP, list memories with `memory_list`"),
         True,
     ),
-    "E081": Code("memory could not be saved", "memory", "high", "Nothing was written.", ("try again",)),
+    "E081": Code(
+        "memory could not be saved",
+        "memory",
+        "high",
+        "This change was not written; what was committed before it is kept.",
+        ("try again",),
+    ),
     "E082": Code(
         "promotion refused",
         "memory",
@@ -215,6 +231,22 @@ CODES: dict[str, Code] = {
         "medium",
         "Its words were cut by other rules than today's and may not be found.",
         ("index all folders of the workspace again, in one run",),
+        True,
+    ),
+    "E094": Code(
+        "document over a limit",
+        "validation",
+        "medium",
+        "A part of the document was cut, so that one document cannot take the time and memory of all others.",
+        ("split the document into smaller ones",),
+        True,
+    ),
+    "E095": Code(
+        "date out of range",
+        "validation",
+        "low",
+        "Times are known from 1678 to 2261; any other is left unknown.",
+        ("correct the date in the document", "correct the time of the file with `touch`"),
         True,
     ),
     "E110": Code(
@@ -349,8 +381,15 @@ CODES: dict[str, Code] = {
         "step broke its contract",
         "internal",
         "high",
-        "A component returned something it is not entitled to.",
+        "A component returned what it is not entitled to, changed what it was shown, or failed while it was built.",
         ("remove the step named here", "report it to the author of the component"),
+    ),
+    "E132": Code(
+        "isolated extension failed",
+        "internal",
+        "high",
+        "A component that runs in a process of its own gave no answer: it failed, took too long, or its process ended.",
+        ("remove the step named here", "report it to the author of the extension", "see docs/extending.md"),
     ),
     "E199": Code(
         "internal error",
@@ -360,4 +399,11 @@ CODES: dict[str, Code] = {
         ("report it with the log written to standard error",),
     ),
     "E200": Code("usage", "parameter", "low", "The command line was not understood.", ("see --help",), True),
+    "E201": Code(
+        "output not written",
+        "file",
+        "medium",
+        "What was asked for may be done all the same; only its report is incomplete.",
+        ("make room on the disk", "send the output somewhere else"),
+    ),
 }

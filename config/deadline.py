@@ -8,6 +8,9 @@ from config.errors import SpeckitError
 from config.settings import DEADLINE_MS, DEADLINE_VARIABLE, Settings
 from config.workspace_file import load_workspace_config
 
+LONGEST_MS = 1e9
+"""Eleven days; whoever writes more means no deadline, and clocks count in nanoseconds."""
+
 
 def deadline_in_force(config: Settings) -> float | None:
     """The deadline of searches in milliseconds, None for none: environment, then the workspace's file, then default.
@@ -16,7 +19,7 @@ def deadline_in_force(config: Settings) -> float | None:
     """
     written = config.environ.get(DEADLINE_VARIABLE)
     in_file = load_workspace_config(config.root).deadline_ms
-    return deadline_of(written, DEADLINE_VARIABLE) if written else in_file or DEADLINE_MS
+    return deadline_of(written, DEADLINE_VARIABLE) if written else min(in_file or DEADLINE_MS, LONGEST_MS)
 
 
 def deadline_of(value: float | str, name: str) -> float | None:
@@ -31,4 +34,4 @@ def deadline_of(value: float | str, name: str) -> float | None:
             f"{name} is '{value}'; accepted: a number of milliseconds, 0 for no deadline",
             actions=(f"set {name} to a number such as {DEADLINE_MS:g}",),
         )
-    return milliseconds or None
+    return min(milliseconds, LONGEST_MS) or None

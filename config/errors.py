@@ -13,6 +13,17 @@ from difflib import get_close_matches
 from typing import Any
 
 from config.codes import CODES
+from config.echo import LISTED, shortened
+from config.names import shown
+
+LONGEST_TEXT = 2000
+"""Characters of a message, a hint or a next step: all that is told of a problem is bounded, whatever it quotes."""
+LONGEST_NAME = 100
+"""Characters; a longer name is a misspelling of nothing, and comparing it would take long."""
+
+
+def _told(text: str) -> str:
+    return shortened(shown(text), LONGEST_TEXT)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,14 +35,15 @@ class Where:
     column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{_told(self.file)}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong.
 
-    `code` is a key of `config.codes.CODES`; `hint` and `actions` fall back to that table's entry.
+    `code` is a key of `config.codes.CODES`; `hint` and `actions` fall back to that table's entry. Texts are bounded,
+    and names in them that are no text are spelled out: a problem can always be sent.
     """
 
     code: str
@@ -42,8 +54,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         known = CODES[self.code]
-        object.__setattr__(self, "hint", self.hint or known.hint)
-        object.__setattr__(self, "actions", self.actions or known.actions)
+        object.__setattr__(self, "message", _told(self.message))
+        object.__setattr__(self, "hint", _told(self.hint) or known.hint)
+        object.__setattr__(self, "actions", tuple(map(_told, self.actions[:LISTED])) or known.actions)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -58,7 +71,7 @@ class Problem:
             "actions": list(self.actions),
         }
         if self.where is not None:
-            document["where"] = {"file": self.where.file, "line": self.where.line, "column": self.where.column}
+            document["where"] = {"file": _told(self.where.file), "line": self.where.line, "column": self.where.column}
         return document
 
 
@@ -110,6 +123,8 @@ def closest(name: str, accepted: Iterable[str]) -> str:
     Two neighbouring letters in the wrong order make the likeliest slip, which tells little names apart ("rfr").
     """
     names = sorted(accepted)
+    if len(name) > LONGEST_NAME:
+        return ""
     swapped = (known for known in names if _swapped(name, known))
     return next(swapped, "") or next(iter(get_close_matches(name, names, n=1, cutoff=0.6)), "")
 

@@ -7,7 +7,7 @@ one sequence, so that no number means two things.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +55,11 @@ class Filter:
         return Filter(tier=self.tier)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderDescription:
-    """What a folder is about (feature C13): one sentence of at most 150 characters, and its analysed key words."""
+class FolderDescription(NamedTuple):
+    """What a folder is about (feature C13): one sentence of at most 150 characters, and its analysed key words.
+
+    A tuple, because the store keeps it and hands it out again and again: not even `object.__setattr__` changes it.
+    """
 
     folder: str
     sentence: str

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from config.bounded_globs import bounded
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -18,15 +21,24 @@ _SLASH = "ps_d"
 
 def compiled(patterns: Sequence[str]) -> GitIgnoreSpec:
     """The patterns as one specification. Raises ValueError for a pattern that means nothing."""
+    return _compiled(tuple(patterns))
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # `--help` does without
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # what `[[` will mean to `re` one day
         try:
             # never a faster engine that happens to be installed: what is indexed must not depend on it
-            return GitIgnoreSpec.from_lines([_stepwise(pattern) for pattern in patterns], backend="simple")
+            made = GitIgnoreSpec.from_lines([_stepwise(pattern) for pattern in patterns], backend="simple")
+            for pattern in made.patterns:
+                if pattern.regex is not None:
+                    pattern.regex = re.compile(bounded(pattern.regex.pattern))
         except (ValueError, re.error) as error:
             raise ValueError(str(error)) from error
+    return made
 
 
 def last_match(patterns: GitIgnoreSpec, path: str, is_folder: bool) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from config.echo import LISTED, listed, shortened
 from config.errors import Problem, Where, nearest
 from config.sources import DEFAULT
 from config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain
@@ -23,6 +24,9 @@ NEVER_INHERITED = ("flag", "replaces")
 
 BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0}
 """Latency budgets per complexity (feature P10)."""
+
+MOST_STEPS = 200
+"""Steps of one list. Every one is checked against every other, and the shipped pipelines have up to twenty."""
 
 _TOP_KEYS = ("pipeline", "description", "extends", "budgets_ms", "candidates", "fusion", "rerank", "annotate")
 _STEP_KEYS = ("use", "id", "flag", "optional", "replaces")
@@ -104,10 +108,13 @@ def _form(where: Where, what: str, expected: str, found: Node) -> Problem:
 
 def _report_unknown(entries: Iterable[Entry], accepted: Iterable[str], owner: str, problems: list[Problem]) -> None:
     names = tuple(accepted)
-    for entry in entries:
-        if entry.key not in names:
-            message = f"{owner} has no key '{entry.key}'; {nearest(entry.key, names)}"
-            problems.append(Problem("E115", message, where=entry.where))
+    unknown = [entry for entry in entries if entry.key not in names]
+    for entry in unknown[:LISTED]:
+        message = f"{owner} has no key '{shortened(entry.key)}'; {nearest(entry.key, names)}"
+        problems.append(Problem("E115", message, where=entry.where))
+    if further := unknown[LISTED:]:
+        message = f"{owner} does not have {len(further):,} more of the keys that follow"
+        problems.append(Problem("E115", message, where=further[0].where))
 
 
 def _text(entry: Entry | None, default: str, problems: list[Problem]) -> str:
@@ -158,6 +165,10 @@ def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Ste
     if not isinstance(entry.value, Sequence):
         problems.append(_form(entry.value.where, f"'{slot}'", "a list of steps", entry.value))
         return None
+    if len(entry.value.items) > MOST_STEPS:
+        message = f"'{slot}' lists {len(entry.value.items):,} steps; at most {MOST_STEPS} are accepted"
+        problems.append(Problem("E114", message, where=entry.value.items[MOST_STEPS].where))
+        return None
     return tuple(_each_step(slot, entry.value, problems))
 
 
@@ -170,7 +181,7 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem]) -> Iterat
             continue
         use = item.get("use")
         if use is None:
-            keys = ", ".join(entry.key for entry in item.entries) or "nothing"
+            keys = listed([entry.key for entry in item.entries]) or "nothing"
             message = f"a step of '{slot}' needs the key 'use'; found {keys}"
             problems.append(Problem("E114", message, where=item.where))
             continue

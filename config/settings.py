@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from config.errors import SpeckitError
+from config.paths import is_folder, is_there, named_path, resolved, working_folder
+
 DB_VARIABLE = "SPECKIT_DB"
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
@@ -20,6 +23,10 @@ DOCUMENT_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_DOCUMENT_PROMPT"
 model's folder says."""
 DEADLINE_VARIABLE = "SPECKIT_DEADLINE_MS"
 """After how many milliseconds a search leaves out what is costly or optional (feature P9); 0 means never."""
+EXTENSIONS_VARIABLE = "SPECKIT_EXTENSIONS"
+"""Where the components of installed extensions run: "trusted" here, "isolated" in a process of their own, or "none"."""
+EXTENSIONS_MEMORY_VARIABLE = "SPECKIT_EXTENSIONS_MEMORY_MB"
+"""The most address space in megabytes that the process of isolated extensions may have; 0 for no limit."""
 VARIABLES = (
     DB_VARIABLE,
     PIPELINE_VARIABLE,
@@ -29,6 +36,8 @@ VARIABLES = (
     QUERY_PROMPT_VARIABLE,
     DOCUMENT_PROMPT_VARIABLE,
     DEADLINE_VARIABLE,
+    EXTENSIONS_VARIABLE,
+    EXTENSIONS_MEMORY_VARIABLE,
 )
 FOLDER = ".speckit"
 """The folder of the product in the root of a workspace."""
@@ -58,11 +67,22 @@ def settings(
     root: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings in force: argument, then environment, then default."""
+    """The settings in force: argument, then environment, then default. Raises E014 for the home of nobody."""
     environ = os.environ if environ is None else environ
-    base = Path(root or environ.get(ROOT_VARIABLE) or workspace_root(Path.cwd())).resolve()
-    file = Path(db or environ.get(DB_VARIABLE) or base / DEFAULT_DB).expanduser()
+    base = resolved(named_path(root, "the workspace") if root else root_named_in(environ))
+    file = Path(db or environ.get(DB_VARIABLE) or base / DEFAULT_DB)
+    try:
+        file = file.expanduser()
+    except RuntimeError as error:
+        raise SpeckitError("E014", f"'{file}' cannot be the store: {error}", actions=("write the path out",)) from error
     return Settings(file, pipeline or environ.get(PIPELINE_VARIABLE) or "default", base, environ)
+
+
+def root_named_in(environ: Mapping[str, str]) -> Path:
+    """The workspace: what SPECKIT_ROOT names, else the one that the working folder belongs to. Raises E014."""
+    if named := environ.get(ROOT_VARIABLE):
+        return named_path(named, ROOT_VARIABLE)
+    return workspace_root(working_folder())
 
 
 def workspace_root(start: Path) -> Path:
@@ -74,7 +94,7 @@ def workspace_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if folder != start and folder == folder.parent:
             break
-        if (folder / FOLDER).is_dir() or ((folder / ".git").exists() and (folder == start or not is_home(folder))):
+        if is_folder(folder / FOLDER) or (is_there(folder / ".git") and (folder == start or not is_home(folder))):
             return folder
     return start
 

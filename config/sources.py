@@ -6,7 +6,10 @@ from importlib import resources
 from os.path import normpath
 from pathlib import Path
 
+from config.echo import shortened
 from config.errors import SpeckitError, nearest
+from config.paths import is_there, named_path
+from config.regular_file import read_text
 
 DEFAULT = "default"
 NOTHING = "none"
@@ -32,14 +35,14 @@ def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
     if source in presets():
         relative = "pipeline.yaml" if source == DEFAULT else f"presets/{source}.yaml"
         return resources.files("config").joinpath(relative).read_text(encoding="utf-8"), f"{SHIPPED}{relative}"
-    path = Path(normpath(Path(named_in).parent / Path(source).expanduser()))
-    if not path.exists():
+    path = Path(normpath(Path(named_in).parent / named_path(source, "the pipeline")))
+    if not is_there(path):
         hint = f"Paths in a file start at that file: there is no {path}." if named_in else ""
         raise SpeckitError(
-            "E121", f"'{source}' is neither a file nor a preset; {nearest(source, presets())}", hint=hint
+            "E121", f"'{shortened(source)}' is neither a file nor a preset; {nearest(source, presets())}", hint=hint
         )
     try:
-        return path.read_text(encoding="utf-8-sig"), str(path)
+        return read_text(path), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SpeckitError("E110", f"'{source}' cannot be read: {reason}") from error

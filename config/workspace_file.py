@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from config.errors import Problem, SpeckitError, Where, nearest
+from config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
 from config.patterns import compiled
+from config.regular_file import read_text
 from config.settings import CONFIG_FILE
 from config.yaml_reader import Mapping, Node, Scalar, Sequence, read
 
-_KEYS = ("sources", "deadline_ms")
+_KEYS = ("sources", "deadline_ms", "extensions", "extensions_memory_mb")
 _SOURCE_KEYS = ("include", "exclude")
 _ACTIONS = ("correct the value at the position shown", "see docs/workspace.md")
 
@@ -38,10 +40,15 @@ class SourcePatterns:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceConfig:
-    """The values of the file. `deadline_ms` is above 0; None when the file says nothing of it, or null."""
+    """The values of the file. `deadline_ms` is above 0; None when the file says nothing of it, or null.
+
+    `extensions` is one of `MODES` and `extensions_memory_mb` 0 (no limit) or enough to start in, likewise.
+    """
 
     sources: SourcePatterns = SourcePatterns()
     deadline_ms: float | None = None
+    extensions: Mode | None = None
+    extensions_memory_mb: int | None = None
     places: MappingOf[str, Where] = field(default_factory=dict)
     """Where each key of the file stands; a key that is not written has none."""
 
@@ -58,7 +65,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
     """The configuration and everything that is wrong with the file. A broken value counts as not written."""
     file = root / CONFIG_FILE
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file)
     except (FileNotFoundError, NotADirectoryError):
         return WorkspaceConfig(), []
     except (OSError, UnicodeDecodeError) as error:
@@ -75,6 +82,8 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
         WorkspaceConfig(
             sources=_sources(node, problems),
             deadline_ms=_milliseconds(node, "deadline_ms", problems),
+            extensions=_mode(node, "extensions", problems),
+            extensions_memory_mb=_megabytes(node, "extensions_memory_mb", problems),
             places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
         ),
         problems,
@@ -135,6 +144,28 @@ def _milliseconds(node: Mapping, key: str, problems: list[Problem]) -> float | N
         problems.append(_form(entry.value, f"'{key}'", "a number of milliseconds above 0, or null"))
         return None
     return float(value)
+
+
+def _mode(node: Mapping, key: str, problems: list[Problem]) -> Mode | None:
+    entry = node.get(key)
+    if entry is None or _empty(entry.value):
+        return None
+    written = entry.value.value if isinstance(entry.value, Scalar) else None
+    found = next((mode for mode in MODES if mode == written), None)
+    if found is None:
+        problems.append(_form(entry.value, f"'{key}'", f"one of {', '.join(MODES)}"))
+    return found
+
+
+def _megabytes(node: Mapping, key: str, problems: list[Problem]) -> int | None:
+    entry = node.get(key)
+    if entry is None or _empty(entry.value):
+        return None
+    value = entry.value.value if isinstance(entry.value, Scalar) else None
+    if isinstance(value, bool) or not isinstance(value, int) or not enough(value):
+        problems.append(_form(entry.value, f"'{key}'", ACCEPTED_MEMORY))
+        return None
+    return value
 
 
 def _empty(node: Node) -> bool:

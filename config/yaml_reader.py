@@ -19,6 +19,9 @@ from config.errors import Problem, Where
 Plain = None | bool | int | float | str
 
 MAX_DEPTH = 40
+MOST_CHARACTERS = 1 << 20
+MOST_VALUES = 10_000
+"""Keys, values, lists and mappings of one text. Whoever writes by hand needs a few hundred."""
 LONGEST_NUMBER = 300
 """Characters. Longer digits are no setting, and Python refuses to convert very long ones."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -106,6 +109,9 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     for an empty document or one too broken to read. A duplicate key is reported and its first value kept.
     """
     reader = _Reader(file, first_line)
+    if len(text) > MOST_CHARACTERS:
+        message = f"the YAML has {len(text):,} characters; at most {MOST_CHARACTERS:,} are accepted"
+        return None, [Problem("E111", message, where=Where(file, first_line, 1))]
     try:
         problem = reader.survey(text)
         if problem:
@@ -143,8 +149,12 @@ class _Reader:
 
         Aliases are refused: nine of nine, eight times over, would be 43 million values.
         """
-        depth = 0
+        depth = values = 0
         for event in yaml.parse(text, Loader=_LOADER):
+            values += isinstance(event, yaml.NodeEvent)
+            if values > MOST_VALUES:
+                message = f"more than {MOST_VALUES:,} keys and values"
+                return Problem("E111", message, where=self.place(event.start_mark))
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from engine.emptiness import missing_sections, nothing_to_find, only_unconditional
 from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
+from memory.indexing.limits import LONGEST_PATH, shortened
+from memory.indexing.title import LONGEST_TITLE
 from memory.lifecycle.fsrs import days_since, retrievability
 from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 from pipeline.explain import explain
@@ -22,8 +25,7 @@ OTHERS = ("also_at", "superseded_by")
 """Notes that speak of other memories, by their ids."""
 SAID_BY_ROW = ("found_by",)
 """Notes that say what a row says in other fields."""
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_LINE_END = re.compile(r"[ \t]+\n")
+_LINE_END = re.compile(r"(?<![ \t])[ \t]++\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACE = re.compile(r"\s")
 
@@ -145,7 +147,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
             ResultRow(
                 id=int(memories[row]),
                 key=str(labels["key"][row]),
-                title=str(labels["title"][row]),
+                title=shortened(str(labels["title"][row]), LONGEST_TITLE),
                 folder=str(labels["folder"][row]),
                 tier=str(labels["tier"][row]),
                 state=state,
@@ -154,7 +156,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
                 snippet=snippet(passage, outcome.query.reading, snippet_characters),
                 reason=_reason(pool, row, evidence),
-                heading=passage.heading,
+                heading=shortened(passage.heading, LONGEST_PATH),
                 first_line=passage.first_line,
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
@@ -170,7 +172,7 @@ def _named(memories: list[int], store: Store) -> list[dict[str, Any]]:
     ids = np.array(memories, np.int64)
     keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))
     return [
-        {"id": number, "key": str(key), "title": str(title)}
+        {"id": number, "key": str(key), "title": shortened(str(title), LONGEST_TITLE)}
         for number, key, title in zip(memories, keys, titles, strict=True)
     ]
 
@@ -208,6 +210,15 @@ def _reason(pool: Pool, row: int, evidence: dict[str, ChannelEvidence]) -> str:
     return f"surfaced because it was found by {by}" + (f"; {', '.join(moved)}" if moved else "")
 
 
+def _outside_comments(text: str) -> Iterator[str]:
+    """What stands outside HTML comments; one that is not closed is none."""
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        yield text[at:start]
+        at = end + 3
+    yield text[at:]
+
+
 def snippet(passage: Passage, query: str, characters: int) -> str:
     """The part of a passage around the query's words, at most `characters` long, cut at word borders.
 
@@ -218,7 +229,7 @@ def snippet(passage: Passage, query: str, characters: int) -> str:
         return ""
     text = passage.text
     if "<!--" in text:
-        text = _COMMENT.sub("", text)
+        text = "".join(_outside_comments(text))
     if " \n" in text or "\t\n" in text:
         text = _LINE_END.sub("\n", text)
     if "\n\n\n" in text:

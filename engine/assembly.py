@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from channels.bm25 import Bm25
 from channels.constitutional import Constitutional
@@ -17,6 +19,7 @@ from channels.identifier import Identifier
 from channels.phrase import Phrase
 from channels.trigger import Trigger
 from channels.vector import Vector
+from config.extensions import ExtensionSettings, extensions_in_force
 from config.settings import CROSS_ENCODER_VARIABLE
 from engine.models import QueryModels
 from engine.once import Once
@@ -80,6 +83,9 @@ from stages.rerank.pin import Pin
 from stages.rerank.regularise import Regularise
 from stages.rerank.relevance_floor import RelevanceFloor
 from stages.rerank.standardise import Standardise
+
+if TYPE_CHECKING:
+    from pipeline.isolation.host import Host
 
 COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.UNDERSTANDER, Complexity),
@@ -148,14 +154,41 @@ COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
 )
 
 
+def registry(environ: Mapping[str, str] | None = None, root: Path | None = None) -> Registry:
+    """Every component of the product and of installed extensions, which run where this environment and workspace say.
+
+    Frozen, and the same object for the same settings. Raises SpeckitError for what is wrongly set.
+    """
+    return _registry(extensions_in_force(environ, root))
+
+
+_hosts: list[Host] = []
+
+
 @cache
-def registry() -> Registry:
-    """Every component of the product and of installed extensions, frozen."""
+def _registry(extensions: ExtensionSettings) -> Registry:
     registry = Registry()
     for role, component in COMPONENTS:
         registry.add(role, component)
-    registry.add_entry_points()
+    if extensions.mode == "trusted":
+        registry.add_entry_points()
+    elif extensions.mode == "isolated":
+        # imported by who wants it: it makes the start-up of everybody else no slower
+        from pipeline.isolation.extensions import IsolatedExtensions
+        from pipeline.isolation.host import Host
+
+        host = Host(extensions.memory_mb)
+        _hosts.append(host)
+        registry.add_elsewhere(IsolatedExtensions(host))
+    else:
+        registry.leave_out()
     return registry.freeze()
+
+
+def end_extensions() -> None:
+    """Ends the processes of isolated extensions: for who ends this process without the interpreter's own shutdown."""
+    for host in _hosts:
+        host.end()
 
 
 def looks_back(pipeline: Pipeline) -> bool:
@@ -163,15 +196,12 @@ def looks_back(pipeline: Pipeline) -> bool:
     return any(isinstance(step.component, SessionDedup) for step in pipeline.annotate)
 
 
-class OpenStore:
-    """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
+class TextModels:
+    """What reads texts, whatever store they are in. Parts come to life when they are first needed."""
 
-    def __init__(self, database: Database, root: Path, environ: Mapping[str, str]) -> None:
-        """`root` is the folder that keys of memories are relative to; `environ` may name models."""
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """`environ` may name models."""
         self.guard = RLock()
-        self.database = database
-        self.usage = Usage(database)
-        self._root = root
         self._environ = environ
 
     @Once
@@ -185,10 +215,38 @@ class OpenStore:
         return Analyser()
 
     @Once
+    def cross_encoder(self) -> crossencoders.NoCrossEncoder | crossencoders.GuardedCrossEncoder:
+        """The model that reads a query together with a text, if the environment names one (feature R1)."""
+        return crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))
+
+
+class OpenStore:
+    """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
+
+    def __init__(self, database: Database, root: Path, models: TextModels) -> None:
+        """`root` is the folder that keys of memories are relative to."""
+        self.guard = RLock()
+        self.name = uuid4().hex
+        """Tells it from every other store that was ever opened."""
+        self.database = database
+        self.usage = Usage(database)
+        self._root = root
+        self._models = models
+
+    @property
+    def embedder(self) -> embedders.Embedder:
+        """The model that makes vectors."""
+        return self._models.embedder
+
+    @property
+    def analyser(self) -> Analyser:
+        """The analyser that makes words."""
+        return self._models.analyser
+
+    @Once
     def read_model(self) -> ReadModel:
         """The in-memory view that queries run on."""
-        cross_encoder = crossencoders.chosen(self._environ.get(CROSS_ENCODER_VARIABLE, ""))
-        models = QueryModels(self.database, self.embedder, self.analyser, cross_encoder)
+        models = QueryModels(self.database, self.embedder, self.analyser, self._models.cross_encoder)
         return ReadModel(self.database, models)
 
     @Once

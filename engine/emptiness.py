@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from config.echo import shortened
 from memory.indexing.anchors import find
 from memory.store.records import Tier
 from pipeline.demands import demanded
@@ -24,9 +25,8 @@ def nothing_to_find(query: Query, store: Store) -> str:
         return EMPTY_STORE
     wanted = replace(query.wanted, folders=(), memories=None)
     if wanted.folder and not store.attributes.scope(Filter(wanted.folder), query.now).size:
-        return (
-            f"no memory lies in a folder '{wanted.folder}'; folders are named from the workspace root, as in the keys"
-        )
+        named = "folders are named from the workspace root, as in the keys"
+        return f"no memory lies in a folder '{shortened(wanted.folder)}'; {named}"
     if (wanted.tier or wanted.context_type) and not store.attributes.scope(wanted, query.now).size:
         asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
         return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from config.errors import SpeckitError
+from config.extensions import extensions_in_force
+from engine import assembly
 from memory.indexing.indexer import ANALYSER
 from memory.store import reader
+from memory.store.failures import told_by_driver
 from memory.store.meta import get_meta
 from memory.store.vectors import MODEL
+from pipeline.registry import Extension
 
 if TYPE_CHECKING:
     from engine.memory import Memory
 
 EXAMPLE = "how does the memory fuse its channels?"
+LISTED = 6
+"""Components of an extension that are named."""
+NAMED = 5
+"""So many signs of damage are named."""
+DAMAGED = (
+    "Copy the file first. What its documents say comes back: stop the servers, move the file away with its -wal and "
+    "-shm, and index again. Restore a backup for the rest, such as judgements and memories whose files are gone."
+)
 LONGEST_QUESTION = 200
 """Characters of a stored title that the check of the search asks for."""
 
@@ -52,6 +66,7 @@ def health(memory: Memory) -> HealthReport:
         "content": _content,
         "model": _model,
         "words": _words,
+        "extensions": _extensions,
         "search": _search,
     }
     return HealthReport(tuple(_guarded(name, check, memory) for name, check in checks.items()))
@@ -62,6 +77,10 @@ def _guarded(name: str, check: Callable[[Memory], Check], memory: Memory) -> Che
         return check(memory)
     except SpeckitError as error:
         return Check(name, False, str(error.problems[0]), error.problems[0].hint)
+    except Exception as error:  # a damaged store can hold anything; the check of the store names it
+        told = told_by_driver(error, memory.database.path)
+        detail = str(told) if told else f"failed on what it read: {type(error).__name__}: {error}"
+        return Check(name, False, detail, told.problems[0].hint if told else DAMAGED)
 
 
 def _sqlite(memory: Memory) -> Check:
@@ -70,11 +89,28 @@ def _sqlite(memory: Memory) -> Check:
 
 
 def _store(memory: Memory) -> Check:
-    wrong = memory.database.check()
-    detail = "; ".join(wrong[:5]) if wrong else f"{memory.database.path} is consistent"
-    return Check(
-        "store", not wrong, detail, "Restore a backup, or move the file away and index again." if wrong else ""
-    )
+    wrong = memory.check()
+    path = memory.database.path
+    if wrong:
+        rest = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+        return Check("store", False, "; ".join(wrong[:NAMED]) + rest, DAMAGED)
+    remarks = [*_history(memory), *_open_to_others(path)]
+    return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
+
+
+def _history(memory: Memory) -> list[str]:
+    """What happened to the file since this process opened it."""
+    if not (changes := memory.replacements):
+        return []
+    last = changes[-1]
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(last.at))
+    return [f"it was opened anew {len(changes)} times, last at {when}, when the file {last.what}"]
+
+
+def _open_to_others(path: Path) -> list[str]:
+    """Whether other users may read what files hold that only their owner may read. A remark: some share a store."""
+    mode = path.stat().st_mode
+    return [f"other users of this computer may read it (chmod 600 {path})"] if mode & 0o044 else []
 
 
 def _content(memory: Memory) -> Check:
@@ -104,6 +140,34 @@ def _words(memory: Memory) -> Check:
         detail = f"words were cut by the analyser '{stored}', the current one is '{current}'"
         return Check("words", False, detail, "Run `speckit-memory index PATH`; it cuts them again.")
     return Check("words", True, f"analyser {current}")
+
+
+def _extensions(memory: Memory) -> Check:
+    wanted = extensions_in_force(memory.settings.environ, memory.settings.root)
+    found = assembly.registry(memory.settings.environ, memory.settings.root).extensions()
+    if not found:
+        return Check("extensions", True, f"none are installed ({wanted.mode})")
+    failed = [f"{one.name}: {one.failure}" for one in found if one.failure]
+    if wanted.mode == "none":
+        return Check("extensions", True, f"installed and not loaded ({wanted.mode}): {_listed(found)}")
+    limit = f", at most {wanted.memory_mb} MB" if wanted.memory_mb else ""
+    where = {"trusted": "in this process", "isolated": f"in a process of their own{limit}"}[wanted.mode]
+    detail = f"{_listed(found)}, {where} ({wanted.mode})"
+    if failed:
+        hint = "Remove the extension, or report it to its author. The product's own components work without it."
+        return Check("extensions", False, f"{detail}; cannot be used: {'; '.join(failed)}", hint)
+    return Check("extensions", True, detail)
+
+
+def _listed(extensions: Sequence[Extension]) -> str:
+    return ", ".join(
+        f"{one.name} ({_few(sorted(one.components))})" if one.components else one.name for one in extensions
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
 
 
 def _search(memory: Memory) -> Check:

@@ -13,11 +13,14 @@ from typing import Literal, Self
 from config.clock import opening, opening_ns, query_ns
 from config.deadline import deadline_in_force, deadline_of
 from config.errors import SpeckitError, nearest
+from config.paths import named_path, named_paths
 from config.settings import Settings, settings
 from engine import assembly, events, resuming
 from engine.answer import answer, explanation
 from engine.emptiness import EMPTY_STORE
+from engine.following import Following, Replacement
 from engine.health import HealthReport, health
+from engine.kept import Kept
 from engine.plans import PlanReport, plan_report
 from engine.questions import Question, normalised_folder
 from engine.results import Explanation, SearchResult
@@ -28,13 +31,16 @@ from memory.lifecycle import validations
 from memory.store import reader
 from memory.store.connection import Database
 from memory.store.edges import add_edge
+from memory.store.identity import ReplacedError
 from memory.store.records import Memory as MemoryRecord
 from memory.store.records import Relation
 from pipeline.builder import build
 from pipeline.composition import Pipeline
 from pipeline.model import Mode, Query
 from pipeline.ports import Store
+from pipeline.registry import Registry
 from pipeline.runner import Runner
+from pipeline.view import StoreView
 
 
 class Memory:
@@ -43,10 +49,10 @@ class Memory:
     Use it as a context manager. One object may be shared by threads.
     """
 
-    def __init__(self, store: assembly.OpenStore, config: Settings, runner: Runner) -> None:
+    def __init__(self, store: Following, config: Settings, runner: Runner) -> None:
         """`Memory.open` is the usual way."""
         self.settings = config
-        self._open = store
+        self._followed = store
         self._runner = runner
 
     @classmethod
@@ -66,19 +72,26 @@ class Memory:
         `path` and `pipeline` default to the environment and then to `.speckit/memory.db` and the shipped pipeline;
         `root` is the folder that keys are relative to; `overrides` maps "step.parameter" to a YAML value; in `strict`
         mode failures of steps are raised. Raises SpeckitError.
+
+        When another file takes the store's path, or its state is set back, that one is opened and served; a file that
+        is deleted is made anew by what writes, if `create` is given.
         """
         config = settings(path, pipeline, root, environ)
         # the files come first: a wrong one is reported before a store is created
         config = replace(config, deadline_ms=deadline_in_force(config))
-        runner = Runner(build(config.pipeline, assembly.registry(), config.environ, overrides), strict=strict)
-        store = assembly.OpenStore(Database.open(config.db, create=create), config.root, config.environ)
-        return cls(store, config, runner)
+        runner = Runner(build(config.pipeline, _registry(config), config.environ, overrides), strict=strict)
+        models = assembly.TextModels(config.environ)
+
+        def opened(may_create: bool) -> assembly.OpenStore:
+            return assembly.OpenStore(Database.open(config.db, create=may_create), config.root, models)
+
+        return cls(Following(opened, create=create), config, runner)
 
     def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store through another pipeline. Close either of the two, not both."""
         config = replace(self.settings, pipeline=pipeline)
-        built = build(pipeline, assembly.registry(), config.environ, overrides)
-        return Memory(self._open, config, Runner(built, strict=self._runner.strict))
+        built = build(pipeline, _registry(config), config.environ, overrides)
+        return Memory(self._followed, config, Runner(built, strict=self._runner.strict))
 
     def __enter__(self) -> Self:
         return self
@@ -92,6 +105,28 @@ class Memory:
         """Closes the store."""
         self._open.usage.write()
         self._open.database.close()
+
+    @staticmethod
+    def end_extensions() -> None:
+        """Ends the processes of isolated extensions; for who ends this process without the interpreter's shutdown."""
+        assembly.end_extensions()
+
+    @property
+    def _open(self) -> assembly.OpenStore:
+        return self._followed.current
+
+    @property
+    def replacements(self) -> tuple[Replacement, ...]:
+        """How often the file at the store's path turned out to be another one, or to have been set back."""
+        return tuple(self._followed.replacements)
+
+    def make_again(self) -> None:
+        """Makes the store's file anew when it was taken away. Raises as opening a store does."""
+        opened = self._open
+        try:
+            opened.database.latest()
+        except ReplacedError as why:
+            self._followed.open_anew(opened, why, create=True)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -119,7 +154,7 @@ class Memory:
 
     def store(self) -> Store:
         """The current state of the store, as the pipeline sees it."""
-        return self._open.read_model.current()
+        return StoreView(self._followed.run(lambda opened: opened.read_model.current()))
 
     def index(
         self,
@@ -134,23 +169,35 @@ class Memory:
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
         A file that cannot be read or parsed is reported with its reason; the rest is indexed.
         """
-        absolute = [Path(path).expanduser().resolve() for path in paths]
-        return self._open.indexer.index(absolute, force=force, dry_run=dry_run, now=time.time(), progress=progress)
+        named = named_paths(paths)
+        kept = Kept(progress)
+
+        def run(opened: assembly.OpenStore) -> IndexReport:
+            with kept.told():
+                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=kept)
+
+        return self._followed.run(run, writes=not dry_run)
 
     def forget(self, paths: Sequence[str | Path], *, dry_run: bool = False) -> IndexReport:
         """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
-        absolute = [Path(path).expanduser().resolve() for path in paths]
-        return self._open.indexer_without_model.forget(absolute, dry_run=dry_run, now=time.time())
+        named = named_paths(paths)
+        return self._followed.run(
+            lambda opened: opened.indexer_without_model.forget(named, dry_run=dry_run, now=time.time())
+        )
 
     def sources(self) -> dict[str, bool]:
         """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
-        return self._open.indexer_without_model.sources()
+        return self._followed.run(lambda opened: opened.indexer_without_model.sources())
 
     def index_documents(
         self, documents: Iterable[Source], *, progress: Callable[[Progress], None] | None = None
     ) -> IndexReport:
         """Indexes documents that do not come from files, such as those of a dataset."""
-        return self._open.indexer.index_documents(documents, now=time.time(), progress=progress)
+        return self._followed.run(
+            lambda opened: opened.indexer.index_documents(documents, now=time.time(), progress=progress),
+            writes=True,
+            repeatable=isinstance(documents, Sequence),  # others can be gone through once
+        )
 
     def save_file(
         self, path: str | Path, *, force: bool = False, dry_run: bool = False, defer_embedding: bool = False
@@ -159,32 +206,45 @@ class Memory:
 
         With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
         """
-        indexer = self._open.indexer_without_model if defer_embedding else self._open.indexer
-        return indexer.save_file(Path(path), force=force, dry_run=dry_run, now=time.time())
+        file = named_path(path)
+
+        def save(opened: assembly.OpenStore) -> Saved:
+            indexer = opened.indexer_without_model if defer_embedding else opened.indexer
+            return indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
+
+        return self._followed.run(save, writes=not dry_run)
 
     def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
         """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
-        added = 0
-        with self._open.database.write() as transaction:
-            for source, relation, target, strength in edges:
-                ends = [reader.get_memory(transaction.connection, key).id for key in (source, target)]
-                add_edge(
-                    transaction, ends[0], ends[1], _relation(relation), strength,
-                    evidence="", created_by=created_by, now=time.time(),
-                )  # fmt: skip
-                added += 1
-        return added
+        wanted = tuple(edges)
+
+        def add(opened: assembly.OpenStore) -> int:
+            with opened.database.write() as transaction:
+                for source, relation, target, strength in wanted:
+                    ends = [reader.get_memory(transaction.connection, key).id for key in (source, target)]
+                    add_edge(
+                        transaction, ends[0], ends[1], _relation(relation), strength,
+                        evidence="", created_by=created_by, now=time.time(),
+                    )  # fmt: skip
+            return len(wanted)
+
+        return self._followed.run(add, writes=True)
 
     def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
         """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
 
         With `promote` it is made critical after that. Raises E080, and E082 when it may not be; nothing is noted then.
         """
-        return validations.validate(self._open.database, name, useful, promote=promote, now=time.time())
+        return self._followed.run(
+            lambda opened: validations.validate(opened.database, name, useful, promote=promote, now=time.time()),
+            repeatable=False,  # it would count twice
+        )
 
     def promote(self, name: int | str) -> validations.Validated:
         """Makes a memory critical that readers found useful often enough. Raises E080, E082."""
-        return validations.promote(self._open.database, name, now=time.time())
+        return self._followed.run(
+            lambda opened: validations.promote(opened.database, name, now=time.time()), repeatable=False
+        )
 
     def search(
         self,
@@ -216,29 +276,36 @@ class Memory:
         of the texts shown, 0 for none; `content` adds the whole text of every memory. Call `served` with the result
         once it has reached the reader. Raises SpeckitError on a bad question.
         """
-        opened_before = opening_ns()
-        with opening():
-            store = self.store()
-        question = Question(
-            text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
-            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
-        )  # fmt: skip
-        allowed = (
-            self.settings.deadline_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
-        )
-        deadline_ns = None if allowed is None else query_ns() + int(allowed * 1e6)
-        query = question.query(store, time.time() if now is None else now, deadline_ns)
-        run = partial(self._answer, store=store, snippet=snippet, content=content, opened_before=opened_before)
-        if resuming.asks_for_handover(query):
-            found = run(self._handovers, resuming.of_handovers(query))
-            if found.results or found.why_nothing == EMPTY_STORE:
-                return found
-            latest = resuming.only_asks_to_go_on(query, store)
-            result = run(self._handovers if latest else self._runner, query)
-            instead = "this was changed last" if latest else "this is what the words find"
-            result.notes["warnings"].insert(0, resuming.no_handover(query, instead))
-            return result
-        return run(self._runner, query)
+
+        def found(opened: assembly.OpenStore) -> SearchResult:
+            opened_before = opening_ns()
+            with opening():
+                store = opened.read_model.current()
+            question = Question(
+                text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
+                concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
+            )  # fmt: skip
+            allowed = (
+                self.settings.deadline_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
+            )
+            deadline_ns = None if allowed is None else query_ns() + int(allowed * 1e6)
+            query = question.query(store, time.time() if now is None else now, deadline_ns)
+            run = partial(self._answer, store=store, snippet=snippet, content=content, opened_before=opened_before)
+            if resuming.asks_for_handover(query):
+                handovers = run(self._handovers, resuming.of_handovers(query))
+                if handovers.results or handovers.why_nothing == EMPTY_STORE:
+                    return handovers
+                latest = resuming.only_asks_to_go_on(query, store)
+                result = run(self._handovers if latest else self._runner, query)
+                instead = "this was changed last" if latest else "this is what the words find"
+                result.notes["warnings"].insert(0, resuming.no_handover(query, instead))
+                return result
+            return run(self._runner, query)
+
+        def answered(opened: assembly.OpenStore) -> SearchResult:
+            return replace(found(opened), origin=opened.name)
+
+        return self._followed.run(answered)
 
     def _answer(
         self, runner: Runner, query: Query, *, store: Store, snippet: int, content: bool, opened_before: int
@@ -250,7 +317,7 @@ class Memory:
     @cached_property
     def _handovers(self) -> Runner:
         """What answers in the mode "resume"."""
-        built = build(resuming.PIPELINE, assembly.registry(), self.settings.environ)
+        built = build(resuming.PIPELINE, _registry(self.settings), self.settings.environ)
         return Runner(built, strict=self._runner.strict)
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
@@ -260,11 +327,13 @@ class Memory:
         Whoever shows an answer calls this, so that what was cut off does not count. Returns a warning when the session
         could not be told, else "". Uses are counted a little later, off the path of the answer.
         """
-        outcome = result.outcome
-        self._open.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now)
+        outcome, opened = result.outcome, self._open
+        if result.origin != opened.name:
+            return ""  # its ids are those of another store
+        opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now)
         if assembly.looks_back(self.pipeline):
             try:
-                events.served(self._open.database, outcome, len(result.results) if count is None else count)
+                events.served(opened.database, outcome, len(result.results) if count is None else count)
             except SpeckitError as error:
                 return f"this answer could not be noted in the session, it may be repeated: {error}"
         return ""
@@ -273,17 +342,21 @@ class Memory:
         self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto", token_usage: float | None = None
     ) -> PlanReport:
         """What a search would do, without doing it."""
-        store = self.store()
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
-        query = question.query(store, time.time(), None)
-        if resuming.asks_for_handover(query):
-            return plan_report(self._handovers, resuming.of_handovers(query), store)
-        return plan_report(self._runner, query, store)
+
+        def planned(opened: assembly.OpenStore) -> PlanReport:
+            store = opened.read_model.current()
+            query = question.query(store, time.time(), None)
+            if resuming.asks_for_handover(query):
+                return plan_report(self._handovers, resuming.of_handovers(query), store)
+            return plan_report(self._runner, query, store)
+
+        return self._followed.run(planned)
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:
         """How a result got its score, step by step. Raises E080 when the memory is not among the results."""
         row = next((row for row in result.results if name in (row.id, row.key)), None)
-        found = explanation(result.outcome, self.store(), row.id) if row else None
+        found = explanation(result.outcome, self._state_of(result), row.id) if row else None
         if found is None:
             raise SpeckitError("E080", f"'{name}' is not among the results; ask why_not instead")
         return found
@@ -291,25 +364,48 @@ class Memory:
     def why_not(self, result: SearchResult, name: int | str) -> str:
         """Why a memory is not among the results: the step that lost it, and what would have kept it."""
         runner = self._handovers if resuming.is_of_handovers(result.outcome) else self._runner
-        return why_not(runner, result, self.get(name), self.store())
+        store = self._state_of(result)
+        return why_not(runner, result, self.get(name), store)
+
+    def _state_of(self, result: SearchResult) -> Store:
+        """The current state of the store that gave an answer. Raises E026 when it is another one by now."""
+        store = self.store()
+        if result.origin != self._open.name:
+            raise SpeckitError("E026", "the store was replaced since this search", actions=("search again",))
+        return store
 
     def get(self, name: int | str) -> MemoryRecord:
         """A memory by id or key. Raises E080."""
-        return reader.get_memory(self._open.database.reader(), name)
+        return self._followed.run(lambda opened: reader.get_memory(opened.database.reader(), name))
 
     def list(
         self, folder: str = "", sort: str = "created_at", limit: int = 20, offset: int = 0
     ) -> tuple[list[MemoryRecord], int]:
         """One page of the memories of a folder and its sub-folders, and how many there are altogether."""
-        return reader.list_memories(self._open.database.reader(), normalised_folder(folder), sort, limit, offset)
+        below = normalised_folder(folder)
+        return self._followed.run(
+            lambda opened: reader.list_memories(opened.database.reader(), below, sort, limit, offset)
+        )
 
     def health(self) -> HealthReport:
-        """Whether everything that a search needs is in order."""
+        """Whether everything that a search needs is in order.
+
+        Raises SpeckitError for a store that was replaced by what cannot be opened.
+        """
+        self._followed.run(lambda opened: opened.database.latest())
         return health(self)
+
+    def check(self) -> tuple[str, ...]:
+        """What is wrong with the store's file, one sentence each; empty when it is healthy."""
+        return self._followed.run(lambda opened: tuple(opened.database.check()))
 
     def stats(self) -> reader.StoreStatistics:
         """How much the store holds."""
-        return reader.statistics(self._open.database.reader())
+        return self._followed.run(lambda opened: reader.statistics(opened.database.reader()))
+
+
+def _registry(config: Settings) -> Registry:
+    return assembly.registry(config.environ, config.root)
 
 
 def _relation(name: str) -> Relation:

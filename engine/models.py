@@ -10,6 +10,7 @@ import numpy as np
 
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Tokens, Unavailable, Vectors
+from config.immutable import own
 from memory.indexing import Analyser
 from memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
 from memory.indexing.embedders import Embedder, PoolingModel, TokenModel, counted_tokens
@@ -76,7 +77,7 @@ class QueryModels:
 
     def _cut(self, model: TokenModel, text: str) -> Tokens:
         """The tokens of a text; several steps of one search ask for those of the same text, so the last are kept."""
-        last = self._last_tokens
+        text, last = own(text), self._last_tokens
         if last is None or last[0] != text:
             last = self._last_tokens = text, model.tokenise([text])[0]
         return last[1]

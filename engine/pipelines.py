@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from config.errors import Problem, SpeckitError
+from config.extension_modes import Mode
+from config.extensions import extensions_in_force
 from config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from config.sources import NOTHING, presets
 from engine import assembly
@@ -22,7 +24,7 @@ from pipeline.schema import file_schema
 
 def _sound(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Checked:
     """A pipeline without problems. Raises SpeckitError."""
-    checked = examine(source, assembly.registry(), environ, overrides)
+    checked = examine(source, assembly.registry(environ), environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     return checked
@@ -30,7 +32,7 @@ def _sound(source: str, environ: Mapping[str, str], overrides: Mapping[str, str]
 
 def check(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> list[Problem]:
     """Everything that is wrong with a pipeline file or preset, by position."""
-    problems = examine(source, assembly.registry(), environ, overrides).problems
+    problems = examine(source, assembly.registry(environ), environ, overrides).problems
     return list(SpeckitError.of(problems).problems) if problems else []
 
 
@@ -44,11 +46,20 @@ def show(
 ) -> str:
     """A pipeline as YAML that inherits nothing: with what its files say, or with every value filled in (`effective`).
 
-    With `origin` each value, key by key, says in a comment where it comes from. Raises SpeckitError when the file has
-    problems.
+    With `origin` each value, key by key, says in a comment where it comes from. Another comment tells the steps that
+    installed extensions offer, and where these run. Raises SpeckitError when the file has problems.
     """
     checked = _sound(source, environ, overrides)
-    return as_yaml(checked, effective=effective, origin=origin)
+    remark = _foreign(checked, extensions_in_force(environ).mode)
+    return remark + as_yaml(checked, effective=effective, origin=origin)
+
+
+def _foreign(checked: Checked, mode: Mode) -> str:
+    steps: dict[str, list[str]] = {}
+    for entry in checked.bound:
+        if entry.registered is not None and entry.registered.extension:
+            steps.setdefault(entry.registered.extension, []).append(entry.step.id)
+    return "".join(f"# of the extension {name} ({mode}): {', '.join(ids)}\n" for name, ids in steps.items())
 
 
 def written(
@@ -67,7 +78,7 @@ def written(
     `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when the pipeline has problems.
     """
     checked = _sound(source, environ, overrides)
-    bound = examine(source, assembly.registry(), environ).bound
+    bound = examine(source, assembly.registry(environ), environ).bound
     present = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
     in_place = rewritten(source, overrides, present, name=name, heading=heading, remarks=remarks)
     if in_place is not None and _is(in_place, checked.hash, environ):
@@ -92,7 +103,7 @@ def _is(text: str, pipeline_hash: str, environ: Mapping[str, str]) -> bool:
     with TemporaryDirectory(prefix="speckit-pipeline-") as folder:
         file = Path(folder) / "written.yaml"
         file.write_text(text, encoding="utf-8")
-        checked = examine(str(file), assembly.registry(), environ)
+        checked = examine(str(file), assembly.registry(environ), environ)
     return not checked.problems and checked.hash == pipeline_hash
 
 
@@ -115,7 +126,7 @@ def plain_values(source: str, environ: Mapping[str, str]) -> dict[str, str]:
 
     Raises SpeckitError when the file has problems.
     """
-    checked = examine(source, assembly.registry(), environ)
+    checked = examine(source, assembly.registry(environ), environ)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     steps = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in checked.bound if e.params is not None}

@@ -10,7 +10,7 @@ from engine.answer import coverage
 from engine.work import Work, work
 from pipeline.boundary import Journal
 from pipeline.gathering import channel_limit, understand
-from pipeline.lookup import memories_with
+from pipeline.lookup import memories_with, searchable
 from pipeline.model import Mode, Query
 from pipeline.ports import Store
 from pipeline.runner import Runner
@@ -79,14 +79,14 @@ class PlanReport:
 
 def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
     """Runs query understanding alone, and counts what the rest would read."""
-    journal = Journal(time.perf_counter_ns, None, strict=False)
     pipeline = runner.pipeline
-    query = understand(pipeline.candidates, query, store, journal)
+    with Journal(time.perf_counter_ns, None, strict=False) as journal:
+        query = understand(pipeline.candidates, query, store, journal)
     plan = query.plan
     declared = [(step, channel_limit(step, query)) for step in pipeline.candidates.channels]
     asked = [(step, limit) for step, limit in declared if plan.channels is None or step.id in plan.channels]
     names = {step.id for step, _ in asked}
-    wordings = [replace(query, text=text, terms=store.lexicon.analyse(text)) for text in plan.variants]
+    wordings = [replace(query, text=text, terms=searchable(text, store.lexicon)) for text in plan.variants]
     terms = dict.fromkeys(term for wording in wordings for term in wording.terms)
     scope = store.attributes.scope(query.wanted, query.now)
     return PlanReport(

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 MOST_WORDS = 20
 """A longer text is pasted rather than typed: its quotes and dashes are its own. So are those of several lines."""
 
+MOST_CHARACTERS = 1000
+"""A longer text is pasted as well, however few blanks it has."""
+
 MOST_IN_SENTENCE = 8
 """A sentence that is longer than this and ends with a full stop is pasted too: what it quotes is no demand."""
 
@@ -20,8 +23,8 @@ _MARK = re.compile(
 # What no query is typed with: braces, pipes, assignments, and a key with its colon.
 _PASTED = re.compile(rf"[{{}}\[\]|<>=\\;]|[{_QUOTE}]\s*:|:\s*[{_QUOTE}]")
 _STOP = re.compile(rf"[.][)\]{_QUOTE}]*$")
-_END = re.compile(rf"[.,;:!?…'’)\]}}{_QUOTE}]+$")
-"""What ends a sentence and not a word: `-rsf,` is rsf, `-c++` is c++."""
+_END = f".,;:!?…'’)]}}{_QUOTE}"
+"""Signs of which a run ends a sentence and not a word: `-rsf,` is rsf, `-c++` is c++."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,14 @@ def read(text: str) -> Typed:
     are a minus within a word, before a blank, before another minus or before an option such as -la or -3.
     """
     text = text.strip()
-    if not _MARK.search(text) or _pasted(text):
+    if _pasted(text) or not _MARK.search(text):
         return Typed(text)
     required: dict[str, None] = {}
     excluded: dict[str, None] = {}
 
     def plain(mark: re.Match[str]) -> str:
         if mark["word"]:
-            excluded[_END.sub("", mark["word"])] = None
+            excluded[mark["word"].rstrip(_END)] = None
             return " "
         words = " ".join(mark["quoted"].split())
         if mark["minus"]:
@@ -66,7 +69,8 @@ def read(text: str) -> Typed:
 def _pasted(text: str) -> bool:
     words = len(text.split())
     return (
-        _PASTED.search(text) is not None
+        len(text) > MOST_CHARACTERS
+        or _PASTED.search(text) is not None
         or len(text.splitlines()) > 1
         or words > (MOST_IN_SENTENCE if _STOP.search(text) else MOST_WORDS)
     )

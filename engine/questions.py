@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -10,10 +11,15 @@ from config.errors import Problem, SpeckitError, nearest
 from engine.query_syntax import Typed, read
 from memory.indexing.encoding import clean
 from memory.store.records import Tier
+from pipeline.lookup import searchable
 from pipeline.model import Mode, Query
 from pipeline.ports import Filter, Store
 
 MAX_QUERY_CHARACTERS = 10_000
+MAX_UNFOLDED = 2 * MAX_QUERY_CHARACTERS
+"""A single character may stand for up to eighteen letters."""
+MAX_NAME_CHARACTERS = 200
+"""Of a section, a session or a folder."""
 MAX_LIMIT = 100
 CONCEPTS = (2, 5)
 CONTEXT_TYPES = ("research", "implementation", "decision", "discovery", "general")
@@ -53,7 +59,7 @@ class Question:
             mode=self.mode,
             session=session,
             deadline_ns=deadline_ns,
-            terms=store.lexicon.analyse(text),
+            terms=searchable(text, store.lexicon),
             concepts=concepts,
             anchors=anchors,
             required=typed.required,
@@ -65,10 +71,8 @@ class Question:
 
 def _check(question: Question, typed: Typed) -> None:
     text, concepts, limit = question.text, question.concepts, question.limit
-    problems: list[Problem] = []
-    if len(text) > MAX_QUERY_CHARACTERS:
-        problems.append(Problem("E042", f"the query has {len(text):,} characters"))
-    elif not concepts and not _tells(text):
+    problems = list(_too_long(question))
+    if not concepts and not _tells(text):
         problems.append(
             Problem("E043", "the query holds no letter and no digit" if text.strip() else "the query is empty")
         )
@@ -94,6 +98,22 @@ def _check(question: Question, typed: Typed) -> None:
             problems.append(Problem("E030", f"{name} is '{value}'; {nearest(value, [v for v in values if v])}"))
     if problems:
         raise SpeckitError.of(problems)
+
+
+def _too_long(question: Question) -> Iterator[Problem]:
+    """What is longer than anybody types: every character costs time."""
+    concepts = ((f"concept {place}", concept) for place, concept in enumerate(question.concepts, start=1))
+    for name, text in (("the query", question.text), *concepts):
+        found = f"{name} has {len(text):,} characters"
+        if len(text) > MAX_QUERY_CHARACTERS:
+            yield Problem("E042", found)
+        elif not text.isascii() and (letters := len(unicodedata.normalize("NFKC", text))) > MAX_UNFOLDED:
+            yield Problem("E042", f"{found}, which stand for {letters:,} letters")
+    anchors = (("anchor", anchor) for anchor in question.anchors)
+    for name, text in (("session", question.session), ("folder", question.folder), *anchors):
+        if len(text) > MAX_NAME_CHARACTERS:
+            found = f"the name of the {name} has {len(text):,} characters; accepted: {MAX_NAME_CHARACTERS} at most"
+            yield Problem("E032", found)
 
 
 def _tells(text: str) -> bool:

@@ -72,7 +72,7 @@ class SearchResult:
     wording that a channel searched. `outcome` holds the columns behind it, for explanations.
 
     `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
-    warnings too.
+    warnings too. `origin` names the open store that answered, whose ids these are.
     """
 
     query: str
@@ -83,6 +83,7 @@ class SearchResult:
     timings_ms: dict[str, Any]
     outcome: Outcome = field(repr=False)
     why_nothing: str = ""
+    origin: str = field(default="", repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """The document of `search --json`."""

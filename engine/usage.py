@@ -52,6 +52,13 @@ class Usage:
             except SpeckitError:
                 self._remember(uses)
 
+    def forget(self) -> None:
+        """Drops what was noted: the memories with these ids are gone."""
+        with self._guard:
+            self._uses, timer, self._timer = {}, self._timer, None
+        if timer is not None:
+            timer.cancel()
+
     def _remember(self, uses: dict[int, Use]) -> None:
         with self._guard:
             for memory, use in uses.items():

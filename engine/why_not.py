@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+from time import perf_counter_ns
+
 import numpy as np
 
 from engine.results import SearchResult
 from memory.store.records import Memory
-from pipeline.boundary import describe
+from pipeline.boundary import Journal
 from pipeline.demands import unmet
 from pipeline.gathering import channel_limit
-from pipeline.ports import Store, Unavailable
+from pipeline.gathering import found as found_by
+from pipeline.ports import Store
 from pipeline.runner import Runner
 
 DEEP_LIMIT = 1000
@@ -63,13 +67,14 @@ def _how_far(runner: Runner, result: SearchResult, memory: Memory, store: Store)
             remarks.append(f"{step.id} was not asked for a {query.plan.complexity} query")
             continue
         limit = channel_limit(step, query)
-        try:
-            hits = step.component.search(query, DEEP_LIMIT, store)
-        except Exception as error:  # as in the search itself: a channel that fails is named
-            remarks.append(f"{step.id} failed ({describe(error)})")
-            continue
-        if isinstance(hits, Unavailable):
-            remarks.append(f"{step.id} is unavailable ({hits.reason})")
+        wanted = query.wanted.of_the_tier if step.about.unconditional else query.wanted
+        scope = store.attributes.scope(wanted, query.now)
+        with Journal(perf_counter_ns, None, strict=False) as journal:
+            work = partial(found_by, step, query, DEEP_LIMIT, scope, store, journal.shown)
+            hits = journal.call("candidates", step, 0, work, "")
+        if hits is None:  # as in the search itself: a channel that fails is named
+            [record] = journal.records
+            remarks.append(f"{step.id} {'failed' if record.state == 'failed' else 'is unavailable'} ({record.reason})")
             continue
         found = np.flatnonzero(store.attributes.parents(hits.ids) == memory.id)
         if len(found):

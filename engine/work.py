@@ -101,7 +101,7 @@ def work(
 
 def _read(indexes: Iterable[TermIndex], terms: Iterable[str]) -> int:
     terms = tuple(terms)
-    return sum(len(index.postings(term).rows) for index in indexes for term in terms)
+    return sum(index.holders(term) for index in indexes for term in terms)
 
 
 def _bm25(params: Bm25Params, query: Query, store: Store) -> int:

@@ -56,7 +56,7 @@ def ablate(
     """
     environ = os.environ if environ is None else environ
     sets = read_sets(datasets)
-    checked = examine(pipeline, assembly.registry(), environ, overrides)
+    checked = examine(pipeline, assembly.registry(environ), environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     whole = checked.effective

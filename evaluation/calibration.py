@@ -51,7 +51,7 @@ def calibrate(
     arguments give equal reports. Raises SpeckitError.
     """
     environ = os.environ if environ is None else environ
-    checked = examine(pipeline, assembly.registry(), environ)
+    checked = examine(pipeline, assembly.registry(environ), environ)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     found = [(e.step.id, e.params) for e in checked.bound if isinstance(e.params, EvidenceGapParams)]

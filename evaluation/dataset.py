@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from os.path import lexists
 from pathlib import Path
 
 from config.errors import Where, nearest
+from config.paths import is_file, resolved
 from engine.questions import MAX_QUERY_CHARACTERS, normalised_folder
 from evaluation.metrics import relevant
 from evaluation.records import Problems, Record, json_records, table_rows
@@ -64,7 +66,7 @@ class Dataset:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return self.folder.resolve().name
+        return resolved(self.folder).name
 
     def corpus(self) -> Iterator[DatasetDocument]:
         """All documents, in the order of the file. Raises SpeckitError when the file has gone wrong since."""
@@ -85,16 +87,16 @@ def read(folder: Path, *, judged: bool = True) -> Dataset:
     """
     problems = Problems()
     needed = (CORPUS, QUERIES, QRELS) if judged else (CORPUS,)
-    missing = [name for name in needed if not (folder / name).is_file()]
+    missing = [name for name in needed if not is_file(folder / name)]
     for name in missing:
         all_needed = f"a dataset needs {CORPUS}, {QUERIES} and {QRELS}" if judged else "the documents are needed"
         problems.add(None, f"'{folder}' has no file {name}; {all_needed}")
     if missing:
         problems.raise_any()
     keys = _keys(folder, problems)
-    queries = _queries(folder, problems) if judged or (folder / QUERIES).exists() else {}
-    judgements = _judgements(folder, keys, queries, problems) if judged or (folder / QRELS).exists() else {}
-    edges = tuple(_edges(folder, keys, problems)) if (folder / EDGES).exists() else ()
+    queries = _queries(folder, problems) if judged or lexists(folder / QUERIES) else {}
+    judgements = _judgements(folder, keys, queries, problems) if judged or lexists(folder / QRELS) else {}
+    edges = tuple(_edges(folder, keys, problems)) if lexists(folder / EDGES) else ()
     problems.raise_any()
     return Dataset(folder, frozenset(keys), tuple(queries.values()), judgements, edges)
 

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from config.errors import Problem, SpeckitError, Where
+from config.regular_file import reading
 
 SHOWN = 50
 """So many problems are listed; of the rest only the number is given."""
+
+LONGEST_LINE = 10_000_000
+"""Bytes; as long as a file may be that becomes one memory. One without an end would fill the memory."""
 
 _KINDS = {
     dict: "an object",
@@ -51,9 +55,12 @@ class Problems:
 def lines(path: Path, problems: Problems) -> Iterator[tuple[Where, str]]:
     """The lines of a UTF-8 file that are not blank, with their places. The file is not held in memory."""
     try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
+        with reading(path) as file:
+            for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
                 where = Where(str(path), number, 1)
+                if len(raw) > LONGEST_LINE:
+                    problems.add(where, f"the line is longer than {LONGEST_LINE:,} bytes; the rest is not read")
+                    return
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 except UnicodeDecodeError as error:
@@ -62,7 +69,7 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Where, str]]:
                 if line.strip():
                     yield where, line
     except OSError as error:
-        problems.add(Where(str(path), 1, 1), f"the file cannot be read: {error.strerror}")
+        problems.add(Where(str(path), 1, 1), f"the file cannot be read: {(error.strerror or str(error)).lower()}")
 
 
 def json_records(path: Path, problems: Problems) -> Iterator[Record]:

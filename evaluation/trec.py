@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from config.errors import Problem, SpeckitError
+from config.written_file import check_target, written
 
 Ranking = Sequence[tuple[str, float]]
 """Document keys with their scores, best first."""
@@ -18,10 +19,11 @@ def check_run_file(path: Path, ids: Iterable[str]) -> None:
 
     A run line is split at blanks, so an id may not hold one. To be called before the work whose result is written.
     """
-    problems = []
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        reason = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
-        problems.append(Problem("E014", f"the run file '{path}' {reason}"))
+    problems: list[Problem] = []
+    try:
+        check_target(path, _is_run, "the run file")
+    except SpeckitError as error:
+        problems += error.problems
     blank = next((name for name in ids if len(name.split()) != 1), None)
     if blank is not None:
         message = f"the id '{blank}' holds a blank, and the lines of a run file are split at blanks"
@@ -37,13 +39,19 @@ def write_run(path: Path, runs: Mapping[str, Mapping[str, Ranking]]) -> None:
     SpeckitError when the file cannot be written.
     """
     try:
-        with path.open("w", encoding="utf-8", newline="\n") as file:
+        with written(path) as file:
             for pipeline, rankings in runs.items():
                 tag = "_".join(pipeline.split())
                 for query, ranking in rankings.items():
                     file.writelines(_lines(query, ranking, tag))
     except OSError as error:
         raise SpeckitError("E014", f"the run file '{path}' cannot be written: {error.strerror}") from error
+
+
+def _is_run(beginning: str) -> bool:
+    """Whether a file is empty or begins with a run line."""
+    cells = beginning.partition("\n")[0].split()
+    return not beginning or (len(cells) == 6 and cells[1] == "Q0")
 
 
 def _lines(query: str, ranking: Ranking, tag: str) -> Iterator[str]:

@@ -53,7 +53,7 @@ def tune(
     the queries, which changes no result. Equal arguments give equal reports. Raises SpeckitError.
     """
     environ = os.environ if environ is None else environ
-    checked = examine(pipeline, assembly.registry(), environ)
+    checked = examine(pipeline, assembly.registry(environ), environ)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     space = tunable(checked.bound, parameters)

@@ -41,7 +41,9 @@ class Work:
             asked.append(Asked(stack.enter_context(memory), queries, self.now))
 
         def ask(place: int, overrides: Mapping[str, str], rows: Rows) -> dict[str, Column]:
-            return asked[place].values(build(self.pipeline, assembly.registry(), self.environ, overrides), rows)
+            return asked[place].values(
+                build(self.pipeline, assembly.registry(self.environ), self.environ, overrides), rows
+            )
 
         return ask
 

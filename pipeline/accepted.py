@@ -41,7 +41,7 @@ def describe(schema: dict[str, Any]) -> str:
 
 def keys(schema: dict[str, Any]) -> list[str]:
     """The keys that a mapping takes; empty when it takes any."""
-    return list(schema.get("propertyNames", {}).get("enum", ()))
+    return list(schema.get("propertyNames", {}).get("enum", ()) or schema.get("properties", ()))
 
 
 def _range(schema: dict[str, Any]) -> list[str]:

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
+from config.echo import LISTED
 from config.errors import Problem, Where, closest, nearest
 from config.pipeline_file import Step
 from config.yaml_reader import Mapping, Node, Sequence, locate, plain
+from pipeline import describing
 from pipeline.accepted import describe, keys, schema_at
 from pipeline.contracts import SLOT_ROLES, Params, Role
+from pipeline.heeded import heeded
+from pipeline.interrupts import guarded
 from pipeline.registry import Registered, Registry
 
 
@@ -54,18 +58,19 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
     registered = registry.find(step.use)
     if registered is None:
         names = registry.names(*roles)
-        message = f"no component is called '{step.use}'; {nearest(step.use, names)}"
+        message = f"no component is called '{step.use}'; {nearest(step.use, names)}{registry.remark}"
         problems.append(Problem("E116", message, where=step.place("use")))
         return Bound(step, None, None, closest(step.use, names))
     if registered.role not in roles:
         home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
         return Bound(step, None, None)
-    try:
-        params = validated(registered.params, step.params)
-    except ValidationError as error:
+    params, error = guarded(lambda: heeded(validated(registered.params, step.params)))
+    if isinstance(error, ValidationError):
         problems += _parameter_problems(step, registered, error)
-        return Bound(step, registered, None)
+    elif error:
+        message = f"the parameters of the component '{registered.name}' failed: {describing.describe(error)}"
+        problems.append(Problem("E131", message, where=step.where))
     return Bound(step, registered, params)
 
 
@@ -115,10 +120,13 @@ def _parameter_problems(step: Step, registered: Registered, error: ValidationErr
         path = _written(step.params, parts, missing=detail["type"] == "missing")
         kind = "key" if parts[-1:] == ("[key]",) else detail["type"]
         first.setdefault(path, _Mistake(path, kind, str(detail["msg"]), detail.get("input")))
-    inner = [
-        path for path in first if not any(len(other) > len(path) and other[: len(path)] == path for other in first)
-    ]
-    return [_parameter_problem(step, registered, first[path]) for path in inner]
+    above = {path[:end] for path in first for end in range(len(path))}
+    inner = [path for path in first if path not in above]
+    problems = [_parameter_problem(step, registered, first[path]) for path in inner[:LISTED]]
+    if further := inner[LISTED:]:
+        message = f"{registered.name}: {len(further):,} more of the parameters that follow are not accepted"
+        problems.append(Problem("E118", message, where=locate(step.params, further[0])))
+    return problems
 
 
 def _written(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tuple[str | int, ...]:

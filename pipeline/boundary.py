@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from contextvars import copy_context
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
 from config.errors import SpeckitError
 from pipeline.composition import BoundStep, Pipeline
-from pipeline.errors import ContractError, StageInvariantError
+from pipeline.describing import describe
+from pipeline.errors import ContractError
+from pipeline.interrupts import Interrupts
 from pipeline.model import Complexity, Grouped, Hits, Notes, Selected
 from pipeline.ports import Ids, Unavailable
+from pipeline.process_state import ProcessState
+from pipeline.showing import Showing
 from pipeline.trace import Degradation, Loss, Stage, State, StepRecord, Trace, too_late
 
 T = TypeVar("T")
@@ -20,7 +25,7 @@ Clock = Callable[[], int]
 
 
 class Journal:
-    """Collects what happens during one run."""
+    """Collects what happens during one run, which it is entered for. `shown` is what the steps get to see."""
 
     def __init__(self, clock: Clock, deadline_ns: int | None, *, strict: bool) -> None:
         self.clock = clock
@@ -29,7 +34,18 @@ class Journal:
         self.records: list[StepRecord] = []
         self.losses: list[Loss] = []
         self.degraded: list[Degradation] = []
+        self.shown = Showing()
+        self._interrupts = Interrupts()
         self.started_ns = clock()
+
+    def __enter__(self) -> Self:
+        self._process = ProcessState.before_the_runs()
+        self._interrupts.watch()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._interrupts.release()
+        self._process.after_the_run()
 
     def call(
         self,
@@ -52,17 +68,13 @@ class Journal:
             self.records.append(StepRecord(stage, step.id, n_in, n_in, 0, "skipped", "the deadline had passed"))
             return None
         begin = self.clock()
-        try:
-            answer = work()
-        except Exception as error:
-            spent = self.clock() - begin
-            if self.strict:
-                raise
-            if required:
-                raise SpeckitError("E040", f"the step '{step.id}' failed: {describe(error)}") from error
-            self._absent(stage, step, n_in, spent, "failed", describe(error), instead)
-            return None
+        answer, failure = self._outcome(step, work)
         spent = self.clock() - begin
+        if failure is not None:
+            if required:
+                raise SpeckitError("E040", f"the step '{step.id}' failed: {failure}")
+            self._absent(stage, step, n_in, spent, "failed", failure, instead)
+            return None
         if isinstance(answer, Unavailable):
             if required:
                 raise SpeckitError("E040", f"the step '{step.id}' is unavailable: {answer.reason}")
@@ -70,6 +82,27 @@ class Journal:
             return None
         self.records.append(StepRecord(stage, step.id, n_in, rows_out(answer, n_in), spent, "ran"))
         return answer
+
+    def _outcome(self, step: BoundStep[Any], work: Callable[[], T]) -> tuple[T | None, str | None]:
+        """The answer of a step, or why there is none; whatever a component raises ends with its step.
+
+        A step that has changed what it was shown has failed, whatever it answers or raises besides.
+        """
+        answer, raised = None, None
+        try:
+            answer = copy_context().run(work)
+        except BaseException as error:  # SystemExit among them, which is no component's to raise
+            raised = error
+        if self._interrupts.users(raised):
+            raise KeyboardInterrupt
+        self._process.after_a_step()
+        if changed := self.shown.touched():
+            raised = ContractError(step.id, f"changed the {changed} that it was shown")
+        if raised is None:
+            return answer, None
+        if self.strict:
+            raise raised
+        return None, describe(raised)
 
     def lost(self, step: str, ids: Ids) -> None:
         """Remembers rows that a step took out, for `why_not`."""
@@ -115,12 +148,3 @@ def rows_out(answer: object, n_in: int) -> int:
             return len(np.unique(groups))
         case _:
             return n_in
-
-
-def describe(error: BaseException) -> str:
-    """An exception in words, without a traceback; the step is named beside it."""
-    if isinstance(error, ContractError | StageInvariantError):
-        return f"it {error.violation}"
-    if isinstance(error, SpeckitError):
-        return str(error)
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

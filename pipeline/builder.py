@@ -15,6 +15,7 @@ from config.sources import SHIPPED
 from pipeline.binding import Bound, bind
 from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from pipeline.contracts import Role
+from pipeline.declared import constructed
 from pipeline.effective import Effective, load
 from pipeline.registry import Registry
 from pipeline.rules import check
@@ -95,7 +96,7 @@ def assemble(checked: Checked) -> Pipeline:
         step: BoundStep[Any] = BoundStep(
             id=entry.step.id,
             use=entry.step.use,
-            component=entry.registered.component(entry.params),
+            component=constructed(entry),
             params=entry.params,
             about=entry.registered.about,
             gives=scale_of(entry),

@@ -1,85 +1,101 @@
 """Checks of what components return, before the runner uses it. Nothing that a component answers is taken on trust.
 
-Each check takes any object and returns it as what it has to be; else it raises a ContractError (of an annotator:
-StageInvariantError) that says what was found and what is accepted.
+Each check takes any object and returns a plain copy of it as what it has to be (`pipeline.copying`), which nobody else
+holds; else it raises a ContractError (of an annotator: StageInvariantError) that says what was found and what is
+accepted. Plans and notes, which hold more than columns, have modules of their own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from pipeline.composition import BoundStep
 from pipeline.contracts import Channel
-from pipeline.errors import ContractError, StageInvariantError
-from pipeline.model import (
-    Complexity,
-    Fused,
-    Grouped,
-    Hits,
-    Mode,
-    Notes,
-    Plan,
-    Pool,
-    Query,
-    Reranking,
-    Rescored,
-    Selected,
-)
-from pipeline.ports import Attributes, Column, Scope, Unavailable
+from pipeline.copying import LARGEST, absence, absent, array, number, text, texts, values_of
+from pipeline.describing import said
+from pipeline.errors import ContractError, Unfit
+from pipeline.model import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
+from pipeline.note_checks import check_notes
+from pipeline.plan_checks import check_asked, check_plan
+from pipeline.ports import Attributes, Column, Ids, Level, Scope, Unavailable
 from pipeline.scales import Scale
 
-T = TypeVar("T")
-
-RANKING_WORDS = frozenset({"score", "scores", "rank", "ranks", "position", "order"})
-"""Keys that a note may not use: they would let stage 4 contradict the ranking."""
+__all__ = [
+    "check_asked", "check_column", "check_combine", "check_fused", "check_hits", "check_memories", "check_notes",
+    "check_plan", "check_reranking", "check_score", "check_source",
+]  # fmt: skip
 
 ROUNDING = 1e-6
 """How far a score may lie outside the bounds of its scale."""
+Combine = Literal["add", "multiply"]
 
-
-def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
-    """Raises unless the query itself is still the first variant and the frame can follow the plan."""
-    plan = _one_of(answer, step, Plan)
-    if isinstance(plan, Unavailable):
-        return plan
-    if tuple(plan.variants[:1]) != (query.text,):
-        raise ContractError(step, "must keep the query itself as the first variant")
-    if plan.complexity not in get_args(Complexity):
-        accepted = ", ".join(get_args(Complexity))
-        raise ContractError(step, f"planned the complexity {plan.complexity!r}; accepted: {accepted}")
-    if plan.mode is not None and plan.mode not in get_args(Mode):
-        raise ContractError(step, f"planned the mode {plan.mode!r}; accepted: {', '.join(get_args(Mode))}")
-    if not plan.limit_factor >= 1 or any(limit < 1 for limit in plan.limits.values()):
-        found = f"limits {dict(plan.limits)} and the factor {plan.limit_factor}"
-        raise ContractError(step, f"planned {found}; accepted: both at least 1")
-    return plan
-
-
-def check_asked(plan: Plan | Unavailable, channels: Sequence[str], step: str) -> Plan | Unavailable:
-    """Raises unless the plan leaves a declared channel to ask."""
-    if isinstance(plan, Plan) and plan.channels is not None and not set(plan.channels) & set(channels):
-        found = ", ".join(plan.channels) or "no channel"
-        raise ContractError(step, f"planned to ask {found}; accepted: at least one of {', '.join(channels)}")
-    return plan
+MOST_PARTS = 1000
+"""Addends of a score, one for each search of each variant."""
 
 
 def check_hits(answer: object, limit: int, step: str) -> Hits | Unavailable:
-    """Raises unless there are at most `limit` hits."""
-    hits = _one_of(answer, step, Hits)
-    if isinstance(hits, Hits) and len(hits) > limit:
-        raise ContractError(step, f"returned {len(hits)} hits; its limit is {limit}")
+    """Raises unless there are at most `limit` hits, in total order."""
+    try:
+        return absent(answer, Hits) or _hits(answer, limit)
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+
+
+def _hits(answer: object, limit: int) -> Hits:
+    ids, scores, scale, level, passages, rest = values_of(answer, Hits)
+    rows = ids.shape if type(ids) is np.ndarray and ids.ndim == 1 else (limit,)
+    if rows[0] > limit:
+        raise Unfit(f"returned {rows[0]} hits; its limit is {limit}")
+    hits = Hits(  # which checks that ids are unique, scores finite, and both in order
+        array(ids, np.int64, rows, "ids"),
+        array(scores, np.float64, rows, "finite scores"),
+        _scale(scale),
+        _level(level),
+        None if passages is None else array(passages, np.int64, rows, "passages"),
+        _rest(rest),
+    )
+    if len(hits) and not -LARGEST <= hits.scores[-1] <= hits.scores[0] <= LARGEST:
+        raise Unfit(f"returned numbers of more than {LARGEST:g}; accepted: finite scores")
     return hits
+
+
+_SCALES = {scale.value: scale for scale in Scale}
+_LEVELS: dict[str, Level] = {level: level for level in get_args(Level)}
+
+
+def _scale(found: object) -> Scale:
+    word = text(found, "scale")
+    if scale := _SCALES.get(word):
+        return scale
+    raise Unfit(f"returned hits on the scale '{said(word, 80)}'; accepted: {', '.join(Scale)}")
+
+
+def _level(found: object) -> Level:
+    word = text(found, "level")
+    if level := _LEVELS.get(word):
+        return level
+    raise Unfit(f"returned hits of level '{said(word, 80)}'; accepted: {', '.join(_LEVELS)}")
+
+
+def _rest(found: object) -> float:
+    if issubclass(type(found), float) and math.isnan(float.__float__(found)):  # type: ignore[arg-type]
+        return math.nan
+    return number(found, "rest", -LARGEST, LARGEST)
 
 
 def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes: Attributes) -> Hits:
     """Raises unless the hits are what the channel declares, and none of them is outside the scope of the query."""
     level = getattr(step.params, "level", "memory")
+    level = level if type(level) is str and level in _LEVELS else "memory"  # an extension may call anything so
     if (hits.scale, hits.level) != (step.gives, level):
         found = f"hits of level {hits.level} on the scale {hits.scale}"
         raise ContractError(step.id, f"returned {found}; it declares {level} on the scale {step.gives}")
+    if not math.isnan(hits.rest):
+        _check_bounds(hits.rest, hits.rest, hits.scale, step.id)
     if not len(hits):
         return hits
     _check_bounds(hits.scores[-1], hits.scores[0], hits.scale, step.id)  # they are in order
@@ -98,44 +114,95 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
     return hits
 
 
+def check_memories(answer: object, scope: Scope, attributes: Attributes, step: str) -> Ids | Unavailable:
+    """Raises unless these are memories, each of which the scope admits, and so no more than there are in it."""
+    try:
+        if type(answer) is Unavailable:
+            return absence(answer)
+        few = type(answer) is np.ndarray and answer.ndim == 1 and len(answer) <= scope.size
+        memories = array(answer, np.int64, answer.shape if few else (scope.size,), "memories")  # type: ignore[attr-defined]
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    outside = memories[~scope.admits(memories) | (attributes.parents(memories) != memories)]
+    if len(outside):
+        found = f"{len(outside)} ids that are no memories which the query's filter admits ({_few(outside.tolist())})"
+        raise ContractError(step, f"returned {found}")
+    return memories
+
+
 def check_column(answer: object, rows: int, step: str) -> Column | Unavailable:
     """Raises unless the column is finite and has one number per row."""
-    if isinstance(answer, Unavailable):
-        return answer
-    return _numbers(answer, (rows,), "finite numbers", step)
+    try:
+        return absence(answer) if type(answer) is Unavailable else _numbers(answer, (rows,), "finite numbers")
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+
+
+def check_combine(found: object, step: str) -> Combine:
+    """Raises unless a signal says how its column is combined with the score."""
+    try:
+        word = text(found, "combine")
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    for combine in get_args(Combine):
+        if combine == word:
+            known: Combine = combine
+            return known
+    raise ContractError(step, f"combines by '{said(word, 80)}'; accepted: {', '.join(get_args(Combine))}")
+
+
+def check_score(score: Column, step: str) -> Column:
+    """Raises unless a score that the frame has computed with what a step returned is still one to go on with."""
+    if score.size and not np.abs(score).max() <= LARGEST:
+        raise ContractError(step, f"made scores of more than {LARGEST:g}; accepted: what keeps them below")
+    return score
 
 
 def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | Unavailable:
     """Raises unless there is a finite addend per candidate and name, and their sums lie on the declared scale."""
-    fused = _one_of(answer, step, Fused)
-    if isinstance(fused, Fused):
-        parts = _numbers(fused.parts, (rows, len(fused.names)), "finite addends", step)
-        if rows:
-            sums = parts.sum(axis=1)
-            _check_bounds(sums.min(), sums.max(), scale, step)
+    try:
+        fused = absent(answer, Fused) or _fused(answer, rows)
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    if isinstance(fused, Fused) and rows:
+        sums = fused.parts.sum(axis=1)
+        _check_bounds(sums.min(), sums.max(), scale, step)
     return fused
+
+
+def _fused(answer: object, rows: int) -> Fused:
+    names, parts = values_of(answer, Fused)
+    plain = texts(names, "names", MOST_PARTS)
+    return Fused(plain, _numbers(parts, (rows, len(plain)), "finite addends"))
 
 
 def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Reranking | Unavailable:
     """Raises unless the answer fits the rows of the pool, and its scores the unit interval where that is the scale."""
-    reranking = _one_of(answer, step, Rescored, Selected, Grouped)
-    rows = pool.ids.shape
-    match reranking:
-        case Rescored(scores) | Grouped(scores=scores):
-            _numbers(scores, rows, "finite scores", step)
-            if scale is Scale.UNIT and len(pool):  # the only bounds that a later step builds on
-                _check_bounds(scores.min(), scores.max(), scale, step)
-        case Selected(keep) if not _is(keep, np.bool_, rows):
-            raise ContractError(step, f"returned {_shape(keep)} as mask; accepted: bool{list(rows)}")
+    try:
+        reranking = absent(answer, Rescored, Selected, Grouped) or _reranking(answer, pool.ids.shape)
+    except Unfit as unfit:
+        raise ContractError(step, unfit.violation) from None
+    if isinstance(reranking, Rescored | Grouped) and scale is Scale.UNIT and len(pool):
+        # the only bounds that a later step builds on
+        _check_bounds(reranking.scores.min(), reranking.scores.max(), scale, step)
     if isinstance(reranking, Grouped):
         _check_groups(reranking, pool, step)
     return reranking
 
 
+def _reranking(answer: object, rows: tuple[int, ...]) -> Reranking:
+    if type(answer) is Rescored:
+        (scores,) = values_of(answer, Rescored)
+        return Rescored(_numbers(scores, rows, "finite scores"))
+    if type(answer) is Selected:
+        (keep,) = values_of(answer, Selected)
+        return Selected(array(keep, np.bool_, rows, "mask"))
+    groups, scores = values_of(answer, Grouped)
+    return Grouped(array(groups, np.int64, rows, "groups"), _numbers(scores, rows, "finite scores"))
+
+
 def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:
     """A group holds the passages of one memory, bears its id and has one score."""
-    if not _is(answer.groups, np.int64, pool.ids.shape):
-        raise ContractError(step, f"returned {_shape(answer.groups)} as groups; accepted: int64{list(pool.ids.shape)}")
     invented = answer.groups[answer.groups != pool.candidates.parents]
     if len(invented):
         raise ContractError(
@@ -150,40 +217,11 @@ def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:
         raise ContractError(step, f"returned unequal scores within a group ({torn}); accepted: one score per group")
 
 
-def check_notes(answer: object, pool: Pool, step: str) -> Notes | Unavailable:
-    """Raises unless the notes speak of ranked ids only, mention no score or position, and the mask fits."""
-    if isinstance(answer, Unavailable):
-        return answer
-    if not isinstance(answer, Notes):
-        raise StageInvariantError(step, f"returned {_name(answer)}; accepted: Notes or Unavailable")
-    foreign = sorted(answer.by_id.keys() - pool.ids.tolist())
-    if foreign:
-        raise StageInvariantError(step, f"returned ids that are not in the ranking: {foreign[:5]}")
-    keys = set(answer.overall).union(*answer.by_id.values())
-    if keys & RANKING_WORDS:
-        raise StageInvariantError(step, f"mentions the ranking in its notes: {sorted(keys & RANKING_WORDS)}")
-    if answer.keep is not None and not _is(answer.keep, np.bool_, pool.ids.shape):
-        found = _shape(answer.keep)
-        raise StageInvariantError(step, f"returned {found} as mask; accepted: bool{list(pool.ids.shape)}")
-    return answer
-
-
-def _one_of(answer: object, step: str, *accepted: type[T]) -> T | Unavailable:
-    if isinstance(answer, Unavailable):
-        return answer
-    for kind in accepted:
-        if isinstance(answer, kind):
-            return answer
-    names = ", ".join(kind.__name__ for kind in accepted)
-    raise ContractError(step, f"returned {_name(answer)}; accepted: {names} or Unavailable")
-
-
-def _numbers(found: object, shape: tuple[int, ...], what: str, step: str) -> Column:
-    if not _is(found, np.float64, shape):
-        raise ContractError(step, f"returned {_shape(found)} as {what}; accepted: float64{list(shape)}")
-    column: Column = found  # type: ignore[assignment]  # `_is` has looked
-    if not np.isfinite(column).all():
-        raise ContractError(step, f"returned NaN or infinity; accepted: {what}")
+def _numbers(found: object, shape: tuple[int, ...], what: str) -> Column:
+    column = array(found, np.float64, shape, what)
+    if column.size and not np.abs(column).max() <= LARGEST:
+        beyond = f"numbers of more than {LARGEST:g}" if np.isfinite(column).all() else "NaN or infinity"
+        raise Unfit(f"returned {beyond}; accepted: {what}")
     return column
 
 
@@ -192,18 +230,6 @@ def _check_bounds(lowest: float, highest: float, scale: Scale, step: str) -> Non
     if not (lowest >= low - ROUNDING and highest <= high + ROUNDING):
         found = f"scores from {lowest:g} to {highest:g}"
         raise ContractError(step, f"returned {found}; accepted on the scale {scale}: {low:g} to {high:g}")
-
-
-def _is(found: object, dtype: type[np.generic], shape: tuple[int, ...]) -> bool:
-    return isinstance(found, np.ndarray) and found.dtype == dtype and found.shape == shape
-
-
-def _shape(found: object) -> str:
-    return f"{found.dtype}{list(found.shape)}" if isinstance(found, np.ndarray) else _name(found)
-
-
-def _name(found: object) -> str:
-    return "None" if found is None else type(found).__name__
 
 
 def _few(ids: Sequence[Any]) -> str:

@@ -8,15 +8,19 @@ scope of the question, so that no channel can bring in another, whether it knows
 from __future__ import annotations
 
 from functools import partial
+from inspect import getattr_static
+from typing import Any
 
 import numpy as np
 
 from pipeline.boundary import Journal
-from pipeline.composition import CandidateStage
+from pipeline.checks import check_memories
+from pipeline.composition import BoundStep, CandidateStage
 from pipeline.contracts import ConceptJudge
 from pipeline.lookup import memories_with_all
 from pipeline.model import Query
-from pipeline.ports import Ids, Store
+from pipeline.ports import Ids, Scope, Store, Unavailable
+from pipeline.showing import Showing
 
 
 def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[int, ...] | None:
@@ -26,15 +30,33 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journa
     """
     if not query.concepts:
         return None
-    judges = [(step, step.component) for step in stage.channels if isinstance(step.component, ConceptJudge)]
+    judges = [step for step in stage.channels if _offers(step.component, "about_concept")]
+    scope = store.attributes.scope(query.wanted, query.now)
     found: Ids | None = None
     for concept in query.concepts:
         about = memories_with_all(concept, store.lexicon)
-        for step, judge in judges:
-            work = partial(judge.about_concept, concept, query, store)
+        for step in judges:
+            work = partial(_judged, step, concept, query, scope, store, journal.shown)
             judged = journal.call("candidates", step, len(about), work, "the words of the concepts alone")
             if judged is not None:
                 about = np.union1d(about, judged)
         found = about if found is None else np.intersect1d(found, about)
     assert found is not None  # there is a concept
-    return tuple(found[store.attributes.scope(query.wanted, query.now).admits(found)].tolist())
+    return tuple(found[scope.admits(found)].tolist())
+
+
+def _offers(component: object, method: str) -> bool:
+    """Whether a component has a method, told without running anything of it."""
+    try:
+        getattr_static(component, method)
+    except AttributeError:
+        return False
+    return True
+
+
+def _judged(
+    step: BoundStep[Any], concept: str, query: Query, scope: Scope, store: Store, shown: Showing
+) -> Ids | Unavailable:
+    judge: ConceptJudge = step.component
+    answer = judge.about_concept(concept, shown.query(query), store)
+    return check_memories(answer, scope, store.attributes, step.id)

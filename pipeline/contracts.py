@@ -67,6 +67,9 @@ class SignalParams(Params):
     cap: float | None = Field(None, gt=0, description="The cap of the group.")
 
 
+IntentWeighing = Literal["channels", "attributes"]
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """What the frame must know about a component to check a composition without running it (feature P7).
@@ -86,7 +89,7 @@ class About:
     needs: tuple[Scale, ...] = ()
     gives: Scale | None = None
     before: tuple[str, ...] = ()
-    weighs_intent: Literal["channels", "attributes"] | None = None
+    weighs_intent: IntentWeighing | None = None
     conflicts: tuple[str, ...] = ()
     groups: bool = False
     widens: bool = False

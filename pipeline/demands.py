@@ -54,7 +54,8 @@ def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
             )
     read = demanded(required, excluded) or "none could be honoured"
     memories = plan.memories if len(left) == len(admitted) else tuple(left.tolist())
-    return replace(plan, memories=memories, warnings=tuple(warnings), reasons=plan.because(f"marks: {read}"))
+    said = (*plan.warnings, *warnings)
+    return replace(plan, memories=memories, warnings=said, reasons=plan.because(f"marks: {read}"))
 
 
 def demanded(required: Iterable[str], excluded: Iterable[str]) -> str:

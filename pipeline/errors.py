@@ -5,6 +5,14 @@ from __future__ import annotations
 from config.errors import SpeckitError
 
 
+class Unfit(Exception):  # noqa: N818 - a finding about a value; the checks make the error of it, which names the step
+    """A value that a component returned cannot be taken: what was found, where, and what is accepted."""
+
+    def __init__(self, violation: str) -> None:
+        super().__init__(violation)
+        self.violation = violation
+
+
 class StageInvariantError(SpeckitError):
     """An annotator tried to change scores, order or membership of a sealed ranking (feature P3)."""
 
@@ -21,3 +29,16 @@ class ContractError(SpeckitError):
         super().__init__("E131", f"the step '{step}' {violation}")
         self.step = step
         self.violation = violation
+
+
+class IsolatedFailureError(SpeckitError):
+    """An isolated component failed, or its process did. It reads as the failure of a component of this process would:
+    what happened, without a code."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("E132", message)
+        self.args = (self.problems[0].message,)
+
+
+class NotStartedError(IsolatedFailureError):
+    """There is no process to ask, which says nothing about the component."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import replace
 from functools import partial
+from typing import Any, Literal
 
 from config.errors import SpeckitError
 from pipeline.apply import Search, union
@@ -14,33 +15,47 @@ from pipeline.composition import BoundStep, CandidateStage
 from pipeline.concepts import about_all
 from pipeline.contracts import Channel, ChannelParams
 from pipeline.demands import with_demands
+from pipeline.lookup import left_unsearched, searchable
 from pipeline.model import Candidates, Hits, Plan, Query
 from pipeline.ports import Scope, Store, Unavailable
+from pipeline.showing import Showing
 
 MAX_ATTEMPTS = 3
 """How often silent channels are asked again with a more generous plan (feature C14)."""
 
 MAX_LIMIT = 1000
 
-Planner = Callable[[Query, Plan, Store], Plan | Unavailable]
-
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
     """The query with the plan that the understanding steps make."""
     memories = about_all(stage, query, store, journal)
-    query = query.planned(with_demands(Plan(variants=(query.text,), memories=memories), query, store))
+    unsearched = left_unsearched(query.terms, query.text, store.lexicon)
+    plan = Plan(variants=(query.text,), memories=memories, warnings=unsearched)
+    query = query.planned(with_demands(plan, query, store))
     for step in stage.understand:
-        work = partial(_planned, step.component.understand, stage, query, store, step.id)
-        plan = journal.call("candidates", step, 0, work, "the plan without this step")
-        query = query if plan is None else query.planned(plan)
+        work = partial(_planned, step, "understand", stage, query, store, journal.shown)
+        changed = journal.call("candidates", step, 0, work, "the plan without this step")
+        query = query if changed is None or changed is query.plan else query.planned(changed)
     return query
 
 
-def _planned(planner: Planner, stage: CandidateStage, query: Query, store: Store, step: str) -> Plan | Unavailable:
-    plan = check_plan(planner(query, query.plan, store), query, step)
-    if isinstance(plan, Plan):
-        plan = replace(plan, memories=query.plan.memories, warnings=query.plan.warnings)
-    return check_asked(plan, [channel.id for channel in stage.channels], step)
+def _planned(
+    step: BoundStep[Any],
+    method: Literal["understand", "recover"],
+    stage: CandidateStage,
+    query: Query,
+    store: Store,
+    shown: Showing,
+) -> Plan | Unavailable:
+    asked = shown.query(query)
+    plan = check_plan(getattr(step.component, method)(asked, asked.plan, store), query, step.id)
+    before = query.plan
+    if isinstance(plan, Plan) and plan is not before:
+        plan = replace(
+            plan, memories=before.memories, warnings=before.warnings, asked_similarity=before.asked_similarity,
+            attempt=before.attempt,
+        )  # fmt: skip
+    return check_asked(plan, [channel.id for channel in stage.channels], step.id)
 
 
 def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
@@ -54,7 +69,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
     for step in stage.recover:
         while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
             query = query.planned(replace(query.plan, asked_similarity=_similarity(stage, searches)))
-            work = partial(_planned, step.component.recover, stage, query, store, step.id)
+            work = partial(_planned, step, "recover", stage, query, store, journal.shown)
             plan = journal.call("candidates", step, 0, work, "the empty answer")
             if plan is None or plan == query.plan:
                 break
@@ -66,9 +81,9 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
 def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
     """The highest similarity that a channel which answered asks for by its parameters, 0 where none does."""
     answered = {search.channel for search in searches}
-    return max(
-        (getattr(step.params, "min_similarity", 0.0) for step in stage.channels if step.id in answered), default=0.0
-    )
+    asked = (getattr(step.params, "min_similarity", 0.0) for step in stage.channels if step.id in answered)
+    # an extension may call anything so
+    return max((value for value in asked if type(value) is float and math.isfinite(value)), default=0.0)
 
 
 def _silent(searches: list[Search], unconditional: set[str]) -> bool:
@@ -87,7 +102,8 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
         asked = query if variant == 0 else _variant(query, text, store)
         for step in channels:
             limit = channel_limit(step, asked)
-            work = partial(_found, step, asked, limit, unbound if step.about.unconditional else scope, store)
+            bounds = unbound if step.about.unconditional else scope
+            work = partial(found, step, asked, limit, bounds, store, journal.shown)
             # the first answer of a search is due even when the deadline has passed: an empty answer helps nobody
             hits = journal.call("candidates", step, 0, work, "the other channels", due=not searched)
             if hits is not None:
@@ -100,11 +116,14 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
 
 
 def _variant(query: Query, text: str, store: Store) -> Query:
-    return replace(query, text=text, terms=store.lexicon.analyse(text)).planned(query.plan)
+    return replace(query, text=text, terms=searchable(text, store.lexicon)).planned(query.plan)
 
 
-def _found(step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
-    hits = check_hits(step.component.search(query, limit, store), limit, step.id)
+def found(
+    step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store, shown: Showing
+) -> Hits | Unavailable:
+    """What a channel finds within a scope: at most `limit` hits, a copy of its own. Raises ContractError."""
+    hits = check_hits(step.component.search(shown.query(query), limit, store), limit, step.id)
     return hits if isinstance(hits, Unavailable) else check_source(hits, step, scope, store.attributes)
 
 

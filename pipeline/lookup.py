@@ -10,10 +10,42 @@ from numpy.typing import NDArray
 
 from pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
+MOST_TERMS = 800
+"""So many different words of a text are searched, the first ones; a page of 10,000 characters holds up to 770."""
+MOST_SEEDING = 400
+"""So many words of a query, the rarest, find the memories whose connections are followed."""
+MOST_COMPARED = 128
+"""Of so many words of a query the holders are compared where a rough look is enough: the table takes a byte for each
+memory and word."""
+
+
+def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """The analysed words of a text up to the first that would be one too many, repeats included."""
+    terms = lexicon.analyse(text)
+    if len(terms) <= MOST_TERMS:
+        return terms
+    known: set[str] = set()
+    for place, term in enumerate(terms):
+        known.add(term)
+        if len(known) > MOST_TERMS:
+            return terms[:place]
+    return terms
+
+
+def left_unsearched(terms: tuple[str, ...], text: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """What an answer says when `searchable` left words of the text out."""
+    if len(set(terms)) < MOST_TERMS or len(terms) == len(lexicon.analyse(text)):
+        return ()
+    return (
+        f"only the first {MOST_TERMS:,} different words of the query were looked up; its meaning is that of all of it",
+    )
+
 
 def memories_with(term: str, lexicon: Lexicon) -> Ids:
     """The memories that hold a word in any field, ascending."""
-    indexes = [lexicon.index(field) for field in FIELDS]
+    indexes = [index for field in FIELDS if (index := lexicon.index(field)).holders(term)]
+    if not indexes:
+        return np.empty(0, np.int64)
     return np.unique(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
 
 
@@ -51,9 +83,9 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
     held = np.zeros((len(ids), len(terms)), np.bool_)
     frequency = np.zeros(len(terms))
     for column, term in enumerate(terms):
-        found = index.postings(term).rows
-        frequency[column] = len(found)
-        if len(found):
+        frequency[column] = index.holders(term)
+        if frequency[column]:
+            found = index.postings(term).rows
             at = np.minimum(found.searchsorted(row_of), len(found) - 1)
             held[:, column] = found[at] == row_of
     return held, frequency
@@ -61,17 +93,29 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
 
 def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexicon) -> Ids:
     """The `limit` admitted memories that hold most of the information of a query, Σ idf of its distinct words in any
-    field; ties go to the lower id. Far cheaper than a ranking, and enough to see what a question is about."""
-    indexes = [lexicon.index(field) for field in FIELDS]
-    held = np.zeros((len(set(terms)), 1 + max(index.ids.max(initial=-1) for index in indexes)), np.bool_)
-    for row, term in zip(held, dict.fromkeys(terms), strict=True):
-        for index in indexes:
-            row[index.ids[index.postings(term).rows]] = True
-    information = idf(held.sum(axis=1).astype(np.float64), indexes[0].count) @ held
+    field; ties go to the lower id. Far cheaper than a ranking, and enough to see what a question is about.
+
+    Of a pasted page only the rarest words are looked at."""
+    indexes = [(index := lexicon.index(field), index.ids) for field in FIELDS]
+    looked_at = _rarest(tuple(dict.fromkeys(terms)), [index for index, _ in indexes])
+    held = np.zeros((len(looked_at), 1 + max(ids.max(initial=-1) for _, ids in indexes)), np.bool_)
+    for row, term in zip(held, looked_at, strict=True):
+        for index, ids in indexes:
+            row[ids[index.postings(term).rows]] = True
+    information = idf(held.sum(axis=1).astype(np.float64), indexes[0][0].count) @ held
     found: Ids = np.flatnonzero(information > 0.0).astype(np.int64)
     found = found[scope.admits(found)]
     best: Ids = found[np.argsort(-information[found], kind="stable")[:limit]]
     return best
+
+
+def _rarest(terms: tuple[str, ...], indexes: Sequence[TermIndex]) -> tuple[str, ...]:
+    """The terms, in order; of more than `MOST_COMPARED` the rarest that any index knows, the first among equals."""
+    if len(terms) <= MOST_COMPARED:
+        return terms
+    frequency = {term: held for term in terms if (held := max(index.holders(term) for index in indexes))}
+    kept = set(sorted(frequency, key=frequency.__getitem__)[:MOST_COMPARED])
+    return tuple(term for term in frequency if term in kept)
 
 
 def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, count: int) -> Column:

@@ -56,7 +56,7 @@ class Plan:
 
     `mode` replaces the query's own (feature C17); `importance_boost` is added to the importance of matches (C16);
     `folders` narrows the scope to these folders (C13), `memories` to these, unless it is None (C1), and `warnings` says
-    which quoted or excluded words could not be honoured; the frame alone sets these two. `respelt` replaces words that
+    which words could not be honoured or were left out; the frame alone sets these two. `respelt` replaces words that
     no memory holds. When no channel found anything, the frame says in `asked_similarity` the highest similarity that
     one of them asked for, 0 where none did. A recoverer may relax that by `min_similarity`, which binds channels that
     ask for more, and raise `limit_factor`; `attempt` counts how often (C14).
@@ -131,10 +131,12 @@ class Query:
     @property
     def reading(self) -> str:
         """The text as it was probably meant: for those that read it and do not look up its terms."""
-        text = self.text
-        for found in self.plan.respelt:
-            text = re.sub(rf"\b{re.escape(found.word)}\b", found.reading, text)
-        return text
+        if not self.plan.respelt:
+            return self.text
+        # all words at once: a reading that holds one of the words is not read again, and so cannot grow without end
+        readings = {found.word: found.reading for found in reversed(self.plan.respelt)}
+        words = "|".join(map(re.escape, sorted(readings, key=len, reverse=True)))
+        return re.sub(rf"\b(?:{words})\b", lambda found: readings[found[0]], self.text)
 
     def weight(self, term: str) -> float:
         """How much a term counts, (0, 1]: less than 1 for one that stands for a misspelt word."""
@@ -172,10 +174,7 @@ class Hits:
 
     def __post_init__(self) -> None:
         check_columns(self.ids, scores=self.scores, passages=self.passages)
-        ordered = self.scores[:-1] > self.scores[1:]
-        tied = (self.scores[:-1] == self.scores[1:]) & (self.ids[:-1] < self.ids[1:])
-        if not np.all(ordered | tied):
-            raise ValueError("hits must be ordered by score descending, then id ascending")
+        check_order(self.ids, self.scores)
 
     @classmethod
     def ordered(
@@ -205,11 +204,22 @@ def check_columns(ids: Ids, *, scores: Column, passages: Ids | None = None) -> N
         raise ValueError(f"scores must be float64{list(ids.shape)}; found {scores.dtype}{list(scores.shape)}")
     if passages is not None and (passages.dtype != np.int64 or passages.shape != ids.shape):
         raise ValueError(f"passages must be int64{list(ids.shape)}; found {passages.dtype}{list(passages.shape)}")
+    if not len(ids):
+        return
     ordered = np.sort(ids)  # a fifth of the time of np.unique for the few rows there are
     if (ordered[1:] == ordered[:-1]).any():
         raise ValueError("ids must be unique")
-    if not np.all(np.isfinite(scores)):
+    if not np.isfinite(scores).all():
         raise ValueError("scores must be finite")
+
+
+def check_order(ids: Ids, scores: Column) -> None:
+    """Raises ValueError unless rows are in total order."""
+    ordered = scores[:-1] > scores[1:]
+    if len(ids) > 1 and not ordered.all():
+        tied = (scores[:-1] == scores[1:]) & (ids[:-1] < ids[1:])
+        if not (ordered | tied).all():
+            raise ValueError("hits must be ordered by score descending, then id ascending")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from pipeline.lookup import memories_with
 from pipeline.ports import Ids, Lexicon, Store, TermIndex
 
 Rows = NDArray[np.int32]
+LONGEST_HUMPED = 64
+"""The analyser keeps no longer identifier whole, so that none stands beside its parts."""
 Read = Callable[[Ids], Sequence[str]]
 """The texts behind the ids of an index."""
 
@@ -72,7 +74,7 @@ def _with_humps(words: Sequence[str], index: TermIndex, lexicon: Lexicon) -> Row
     humped = [
         index.adjacent(found[0], first[0])
         for word, found in zip(words, tokens, strict=True)
-        if len(rows) and found
+        if len(rows) and found and len(word) <= LONGEST_HUMPED
         for place in range(2, len(word) - 1)
         if (first := telling(word[:place].casefold(), lexicon))
     ]

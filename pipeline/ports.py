@@ -2,12 +2,14 @@
 
 Ids are memory ids and chunk ids, drawn from one sequence, so that no number means two things. A memory that is short
 enough to be one passage is its own chunk: the two ids are equal. Every method that takes ids accepts both kinds.
-All answers of one `Store` object describe one state of the data, whatever other processes write meanwhile.
+All answers of one `Store` object describe one state of the data, whatever other processes write meanwhile. An answer
+belongs to whoever asked: it is a copy, or nothing can change it. What is asked is not kept, unless as a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 import numpy as np
@@ -170,6 +172,9 @@ class TermIndex(Protocol):
     def postings(self, term: str) -> Postings:
         """Empty when the term is unknown."""
 
+    def holders(self, term: str) -> int:
+        """How many entries hold a term; costs far less than its postings."""
+
     def adjacent(self, first: str, second: str) -> NDArray[np.int32]:
         """The rows in which the second term stands right after the first, ascending.
 
@@ -186,8 +191,8 @@ class Lexicon(Protocol):
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
         """The inverted index of a field. Only "body" exists at level "chunk"."""
 
-    def words(self) -> Sequence[str]:
-        """All terms that titles, triggers, paths and texts hold, in no order; some that they have held may be there."""
+    def words(self) -> AbstractSet[str]:
+        """All terms that titles, triggers, paths and texts hold; some that they have held may be there."""
 
 
 class FullText(Protocol):

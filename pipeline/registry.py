@@ -5,13 +5,20 @@ Registration is explicit; importing a module registers nothing. The name of a co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from threading import Lock
+from typing import Any, Protocol, get_args
 
 from config.errors import SpeckitError
-from pipeline.contracts import About, ChannelParams, NoParams, Params, Role, SignalParams
+from pipeline.contracts import About, ChannelParams, IntentWeighing, NoParams, Params, Role, SignalParams
+from pipeline.copying import flag, row_of, texts, values_of
+from pipeline.describing import describe, shape_of
+from pipeline.errors import Unfit
+from pipeline.interrupts import guarded
+from pipeline.scales import Scale
 
 ENTRY_POINTS = "speckit_memory.components"
 """Third parties offer a function that takes the registry under this entry-point group."""
@@ -25,6 +32,8 @@ _METHODS = {
     Role.RERANKER: "rerank",
     Role.ANNOTATOR: "annotate",
 }
+MOST_NAMED = 1000
+"""Of features, scales and components in a description."""
 _SCORES = (Role.CHANNEL, Role.FUSER)
 """Whose scores come from nothing that has a scale already."""
 _PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
@@ -32,13 +41,14 @@ _PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: S
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One component: its name, its role and its class."""
+    """One component: its name, its role, its class and the extension that offers it, "" for one of the product."""
 
     name: str
     role: Role
     component: Callable[[Any], Any]
     params: type[Params]
     about: About
+    extension: str = ""
 
     @property
     def summary(self) -> str:
@@ -51,12 +61,47 @@ class Registered:
         return self.component.__module__
 
 
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An installed extension: its name, the components that it offers, and why these cannot be used, "" if they can."""
+
+    name: str
+    components: tuple[str, ...]
+    failure: str = ""
+
+    @staticmethod
+    def name_of(entry_point: EntryPoint) -> str:
+        """The distribution, as people install it; the entry point where nobody knows the distribution."""
+        return entry_point.dist.name if entry_point.dist is not None else entry_point.name
+
+
+class Extensions(Protocol):
+    """Extensions whose components are not in this process."""
+
+    def load(self, taken: Collection[str]) -> Sequence[Registered]:
+        """What they offer and nobody has asked for yet; `taken` are names that are in use."""
+
+    @property
+    def extensions(self) -> tuple[Extension, ...]:
+        """What has been loaded so far, or could not be."""
+
+
+def installed() -> Sequence[EntryPoint]:
+    """The entry points of installed extensions. Nothing of them is imported."""
+    return entry_points(group=ENTRY_POINTS)
+
+
 class Registry:
     """Collects components, then is frozen."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Registered] = {}
         self._frozen = False
+        self._extension = ""
+        self._elsewhere: Extensions | None = None
+        self._loading = Lock()
+        self._left_out: tuple[str, ...] = ()
+        self._failed: list[Extension] = []
 
     def add(self, role: Role, component: type[Any], name: str = "") -> None:
         """Registers a class under the name of its file; refuses duplicates and classes that do not fit the role."""
@@ -73,16 +118,42 @@ class Registry:
             raise SpeckitError("E199", f"'{name}' is no {role}: it has no method '{_METHODS[role]}'")
         if not issubclass(params, expected):
             raise SpeckitError("E199", f"the parameters of the {role} '{name}' must derive from {expected.__name__}")
-        if not isinstance(about, About):
-            raise SpeckitError("E199", f"'{name}' must describe itself in a class attribute 'about'")
+        if type(about) is not About:
+            raise SpeckitError("E199", f"'{name}' must describe itself in a class attribute 'about', an About")
+        # the frame goes by a copy: the class may change its own, or have it changed, while it is in use
+        try:
+            about = _copied(about)
+        except Unfit as unfit:
+            raise SpeckitError("E199", f"the 'about' of '{name}' {unfit.violation}") from None
         if role in _SCORES and about.gives is None and not hasattr(component, "scale"):
             raise SpeckitError("E199", f"the {role} '{name}' must declare the scale of its scores: 'gives' or 'scale'")
-        self._by_name[name] = Registered(name, role, component, params, about)
+        self._by_name[name] = Registered(name, role, component, params, about, self._extension)
 
     def add_entry_points(self) -> None:
-        """Lets every installed distribution of the entry-point group add its components."""
-        for entry_point in entry_points(group=ENTRY_POINTS):
-            entry_point.load()(self)
+        """Lets every installed distribution of the entry-point group add its components.
+
+        One that fails adds none, and keeps no other from being used.
+        """
+        for entry_point in installed():
+            known = dict(self._by_name)
+            self._extension = Extension.name_of(entry_point)
+            _, error = guarded(partial(self._let, entry_point))
+            self._frozen = False  # which is not for an extension to say
+            if error:
+                self._by_name = known
+                self._failed.append(Extension(self._extension, (), describe(error)))
+        self._extension = ""
+
+    def _let(self, entry_point: EntryPoint) -> None:
+        entry_point.load()(self)
+
+    def add_elsewhere(self, extensions: Extensions) -> None:
+        """Offers the components of extensions that another process runs: loaded when a name is none of ours."""
+        self._elsewhere = extensions
+
+    def leave_out(self) -> None:
+        """Offers nothing of the installed extensions, and says so to who asks for something of them."""
+        self._left_out = tuple(dict.fromkeys(map(Extension.name_of, installed())))
 
     def freeze(self) -> Registry:
         """No more components after this."""
@@ -91,11 +162,62 @@ class Registry:
 
     def find(self, name: str) -> Registered | None:
         """The component of this name, None when there is none."""
+        if name not in self._by_name:
+            self._load()
         return self._by_name.get(name)
 
     def names(self, *roles: Role) -> list[str]:
         """All names of these roles, sorted; of all roles when none is given."""
+        self._load()
         return sorted(name for name, entry in self._by_name.items() if not roles or entry.role in roles)
 
+    def extensions(self) -> tuple[Extension, ...]:
+        """The installed extensions whose components are offered, or would be."""
+        self._load()
+        if self._elsewhere is not None:
+            return self._elsewhere.extensions
+        offered: dict[str, list[str]] = {}
+        for entry in self._by_name.values():
+            if entry.extension:
+                offered.setdefault(entry.extension, []).append(entry.name)
+        here = tuple(Extension(name, tuple(names)) for name, names in offered.items())
+        return here + tuple(self._failed) + tuple(Extension(name, (), "it is not loaded") for name in self._left_out)
+
+    @property
+    def remark(self) -> str:
+        """Which extensions an unknown name may belong to, as the end of a sentence; empty when all are loaded."""
+        if self._left_out:
+            return f"; not loaded: the components of {', '.join(self._left_out)}"
+        failed = [one for one in self.extensions() if one.failure]
+        return "".join(f"; the extension '{one.name}' could not be loaded: {one.failure}" for one in failed)
+
+    def _load(self) -> None:
+        if self._elsewhere is None:
+            return
+        with self._loading:
+            self._by_name |= {entry.name: entry for entry in self._elsewhere.load(self._by_name)}
+
     def __iter__(self) -> Iterator[Registered]:
+        self._load()
         return iter(sorted(self._by_name.values(), key=lambda entry: (entry.role, entry.name)))
+
+
+def _copied(about: About) -> About:
+    """A copy of what a component says of itself. Raises Unfit unless each field is what it is declared to be."""
+    values = dict(zip((field.name for field in fields(About)), values_of(about, About), strict=True))
+    for name in ("features", "before", "conflicts"):
+        values[name] = texts(values[name], name, MOST_NAMED)
+    for name in ("groups", "widens", "unconditional", "costly"):
+        values[name] = flag(values[name], name)
+    values["needs"] = row_of(values["needs"], _scale, "needs", MOST_NAMED)
+    values["gives"] = None if values["gives"] is None else _scale(values["gives"])
+    weighs = values["weighs_intent"]
+    if weighs is not None and not (type(weighs) is str and weighs in get_args(IntentWeighing)):
+        raise Unfit(f"returned {shape_of(weighs)} as 'weighs_intent'; accepted: {', '.join(get_args(IntentWeighing))}")
+    return About(**values)
+
+
+def _scale(found: object) -> Scale:
+    if type(found) is Scale:
+        return found
+    raise Unfit(f"returned {shape_of(found)} as a scale; accepted: a Scale")

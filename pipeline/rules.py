@@ -12,8 +12,9 @@ from config.errors import Problem
 from config.yaml_reader import locate
 from pipeline.binding import Bound, Places, of_role
 from pipeline.contracts import Role
+from pipeline.declared import as_scale, as_weighing, ask
 from pipeline.scale_rules import bounds_of_signals, scales_agree
-from pipeline.surroundings import objections, surroundings
+from pipeline.surroundings import objections, settled_params, surroundings
 
 INTENT = "C8"
 """The feature of understanders that determine the intent."""
@@ -98,8 +99,8 @@ def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     for entry in bound:
         if entry.registered is None or entry.params is None:
             continue
-        by_params = getattr(entry.registered.component, "weighs_intent", None)
-        kind = by_params(entry.params) if by_params else entry.registered.about.weighs_intent
+        by_params = ask(entry, "weighs_intent", as_weighing, entry.params)[0]
+        kind = entry.registered.about.weighs_intent if by_params is None else by_params[0]
         if kind is None:
             continue
         if kind in first:
@@ -133,11 +134,25 @@ def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
             yield Problem("E119", message, where=entry.step.where)
 
 
+def declarations_answer(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
+    """What components say about themselves they say without failing, and in the form that is asked for."""
+    around = surroundings(bound)
+    for entry in bound:
+        for failed in (
+            ask(entry, "scale", as_scale, entry.params)[1],
+            ask(entry, "weighs_intent", as_weighing, entry.params)[1],
+            objections(entry, around)[1],
+            settled_params(entry, around)[1],
+        ):
+            if failed:
+                yield failed
+
+
 def own_checks(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """What components know about their own parameters among these surroundings."""
     around = surroundings(bound)
     for entry in bound:
-        for path, message in objections(entry, around):
+        for path, message in objections(entry, around)[0]:
             where = locate(entry.step.params, path)
             yield Problem("E119", f"'{entry.step.id}': {message}", where=where)
 
@@ -152,5 +167,6 @@ RULES: tuple[Rule, ...] = (
     intent_is_determined,
     bounds_of_signals,
     chunks_are_grouped,
+    declarations_answer,
     own_checks,
 )

@@ -9,18 +9,21 @@ from functools import partial
 import numpy as np
 
 from config.clock import query_ns
-from pipeline.apply import fused, reranked, signalled
+from pipeline.apply import fused, ordered, reranked, signalled
 from pipeline.boundary import Clock, Journal
-from pipeline.checks import check_column, check_fused, check_notes, check_reranking
+from pipeline.checks import check_column, check_combine, check_fused, check_notes, check_reranking, check_score
 from pipeline.composition import BoundStep, Pipeline
 from pipeline.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
 from pipeline.errors import StageInvariantError
 from pipeline.gathering import gather, understand
 from pipeline.model import Candidates, Fused, Notes, Pool, Query, Reranking
+from pipeline.note_checks import check_sections
 from pipeline.ports import Column, Store, Unavailable
 from pipeline.scales import Scale
 from pipeline.sealing import Seal, narrow
+from pipeline.showing import Showing
 from pipeline.trace import Trace
+from pipeline.view import StoreView
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,10 @@ class Runner:
 
     def run(self, query: Query, store: Store) -> Outcome:
         """One query, end to end. Raises SpeckitError when nothing could answer it."""
-        journal = Journal(self._clock, query.deadline_ns, strict=self.strict)
+        with Journal(self._clock, query.deadline_ns, strict=self.strict) as journal:
+            return self._run(query, StoreView(store), journal)
+
+    def _run(self, query: Query, store: Store, journal: Journal) -> Outcome:
         query = understand(self.pipeline.candidates, query, store, journal)
         query, candidates = gather(self.pipeline.candidates, query, store, journal)
         pool = self._fusion(query, candidates, store, journal)
@@ -61,27 +67,28 @@ class Runner:
 
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
         step = self.pipeline.fusion.fuser
-        work = partial(self._fused, step, query, candidates)
+        work = partial(self._fused, step, query, candidates, journal.shown)
         answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True)
         assert answer is not None  # a required step answers or raises
         pool = fused(step.id, _declared(step), candidates, answer)
         added: dict[str, Column] = {}
         for signal in self.pipeline.fusion.signals:
             assert isinstance(signal.params, SignalParams)  # the registry admits no other
-            evidence = partial(self._evidence, signal, query, pool, store)
-            column = journal.call(
+            group = signal.params.cap_group
+            used = added.get(group, np.zeros(len(pool)))
+            evidence = partial(self._evidence, signal, signal.params, query, pool, used, store, journal.shown)
+            after = journal.call(
                 "fusion", signal, len(pool), evidence, "the score without this signal", required=not signal.optional
             )
-            if column is not None:
-                used = added.get(signal.params.cap_group, np.zeros(len(pool)))
-                pool, column = signalled(signal.id, signal.component.combine, signal.params, pool, column, used)
-                added[signal.params.cap_group] = used + column if signal.params.cap_group else used
-        return pool.take(pool.order()) if self.pipeline.fusion.signals else pool
+            if after is not None:
+                pool, column = after
+                added[group] = used + column if group else used
+        return ordered(pool) if self.pipeline.fusion.signals else pool
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
         for step in self.pipeline.rerank:
             scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
-            work = partial(self._reranking, step, scale, query, pool, store)
+            work = partial(self._reranking, step, scale, query, pool, store, journal.shown)
             answer = journal.call(
                 "rerank", step, len(pool), work, "the order before this step", required=not step.optional
             )
@@ -95,9 +102,10 @@ class Runner:
         """The rows that stay, what each step said, and for how many rows there is room within the query's limit."""
         notes: dict[str, Notes] = {}
         room = query.limit
+        journal.shown.put_rows_away()
         sealed = Seal.of(pool)
         for step in self.pipeline.annotate:
-            work = partial(self._noted, step, query, pool, sealed, store)
+            work = partial(self._noted, step, query, pool, sealed, store, journal.shown)
             answer = journal.call("annotate", step, len(pool), work, "the sealed ranking without this step's notes")
             if answer is not None:
                 notes[step.id] = answer
@@ -106,31 +114,52 @@ class Runner:
                     room -= int(np.count_nonzero(~answer.keep[:room])) if answer.in_place else 0
                     pool = narrow(pool, answer.keep)
                     sealed = Seal.of(pool)
-            if sealed.broken():
+            elif sealed.broken():
                 sealed = Seal.of(pool)
         return pool, notes, room
 
-    def _fused(self, step: BoundStep[Fuser], query: Query, candidates: Candidates) -> Fused | Unavailable:
-        return check_fused(step.component.fuse(query, candidates), len(candidates), _declared(step), step.id)
+    def _fused(
+        self, step: BoundStep[Fuser], query: Query, candidates: Candidates, shown: Showing
+    ) -> Fused | Unavailable:
+        answer = step.component.fuse(shown.query(query), shown.candidates(candidates))
+        return check_fused(answer, len(candidates), _declared(step), step.id)
 
-    def _evidence(self, step: BoundStep[Signal], query: Query, pool: Pool, store: Store) -> Column | Unavailable:
-        return check_column(step.component.evidence(query, pool, store), len(pool), step.id)
+    def _evidence(
+        self,
+        step: BoundStep[Signal],
+        params: SignalParams,
+        query: Query,
+        pool: Pool,
+        used: Column,
+        store: Store,
+        shown: Showing,
+    ) -> tuple[Pool, Column] | Unavailable:
+        """The pool with the signal, and what it added within its bounds."""
+        combine = check_combine(step.component.combine, step.id)
+        answer = step.component.evidence(shown.query(query), shown.pool(pool), store)
+        column = check_column(answer, len(pool), step.id)
+        if isinstance(column, Unavailable):
+            return column
+        after, column = signalled(step.id, combine, params, pool, column, used)
+        check_score(after.score, step.id)
+        return after, column
 
     def _reranking(
-        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store
+        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store, shown: Showing
     ) -> Reranking | Unavailable:
-        return check_reranking(step.component.rerank(query, pool, store), pool, scale, step.id)
+        answer = step.component.rerank(shown.query(query), shown.pool(pool), store)
+        return check_reranking(answer, pool, scale, step.id)
 
     def _noted(
-        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store
+        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store, shown: Showing
     ) -> Notes | Unavailable:
         """Shows a sealed copy to the annotator; what is served comes from the pool, which no annotator ever sees."""
         try:
-            answer = step.component.annotate(query, sealed.ranking, store)
+            answer = step.component.annotate(shown.query(query), sealed.ranking, store)
         finally:
             if sealed.broken():
                 raise StageInvariantError(step.id, "changed the scores or the order of the sealed ranking")
-        return check_notes(answer, pool, step.id)
+        return check_sections(check_notes(answer, pool, step.id), query.anchors, step.id)
 
 
 def _declared(step: BoundStep[Fuser]) -> Scale:

@@ -8,6 +8,7 @@ from config.errors import Problem
 from config.yaml_reader import locate
 from pipeline.binding import Bound, Places, of_role
 from pipeline.contracts import Role, SignalParams
+from pipeline.declared import as_scale, ask
 from pipeline.registry import Registered
 from pipeline.scales import Scale
 
@@ -16,9 +17,8 @@ def scale_of(entry: Bound) -> Scale | None:
     """The scale of what a bound step returns; None when it keeps the one it found."""
     if entry.registered is None or entry.params is None:
         return None
-    by_params = getattr(entry.registered.component, "scale", None)
-    scale = by_params(entry.params) if by_params else entry.registered.about.gives
-    return scale if isinstance(scale, Scale) else None
+    scale, failed = ask(entry, "scale", as_scale, entry.params)
+    return None if failed else scale or entry.registered.about.gives
 
 
 def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:

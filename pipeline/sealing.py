@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import is_
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from config.immutable import immutable
 from pipeline.model import Mask, Pool
 from pipeline.ranking import COLUMNS, Ranking
-
-T = TypeVar("T", bound=np.generic)
-
-
-def _immutable(array: NDArray[T]) -> NDArray[T]:
-    return np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=array.dtype).reshape(array.shape)
 
 
 def seal(pool: Pool) -> Ranking:
@@ -25,13 +18,13 @@ def seal(pool: Pool) -> Ranking:
     c = pool.candidates
     ranking: Ranking = object.__new__(Ranking)  # type: ignore[arg-type]  # past the constructor that refuses everybody else
     for name, value in {
-        "ids": _immutable(c.ids),
-        "scores": _immutable(pool.score),
-        "parents": _immutable(c.parents),
-        "passages": _immutable(c.passages),
-        "chunk_hits": _immutable(pool.chunk_hits),
-        "raw": _immutable(c.raw),
-        "rank": _immutable(c.rank),
+        "ids": immutable(c.ids),
+        "scores": immutable(pool.score),
+        "parents": immutable(c.parents),
+        "passages": immutable(c.passages),
+        "chunk_hits": immutable(pool.chunk_hits),
+        "raw": immutable(c.raw),
+        "rank": immutable(c.rank),
         "channels": c.channels,
     }.items():
         object.__setattr__(ranking, name, value)
@@ -62,8 +55,8 @@ class Seal:
         return cls(ranking, _columns(ranking), _digest(ranking))
 
     def broken(self) -> bool:
-        """True when any column is another object, or ids or scores have other values, than at sealing."""
-        same = all(map(is_, _columns(self.ranking), self.columns))
+        """True when the class or any column is another object, or ids or scores have other values, than at sealing."""
+        same = type(self.ranking) is Ranking and all(map(is_, _columns(self.ranking), self.columns))
         return not same or _digest(self.ranking) != self.digest
 
 

@@ -6,20 +6,19 @@ weighs has a weight all the same: after this pass the parameters say each weight
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from config.errors import Where
+from config.errors import Problem, Where
 from config.layering import without
 from config.yaml_reader import locate
 from pipeline.binding import Bound, validated
-from pipeline.contracts import Surroundings
+from pipeline.contracts import Params, Surroundings
+from pipeline.declared import Path, as_objections, as_params, ask
 from pipeline.scale_rules import scale_of
 
 LeftOut = Callable[[str, Where], bool]
 """Whether what is said about a channel at a place is out of use, because the channel is."""
-
-Path = tuple[str | int, ...]
 
 
 def surroundings(bound: Sequence[Bound]) -> Surroundings:
@@ -37,11 +36,13 @@ def surroundings(bound: Sequence[Bound]) -> Surroundings:
     )
 
 
-def objections(entry: Bound, around: Surroundings) -> Iterator[tuple[Path, str]]:
-    """What a component has against its own parameters among these surroundings: the path of each and why."""
-    own = getattr(entry.registered.component, "check", None) if entry.registered and entry.params else None
-    for path, message in own(entry.params, around) if own else ():
-        yield tuple(path), message
+def objections(entry: Bound, around: Surroundings) -> tuple[list[tuple[Path, str]], Problem | None]:
+    """What a component has against its own parameters among these surroundings: the path of each and why.
+
+    The other value says how the component failed to tell.
+    """
+    found, failed = ask(entry, "check", as_objections, entry.params, around)
+    return found or [], failed
 
 
 def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> list[Bound]:
@@ -52,7 +53,7 @@ def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> list[Bound]:
 
 def _released(entry: Bound, around: Surroundings, left_out: LeftOut) -> Bound:
     params = entry.step.params
-    for path, _ in objections(entry, around):
+    for path, _ in objections(entry, around)[0]:
         if path and isinstance(path[-1], str) and left_out(path[-1], locate(entry.step.params, path)):
             params = without(params, path)
     if params is entry.step.params or entry.registered is None:
@@ -64,9 +65,10 @@ def _released(entry: Bound, around: Surroundings, left_out: LeftOut) -> Bound:
 def settled(bound: Sequence[Bound]) -> list[Bound]:
     """The steps with what their parameters leave to the rest of the pipeline filled in."""
     around = surroundings(bound)
-    return [_settled(entry, around) for entry in bound]
+    return [replace(entry, params=settled_params(entry, around)[0] or entry.params) for entry in bound]
 
 
-def _settled(entry: Bound, around: Surroundings) -> Bound:
-    by_rest = getattr(entry.registered.component, "settled", None) if entry.registered and entry.params else None
-    return replace(entry, params=by_rest(entry.params, around)) if by_rest else entry
+def settled_params(entry: Bound, around: Surroundings) -> tuple[Params | None, Problem | None]:
+    """The parameters of a step with the rest filled in, None where it leaves nothing to the rest or fails to tell."""
+    kind = entry.registered.params if entry.registered else Params
+    return ask(entry, "settled", as_params(kind), entry.params, around)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.metadata import version
 from threading import Thread
 from typing import Any
@@ -11,16 +12,20 @@ from mcp import MCPError
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
+from pydantic import ValidationError
 
-from config.errors import SpeckitError, nearest
+from config.echo import shortened
+from config.errors import LONGEST_TEXT, SpeckitError, nearest
 from config.settings import settings
 from server import logs
 from server.envelope import failure
+from server.failures import internal
 from server.options import Common
 from server.tool import SpeckitTool
 from server.tools import context, health, index_scan, save, search, stats, validate
 from server.tools import list as list_memories
+from server.wire import Wire
 from server.workspace import Workspace
 
 NAME = "speckit-memory"
@@ -44,8 +49,13 @@ class MemoryServer(MCPServer[None]):
         """Calls a tool; an unknown name is answered with the nearest one."""
         known = [tool.name for tool in await self.list_tools()]
         if name not in known:
-            return failure(SpeckitError("E033", f"there is no tool '{name}'; {nearest(name, known)}"))
+            return failure(SpeckitError("E033", f"there is no tool '{shortened(name)}'; {nearest(name, known)}"))
         return await super().call_tool(name, arguments, context)
+
+    async def run_on(self, wire: Wire) -> None:
+        """Serves one client over standard input and output until it has closed its end."""
+        server = self._lowlevel_server
+        await wire.serve(partial(server.run, initialization_options=server.create_initialization_options()))
 
     async def get_prompt(
         self,
@@ -54,7 +64,32 @@ class MemoryServer(MCPServer[None]):
         context: Context[None, Any] | None = None,  # noqa: ARG002
     ) -> GetPromptResult | InputRequiredResult:
         """Refuses, as the protocol wants it for a name that is not listed; the SDK would call it an internal error."""
-        raise MCPError(code=INVALID_PARAMS, message=f"there is no prompt '{name}'; this server offers tools alone")
+        message = f"there is no prompt '{shortened(name)}'; this server offers tools alone"
+        raise MCPError(code=INVALID_PARAMS, message=message)
+
+
+class Fence:
+    """The outermost middleware: no request ends the server, and no answer repeats what is long.
+
+    An exit or an interrupt that a handler raises would end the event loop, and text of an error that fails the
+    connection. Of an error only its type is told, as everywhere.
+    """
+
+    async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Passes the request on; whatever goes wrong is an error of the protocol."""
+        try:
+            return await call_next(ctx)
+        except (anyio.get_cancelled_exc_class(), ValidationError):
+            raise
+        except MCPError as error:
+            data = error.error.data
+            told = data if data is None or len(str(data)) <= LONGEST_TEXT else None
+            message = shortened(error.error.message, LONGEST_TEXT)
+            raise MCPError(code=error.error.code, message=message, data=told) from None
+        except BaseException as error:
+            failed = internal(error)
+            logs.event("request failed", method=shortened(str(ctx.method)), problems=[str(failed)])
+            raise MCPError(code=INTERNAL_ERROR, message=str(failed)) from None
 
 
 class WarmUp:
@@ -76,7 +111,9 @@ class WarmUp:
 
 def workspace_of(common: Common) -> Workspace:
     """The workspace of a command's options. A tool that writes creates the store where it is clear which is meant."""
-    return Workspace(lambda create: common.open(create=create), settings(common.db, common.pipeline))
+    config = settings(common.db, common.pipeline)
+    # decided once: the folder in which the server was started may be gone when a tool opens the store
+    return Workspace(lambda create: common.open(create=create, root=config.root), config)
 
 
 def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitTool]:
@@ -114,7 +151,7 @@ def build(
 ) -> MemoryServer:
     """The server over a workspace. Nothing of the store is loaded before a tool is called or the warm-up begins."""
     with logs.without_rich():
-        return MemoryServer(
+        server = MemoryServer(
             NAME,
             title="Project memory",
             instructions=INSTRUCTIONS,
@@ -125,3 +162,5 @@ def build(
             auth=auth,
             subscriptions=False,
         )
+    server.middleware.insert(0, Fence())
+    return server

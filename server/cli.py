@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import click
 
 from config.errors import SpeckitError, nearest
-from server import completion, failures, terminal
+from server import completion, failures, standard_streams, terminal
 
 COMMANDS: dict[str, str | dict[str, str]] = {
     "demo": "demo",
@@ -120,13 +119,14 @@ def _run(arguments: Sequence[str]) -> int:
             status = failures.show(SpeckitError("E200", error.format_message()), as_json)
         except (click.Abort, KeyboardInterrupt):
             status = failures.interrupted()
-        except BrokenPipeError:
-            raise
-        except Exception as error:  # the one boundary: a user never sees a traceback
+        except OSError as error:
+            if unwritable := standard_streams.output_error():
+                raise unwritable from None
+            status = failures.show(failures.of_system(error), as_json)
+        except BaseException as error:  # the one boundary: a user never sees a traceback, nor an exit of a component
             status = failures.show(failures.internal(error), as_json)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone. Nothing may be flushed into the closed pipe while the interpreter shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return failures.CLOSED_PIPE
+    except OSError as error:
+        return failures.unwritable(error)
+    if unwritten := standard_streams.output_error():
+        return failures.unwritable(unwritten)
     return int(status or 0)

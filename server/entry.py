@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
-from pathlib import Path
 
+from server import standard_streams
 from server.shadowing import report, shadowed
 
 SINGLE_THREADED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
@@ -24,9 +23,7 @@ def main() -> None:
 
 
 def _main() -> None:
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller, as `>&-` does
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 -- for as long as the process
+    standard_streams.open_what_is_closed()
     # Nothing allocated while modules load is garbage; collecting then costs a tenth of the start-up.
     gc.disable()
     arguments = sys.argv[1:]
@@ -37,10 +34,7 @@ def _main() -> None:
     for name in SINGLE_THREADED:
         # One query is too small a matrix product for two threads: they make it slower. An operator may still decide.
         os.environ.setdefault(name, "false" if name.startswith("TOKENIZERS") else "1")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Line buffering: text that lingers in the buffer would reach the client after the protocol has ended.
-            stream.reconfigure(line_buffering=True, encoding="utf-8", errors="backslashreplace")
+    standard_streams.prepare()
     from server.cli import run
 
     gc.freeze()

@@ -8,8 +8,11 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
+from config.echo import LISTED
 from config.errors import SpeckitError
+from config.names import sendable, shown
 from server import logs
+from server.failures import internal
 from server.markdown import fields, one_line
 
 SHORT_TEXT = 500
@@ -85,10 +88,12 @@ class _Draft:
         data = self.reply.data
         if self.reply.rows:
             data = {**data, "count": len(self.rows), self.reply.rows: self.rows}
-        return {"summary": self.summary(), "data": data, "hints": self.all_hints(), "meta": meta}
+        # whatever a name or a message holds: what a client cannot read would end the connection
+        whole = {"summary": self.summary(), "data": data, "hints": self.all_hints(), "meta": meta}
+        return {name: sendable(part) for name, part in whole.items()}
 
     def row_texts(self) -> list[str]:
-        return [self.reply.row_text(number, row) for number, row in enumerate(self.rows, start=1)]
+        return [shown(self.reply.row_text(number, row)) for number, row in enumerate(self.rows, start=1)]
 
     def text(self) -> str:
         notes = [f"Note: {one_line(hint)}" for hint in self.all_hints()]
@@ -100,7 +105,7 @@ class _Draft:
         head = [f"# {one_line(self.reply.summary)}", self.reply.facts]
         # a blank line, without which the notes would be part of a list or quotation above them
         blocks = ["\n".join(filter(None, [*head, *self.row_texts()])), "\n".join(notes)]
-        return "\n\n".join(filter(None, blocks))
+        return shown("\n\n".join(filter(None, blocks)))
 
 
 def success(reply: Reply, tool: str, budget: int, latency_ms: float, count: Count) -> CallToolResult:
@@ -123,21 +128,31 @@ def success(reply: Reply, tool: str, budget: int, latency_ms: float, count: Coun
         "degraded": list(reply.degraded),
     }
     if reply.after:
-        reply.after(len(draft.rows))
+        _afterwards(reply.after, len(draft.rows))
     return CallToolResult(content=[TextContent(text=text)], structured_content=draft.document(meta))
+
+
+def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
+    """What is done for the sake of later calls must not cost this one its answer."""
+    try:
+        work(shown_rows)
+    except BaseException as error:  # of a store or of a component's library
+        logs.event("not noted", problems=[str(internal(error))])
 
 
 def failure(error: SpeckitError) -> CallToolResult:
     """The error object, as every door of the product shows it, and each problem in lines for a reader."""
     lines = []
-    for problem in error.problems:
+    for problem in error.problems[:LISTED]:
         where = f"{problem.where}: " if problem.where else ""
         lines.append(f"Error {problem.code}: {one_line(where + problem.message)}")
         lines.append(f"Hint: {one_line(problem.hint)}")
         lines += [f"Try: {one_line(action)}" for action in problem.actions]
     # problems of one kind have the same hint and the same next steps: once is enough
-    text = "\n".join(dict.fromkeys(lines))
-    return CallToolResult(content=[TextContent(text=text)], structured_content=error.as_json(), is_error=True)
+    further = len(error.problems) - LISTED
+    text = "\n".join([*dict.fromkeys(lines), *([f"and {further:,} more problems"] if further > 0 else [])])
+    document = SpeckitError.of(error.problems[:LISTED]).as_json() if further > 0 else error.as_json()
+    return CallToolResult(content=[TextContent(text=text)], structured_content=document, is_error=True)
 
 
 def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:

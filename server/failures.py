@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -9,12 +10,18 @@ from typing import TextIO
 
 import click
 
+from config.echo import shortened
 from config.errors import Problem, SpeckitError
+from server import standard_streams
 from server.output import print_json, printable, wrapped
 
 DEBUG = "SPECKIT_DEBUG"
 CLOSED_PIPE = 141
 INTERRUPTED = 130
+SHOWN_PROBLEMS = 100
+"""Of more only the number is told."""
+LONGEST_TRACEBACK = 50_000
+"""Characters; its end is what tells most."""
 
 
 def show(error: SpeckitError, as_json: bool) -> int:
@@ -22,8 +29,10 @@ def show(error: SpeckitError, as_json: bool) -> int:
     if as_json:
         print_json(error.as_json())
     else:
-        for problem in error.problems:
+        for problem in error.problems[:SHOWN_PROBLEMS]:
             click.echo(lines(problem), err=True)
+        if further := error.problems[SHOWN_PROBLEMS:]:
+            click.echo(f"… and {len(further):,} more problems", err=True)
     return error.exit_status
 
 
@@ -40,6 +49,14 @@ def lines(problem: Problem, label: str = "error", stream: TextIO | None = None) 
     return "\n".join([head, hint, *(f"  try:  {action}" for action in actions)])
 
 
+def unwritable(error: OSError) -> int:
+    """Says that standard output cannot be written; returns the exit status. A reader that has gone wants no more."""
+    standard_streams.output_error()
+    if isinstance(error, BrokenPipeError):
+        return CLOSED_PIPE
+    return show(SpeckitError("E201", f"standard output cannot be written: {error.strerror or error}"), as_json=False)
+
+
 def interrupted() -> int:
     """Says that the user ended the command; returns the exit status."""
     click.echo("interrupted", err=True)
@@ -54,12 +71,26 @@ def by_interrupt(error: BaseException) -> bool:
     return cause is not None
 
 
-def internal(error: Exception) -> SpeckitError:
-    """The E199 for a defect of ours. The traceback goes to standard error, and only when SPECKIT_DEBUG is set."""
-    if os.environ.get(DEBUG):
-        click.echo("".join(traceback.format_exception(error)), err=True)
-        return SpeckitError("E199", f"an unexpected {type(error).__name__}", hint="The traceback is above.")
-    return SpeckitError("E199", f"an unexpected {type(error).__name__}", actions=(f"set {DEBUG}=1 and run it again",))
+def internal(error: BaseException) -> SpeckitError:
+    """The E199 for a defect of ours. The traceback goes to standard error, and only when SPECKIT_DEBUG is set.
+
+    Nothing of the error is asked but its type: its text may be content, of any length, and fail itself.
+    """
+    what = f"an unexpected {shortened(type(error).__name__)}"
+    if not os.environ.get(DEBUG):
+        return SpeckitError("E199", what, actions=(f"set {DEBUG}=1 and run it again",))
+    try:
+        click.echo(shortened("".join(traceback.format_exception(error)), LONGEST_TRACEBACK), err=True)
+    except Exception:  # an error whose text or cause cannot be had, or nobody who takes it
+        return SpeckitError("E199", what, hint="Its traceback cannot be shown.")
+    return SpeckitError("E199", what, hint="The traceback is above.")
+
+
+def of_system(error: OSError) -> SpeckitError:
+    """E014 for a name that the system takes for no path, wherever it was tried; else an internal error."""
+    if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
+        return internal(error)
+    return SpeckitError("E014", f"'{shortened(str(error.filename))}' cannot be a path: {error.strerror}")
 
 
 def usage(error: click.UsageError) -> SpeckitError:

@@ -6,7 +6,6 @@ import hmac
 import os
 import signal
 import socket
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -20,7 +19,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from config.errors import SpeckitError
+from config.regular_file import read_text
 from server import logs
+from server.http_guard import Guard
+from server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, BoundedProtocol
+from server.log_stream import detach
 from server.options import Common
 
 PATH = "/mcp"
@@ -28,6 +31,7 @@ SCOPE = "memory"
 MIN_TOKEN = 16
 GRACE_SECONDS = 2
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+MOST_SESSIONS = 1000
 WILDCARDS = ("0.0.0.0", "::")
 
 
@@ -39,7 +43,7 @@ class StaticToken:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The caller's identity, None for a wrong token."""
-        if not hmac.compare_digest(token.encode(), self._token):
+        if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._token):
             return None
         return AccessToken(token=token, client_id="speckit-memory-client", scopes=[SCOPE])
 
@@ -64,7 +68,7 @@ def is_loopback(host: str) -> bool:
 def read_token(file: Path) -> str:
     """The token of a file. Raises E010, E011 or E032."""
     try:
-        token = file.read_text(encoding="utf-8").strip()
+        token = read_text(file).strip()
     except FileNotFoundError:
         raise SpeckitError("E010", f"the token file '{file}' does not exist") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -79,19 +83,14 @@ def read_token(file: Path) -> str:
     return token
 
 
-def security(host: str, allowed: Sequence[str]) -> TransportSecuritySettings:
-    """Which Host and Origin headers are served: this protects local servers from web pages (DNS rebinding)."""
+def own_names(host: str, allowed: Sequence[str]) -> list[str]:
+    """The names under which clients may know the server: a web page that got hold of another one is not served."""
     names = list(LOOPBACK_NAMES)
     if host in WILDCARDS:
         names += [socket.gethostname(), socket.getfqdn()]
     elif not is_loopback(host):
         names.append(f"[{host}]" if ":" in host else host)
-    names = list(dict.fromkeys([*names, *allowed]))
-    hosts = [form for name in names for form in (name, f"{name}:*")]
-    return TransportSecuritySettings(
-        allowed_hosts=hosts,
-        allowed_origins=[f"{scheme}://{form}" for scheme in ("http", "https") for form in hosts],
-    )
+    return list(dict.fromkeys([*names, *allowed]))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -101,6 +100,21 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise SpeckitError("E034", f"cannot listen on {_shown(host)}:{port}: {error.strerror or error}") from None
+
+
+def configuration(app: Guard) -> uvicorn.Config:
+    """How uvicorn serves: bounded in time and size, and without words of its own."""
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
 
 
 def serve_http(
@@ -118,10 +132,11 @@ def serve_http(
             hint="Whoever can connect can read and write the memory.",
             actions=("add --token-file FILE", "leave --host out to serve this machine only"),
         )
+    listener = listen(host, port)
+    stream = detach()
     logs.configure()
     from server.app import THREADS, build, workspace_of
 
-    listener = listen(host, port)
     workspace = workspace_of(common)
     limiter = anyio.CapacityLimiter(THREADS)
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
@@ -132,15 +147,18 @@ def serve_http(
         token_verifier=StaticToken(token) if token else None,
         auth=auth if token else None,
     )
-    app = server.streamable_http_app(streamable_http_path=PATH, host=host, transport_security=security(host, allowed))
-    runner = QuietServer(
-        uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS, ws="none")
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        host=host,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `Guard` does that
+        max_sessions=MOST_SESSIONS,
     )
+    runner = QuietServer(configuration(Guard(app, own_names(host, allowed))))
     logs.event("listening", url=f"http://{_shown(host)}:{listener.getsockname()[1]}{PATH}", token=bool(token))
     status = anyio.run(_serve_until_signal, runner, listener)
     workspace.finish(limiter.borrowed_tokens)
     logs.event("stopped", status=status)
-    sys.stderr.flush()
+    stream.drain()
     os._exit(status)  # a tool that still runs must not hold the process
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from server.failures import DEBUG
@@ -70,10 +70,11 @@ def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, An
 
 
 def event(name: str, **facts: Any) -> None:
-    """Writes one line."""
+    """Writes one line. Nothing is ever lost for a line that cannot be written."""
     import structlog
 
-    structlog.get_logger().info(name, **facts)
+    with suppress(Exception):
+        structlog.get_logger().info(name, **facts)
 
 
 def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from config.errors import SpeckitError
+from config.paths import is_folder, is_there
 from config.settings import FOLDER, ROOT_VARIABLE, Settings, is_home
 
 
@@ -15,11 +16,10 @@ def no_store(config: Settings, actions: tuple[str, ...], further: str = "") -> S
     """
     if config.environ.get(ROOT_VARIABLE):
         why = f"{ROOT_VARIABLE} names it"
-    elif (config.root / FOLDER).is_dir() or (config.root / ".git").exists():
-        kind = FOLDER if (config.root / FOLDER).is_dir() else ".git"
-        why = f"the nearest folder with {kind}, from {Path.cwd()} upwards"
+    elif kind := _kind(config.root):
+        why = f"the nearest folder with {kind}, from {_start()} upwards"
     else:
-        why = f"no folder from {Path.cwd()} upwards holds {FOLDER} or .git"
+        why = f"no folder from {_start()} upwards holds {FOLDER} or .git"
     return SpeckitError(
         "E010",
         f"there is no store at {config.db}{further}",
@@ -39,6 +39,18 @@ def why_not_create(config: Settings) -> str:
         return "it is the root of the file system"
     if is_home(config.root):
         return "it is your home folder"
-    if (config.root / ".git").exists() or (config.root / FOLDER).is_dir():
-        return ""
-    return f"it holds neither .git nor {FOLDER}"
+    return "" if _kind(config.root) else f"it holds neither .git nor {FOLDER}"
+
+
+def _kind(root: Path) -> str:
+    """What makes a folder a workspace; "" when it is none."""
+    if is_folder(root / FOLDER):
+        return FOLDER
+    return ".git" if is_there(root / ".git") else ""
+
+
+def _start() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # deleted while the server runs
+        return "the folder it was started in"

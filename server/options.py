@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from config.paths import named_path, working_folder
 from server import completion
 from server.output import wrapped
 
@@ -30,11 +31,11 @@ class Common:
     overrides: dict[str, str] = field(default_factory=dict)
     as_json: bool = False
 
-    def open(self, *, create: bool = True) -> Memory:
+    def open(self, *, create: bool = True, root: Path | None = None) -> Memory:
         """Opens the store that the options name. Raises SpeckitError when it cannot be."""
         from engine import Memory
 
-        return Memory.open(self.db, self.pipeline, create=create, overrides=self.overrides)
+        return Memory.open(self.db, self.pipeline, root=root, create=create, overrides=self.overrides)
 
 
 def shared(*wanted: Option) -> Callable[[Command], Command]:
@@ -112,10 +113,27 @@ def _joined(context: click.Context, _parameter: click.Parameter, words: tuple[st
 query_argument = click.argument("query", nargs=-1, required=True, metavar="QUERY", callback=_joined)
 """A query, quoted or not: a command receives `query: str`, several words joined by blanks."""
 
+
+class NamedPath(click.Path):
+    """The type of options that name a file or folder, which need not be there: a `Path`. Refuses with E014."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A path that can be one; while a shell completes a line, nothing is refused."""
+        if ctx is not None and ctx.resilient_parsing:
+            return Path(value)
+        path = named_path(value, param.opts[0] if param else "the path")
+        if not path.is_absolute():
+            working_folder()
+        return path
+
+
 datasets_option = click.option(
     "--dataset",
     "datasets",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     multiple=True,
     required=True,
     metavar="DIR",

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import click
 
+from config.names import sendable, shown
 from server import terminal
 
 MAX_WIDTH = 120
@@ -19,12 +20,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 def print_json(document: Any) -> None:
     """One document, readable and stable."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(sendable(document), ensure_ascii=False, indent=2))
 
 
 def printable(text: str) -> str:
     """Text whose control characters are spelled out, so that no file name or document can command the terminal."""
-    return _CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], text)
+    return _CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], shown(text))
 
 
 def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextIO | None = None, **style: Any) -> str:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from config import written_file
 from config.errors import SpeckitError
+from config.paths import is_there
+
+_MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)
 
 
-def check_target(file: Path) -> None:
-    """Raises SpeckitError (E014) when a file could not be written there: better now than after an hour of work."""
-    if file.is_dir():
-        raise SpeckitError("E014", f"'{file}' is a folder; the name of a file is needed")
-    if not file.absolute().parent.is_dir():
-        raise SpeckitError("E014", f"the folder '{file.parent}' does not exist")
+def check_target(file: Path, source: str) -> None:
+    """Raises SpeckitError (E014) when a pipeline may not be written there.
+
+    What is overwritten is a file that a command has made, or the very file that the pipeline comes from.
+    """
+    itself = is_there(file) and is_there(Path(source)) and file.samefile(source)
+    written_file.check_target(file, lambda beginning: itself or _MADE.search(beginning) is not None)
 
 
 def write_pipeline(
@@ -33,6 +39,7 @@ def write_pipeline(
     origin = [f"Made on {time.strftime('%Y-%m-%d')} by:", f"  speckit-memory {shlex.join(sys.argv[1:])}"]
     text = written(source, os.environ, overrides, name=file.stem, heading=[*heading, *origin], remarks=remarks)
     try:
-        file.write_text(text, encoding="utf-8")
+        with written_file.written(file) as stream:
+            stream.write(text)
     except OSError as error:
         raise SpeckitError("E014", f"'{file}' cannot be written: {error.strerror}") from error

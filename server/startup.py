@@ -5,7 +5,7 @@ from __future__ import annotations
 from config.errors import SpeckitError
 from config.settings import CONFIG_FILE, settings
 from config.sources import presets
-from memory.store.store_file import require_file
+from memory.store.store_file import require_file, store_is_there
 from server.options import Common
 
 
@@ -15,7 +15,7 @@ def check_configuration(common: Common) -> None:
     Whether its steps exist and fit together takes their modules; the warm-up finds that out.
     """
     config = settings(common.db, common.pipeline)
-    if config.db.exists():
+    if store_is_there(config.db):
         require_file(config.db, create=True)
     if (config.root / CONFIG_FILE).exists():
         from config.workspace_file import load_workspace_config

@@ -11,6 +11,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
+from config.echo import LISTED, shortened
 from config.errors import Problem, SpeckitError, closest, nearest
 from server import logs
 from server.envelope import SCHEMA, Count, Reply, failure, success
@@ -75,36 +76,53 @@ class SpeckitTool(Tool):
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
         """Validates, calls, wraps. Never raises for a failure of the tool."""
         started = time.perf_counter()
-        try:
+
+        def answer() -> tuple[CallToolResult, str]:
+            # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
+            # would end the event loop, and with it the server. A cancelled call is no business of the thread.
             try:
-                # clients write null for what their user left open; a required one is missing then
-                given = {name: value for name, value in arguments.items() if value is not None}
-                values = self.fn_metadata.validate_arguments(given)
-            except ValidationError as error:
-                raise SpeckitError.of(self._problems(error)) from None
+                reply: Reply = self.fn(**self._values(arguments))
+                taken = (time.perf_counter() - started) * 1000
+                # the envelope too: what follows a reply writes to the store, and the event loop must not wait for that
+                return success(reply, self.name, self._budget, taken, self._count), ""
+            except SpeckitError as error:
+                return failure(error), error.code
+            except BaseException as error:  # nothing of a defect reaches the client
+                return failure(internal(error)), "E199"
 
-            def answer() -> CallToolResult:
-                reply: Reply = self.fn(**values)
-                return success(reply, self.name, self._budget, (time.perf_counter() - started) * 1000, self._count)
-
-            # the envelope too: what follows a reply writes to the store, and the event loop must not wait for that
-            result = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
-            code = ""
-        except SpeckitError as error:
-            result, code = failure(error), error.code
-        except Exception as error:  # the one boundary: nothing of a defect reaches the client
-            result, code = failure(internal(error)), "E199"
+        result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
         logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments)
         return result
+
+    def _values(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the function. Raises SpeckitError with all that is wrong with those of the caller."""
+        # clients write null for what their user left open; a required one is missing then
+        given = {name: value for name, value in arguments.items() if value is not None}
+        accepted = self.fn_metadata.arg_model.model_fields
+        surplus = [name for name in given if name not in accepted][LISTED - 1 :]  # the rest in one sentence
+        for name in surplus:
+            del given[name]
+        try:
+            return self.fn_metadata.validate_arguments(given)
+        except ValidationError as error:
+            problems = self._problems(error)
+        except (ValueError, RecursionError):  # the SDK reads texts as JSON where the function wants no text
+            problems = [
+                Problem("E030", "an argument is a text that cannot be read as JSON: too deep, or a huge number")
+            ]
+        if surplus:
+            problems.append(Problem("E033", f"{self.name} does not have {len(surplus):,} more of the parameters given"))
+        raise SpeckitError.of(problems)
 
     def _problems(self, error: ValidationError) -> list[Problem]:
         """The SDK's validation messages in our words; the rejected values are left out, they are content."""
         accepted = list(self.fn_metadata.arg_model.model_fields)
         details = error.errors(include_url=False, include_context=False)
+        details, further = details[: 2 * LISTED], len(details) - 2 * LISTED
         missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
         problems = []
         for detail in details:
-            name = ".".join(str(part) for part in detail["loc"])
+            name = ".".join(shortened(str(part)) for part in detail["loc"])
             kind = detail["type"]
             if kind == "extra_forbidden":
                 # an unknown name beside a single missing one is most likely meant for it
@@ -119,11 +137,13 @@ class SpeckitTool(Tool):
                 code = "E032" if kind in RANGES else "E030"
                 likely = self._likely(name, detail["input"]) if kind == "literal_error" else ""
                 problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}{likely}"))
+        if further > 0:
+            problems.append(Problem("E030", f"and {further:,} more problems of this kind"))
         return problems
 
     def _likely(self, name: str, value: object) -> str:
         """An offer of the accepted word that a misspelt one most likely means."""
-        word = closest(str(value).lower(), self.parameters["properties"][name]["enum"])
+        word = closest(shortened(str(value)).lower(), self.parameters["properties"][name]["enum"])
         return f"; did you mean '{word}'?" if word else ""
 
 

@@ -8,8 +8,11 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from config.errors import SpeckitError
+from config.paths import is_file, is_there, named_path, resolved
 from config.settings import ROOT_VARIABLE, Settings
+from memory.store.store_file import store_is_there
 from server import logs
+from server.failures import internal
 from server.missing_store import no_store, why_not_create
 
 if TYPE_CHECKING:
@@ -35,12 +38,17 @@ class Workspace:
         self.closing = Event()
 
     def memory(self, create: bool = False) -> Memory:
-        """The open memory. Raises E010 when there is no store, unless one may be created, and is."""
-        if self._memory is None:
-            with self._lock:
-                if self._memory is None:
-                    self._memory = self._open(create)
-        return self._memory
+        """The open memory. Raises E010 when there is no store, unless one may be created, and is.
+
+        That holds for a store too which was deleted while it was open.
+        """
+        with self._lock:
+            if self._memory is None:
+                self._memory = self._open(create)
+            elif not store_is_there(self._config.db):
+                self._require_creation(create)
+                self._memory.make_again()
+            return self._memory
 
     def _open(self, create: bool) -> Memory:
         try:
@@ -48,11 +56,15 @@ class Workspace:
         except SpeckitError as error:
             if error.code != "E010":
                 raise
+        self._require_creation(create)
+        return self._opener(True)
+
+    def _require_creation(self, create: bool) -> None:
+        """Raises E010 unless the store, which is not there, may be made."""
         if reason := why_not_create(self._config):
             raise no_store(self._config, _ELSEWHERE, f", and {self._config.root} is no workspace: {reason}")
         if not create:
             raise no_store(self._config, ("call memory_index_scan, or memory_save for one file",))
-        return self._opener(True)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has; estimated while there is no open memory, as after a failure to open it."""
@@ -78,19 +90,21 @@ class Workspace:
                 memory.count_tokens([WARM_UP])
             except SpeckitError as error:
                 logs.event("not ready", problems=[str(problem) for problem in error.problems])
+            except BaseException as error:  # a component's; nobody waits for this thread
+                logs.event("not ready", problems=[str(internal(error))])
 
     def _inside(self, path: str) -> tuple[Path, tuple[str, ...]]:
         """A path of the workspace, made absolute, and its parts below the root. Raises E014 for any other."""
-        root = self._config.root.resolve()
-        resolved = (root / path).resolve()
-        if not resolved.is_relative_to(root):
+        root = resolved(self._config.root)
+        led = resolved(named_path(root / path))
+        if not led.is_relative_to(root):
             raise SpeckitError(
                 "E014",
                 f"'{path}' is outside the workspace '{root}'",
                 hint="Only files of the workspace can be remembered.",
                 actions=("give a path inside the workspace", "set SPECKIT_ROOT to a folder that holds the file"),
             )
-        return resolved, resolved.relative_to(root).parts
+        return led, led.relative_to(root).parts
 
     def _require_open(self, path: str, parts: tuple[str, ...], is_folder: bool) -> None:
         """Raises E014 for a path where nothing is indexed, unless somebody named it at the command line."""
@@ -119,7 +133,7 @@ class Workspace:
         from config.workspace_file import SourcePatterns
         from memory.indexing.selection import refusal
 
-        if not self._config.db.exists():
+        if not store_is_there(self._config.db):
             return False
         sources = [tuple(name.split("/")) for name in self.memory().sources() if name]
         return any(
@@ -130,7 +144,7 @@ class Workspace:
     def folder(self, path: str) -> Path:
         """A folder of the workspace, made absolute: what an index run of all of it would enter. Raises E014 else."""
         folder, parts = self._inside(path)
-        if folder.is_file():
+        if is_file(folder):
             raise SpeckitError("E014", f"'{path}' is a file", actions=("remember one file with memory_save",))
         self._require_open(path, parts, is_folder=True)
         return folder
@@ -153,14 +167,14 @@ class Workspace:
         if path == path.parent and not self._config.environ.get(ROOT_VARIABLE):
             message = "the whole file system is no workspace"
             raise SpeckitError("E014", message, hint="The server was started in /.", actions=_ELSEWHERE)
-        if not self._config.db.exists() and not path.exists():
+        if not store_is_there(self._config.db) and not is_there(path):
             raise SpeckitError("E010", f"{path}: there is no such file or folder")
         return self.memory(create=True)
 
     def stop_when_closing(self, _progress: object) -> None:
         """A progress callback that ends a long piece of work at its next step once the server shuts down."""
         if self.closing.is_set():
-            raise SpeckitError("E081", "the server is shutting down; what was indexed so far is kept")
+            raise SpeckitError("E081", "the server is shutting down")
 
     def finish(self, tools_running: int) -> None:
         """Closes the store before the process ends, unless somebody still uses it.
@@ -168,6 +182,8 @@ class Workspace:
         Whoever still does loses nothing: a transaction is complete or was never begun.
         """
         self.closing.set()
+        if self._memory is not None:
+            self._memory.end_extensions()
         if tools_running or self._warming.locked():
             return
         if self._memory is not None:

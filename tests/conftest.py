@@ -1,4 +1,5 @@
-"""Collects which tests prove which requirement, for tests/test_requirements.py, and makes generated examples repeat."""
+"""Collects which tests prove which requirement, for tests/test_requirements.py, makes generated examples repeat, and
+shows what the attacks of tests/attacks tried."""
 
 from __future__ import annotations
 
@@ -28,3 +29,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def cited(request: pytest.FixtureRequest) -> dict[str, list[str]]:
     """Requirement id to the ids of the collected tests that prove it."""
     return request.config.stash[CITED]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """By area of tests/attacks: how many inputs were tried and how many faults survived by the tests that passed."""
+    counts: dict[str, list[int]] = {}
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "tally" and report.when == "call":
+                area = report.nodeid.split("::")[0].removeprefix("tests/attacks/").removesuffix(".py")
+                total = counts.setdefault(area.replace("test_", ""), [0, 0, 0])
+                total[:] = [total[0] + 1, total[1] + value[0], total[2] + value[1]]
+    if not counts:
+        return
+    terminalreporter.section("attacks")
+    for area, (tests, inputs, faults) in sorted(counts.items()):
+        terminalreporter.line(f"{area:<32} {tests:>4} tests {inputs:>8,} inputs tried {faults:>8,} faults survived")
+    inputs, faults = (sum(total[place] for total in counts.values()) for place in (1, 2))
+    terminalreporter.line(f"{'altogether':<32} {'':>10} {inputs:>8,} inputs tried {faults:>8,} faults survived")

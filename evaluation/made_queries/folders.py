@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from config.errors import Problem, SpeckitError
+from config.paths import resolved
+from config.written_file import written
 from evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
 from evaluation.made_queries.making import JudgedQuery
 
@@ -26,9 +28,11 @@ def check_targets(folders: Iterable[Path], dataset: Path, *, force: bool) -> Non
     problems = []
     for folder in folders:
         actions: tuple[str, ...] = ("give another folder with --out",)
-        if folder.exists() and not folder.is_dir():
+        if (folder / QRELS).parent.is_symlink():
+            message = f"'{(folder / QRELS).parent}' is a link: what it leads to would be overwritten"
+        elif folder.exists() and not folder.is_dir():
             message = f"'{folder}' is a file; a folder is needed to write the queries to"
-        elif folder.resolve() == dataset.resolve():
+        elif resolved(folder) == resolved(dataset):
             message = f"'{folder}' is the dataset itself, whose own queries would be lost"
         elif not force and folder.is_dir() and any(folder.iterdir()):
             message = f"the folder '{folder}' is not empty"
@@ -79,5 +83,5 @@ def _headed(header: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with written(path) as file:
         file.writelines(f"{line}\n" for line in lines)

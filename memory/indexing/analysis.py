@@ -80,7 +80,14 @@ class Analyser:
         """
         words = _WORD.findall(text if text.isascii() else normalize("NFKC", text))
         tokens = tuple(chain.from_iterable(map(self._words.__getitem__, words)))
-        return tokens or tuple(chain.from_iterable(self._words.cut(word, frozenset()) for word in words))
+        if tokens:
+            return tokens
+        kept = {word: self._words.cut(word, frozenset()) for word in dict.fromkeys(words)}
+        return tuple(chain.from_iterable(map(kept.__getitem__, words)))
+
+    def forget(self) -> None:
+        """Gives up what is kept of the words met so far; they are cut anew when they are met again."""
+        self._words.clear()
 
 
 class _Words(dict[str, tuple[str, ...]]):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from config.errors import Problem, Where
+from memory.indexing.limits import MOST_TAGS, Limits
 
 # Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.
-_TAG = re.compile(r"(?<!`)<!--\s*+(?:(/)\s*+)?+ANCHOR\s*+:\s*+((?:\S(?:.{0,198}?\S)??)??)\s*+-->", re.IGNORECASE)
+# Another comment cannot begin in a name, so that tags that are never closed are read once.
+_TAG = re.compile(
+    r"(?<!`)<!--\s*+(?:(/)\s*+)?+ANCHOR\s*+:\s*+((?:(?!<!--)\S(?:(?:(?!<!--).){0,198}?\S)??)??)\s*+-->", re.IGNORECASE
+)
+_MARK = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)(.*)|<!--", re.MULTILINE)
+"""What may begin or end fenced code, with the rest of its line, and what may begin a tag."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]*")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_SAID = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +47,14 @@ class _Open:
     column: int
 
 
-def find(text: str, file: str, first_line: int = 1) -> tuple[tuple[Section, ...], list[Problem]]:
+def find(
+    text: str, file: str, first_line: int = 1, limits: Limits | None = None
+) -> tuple[tuple[Section, ...], list[Problem]]:
     """All well-formed sections by start, and every broken tag (E091).
 
     Sections may be nested; they cannot cross. Tags inside fenced code or right behind a back-tick are examples.
-    `first_line` is the number of the text's first line in its file and only serves the problems.
+    `first_line` is the number of the text's first line in its file and only serves the problems. More tags than a
+    document may have are noted among the `limits`, and not read: a section that is open there has no end.
     """
     sections: list[Section] = []
     problems: list[Problem] = []
@@ -56,7 +65,11 @@ def find(text: str, file: str, first_line: int = 1) -> tuple[tuple[Section, ...]
     def report(message: str, line: int, column: int, hint: str = "") -> None:
         problems.append(Problem("E091", message, hint, where=Where(file, line + first_line - 1, column)))
 
-    for line, match, column in _tags(text):
+    for number, (line, match, column) in enumerate(_tags(text)):
+        if number == MOST_TAGS:
+            (limits or Limits()).note("tag", text, match.start())
+            stack.clear()
+            break
         closing, name = bool(match[1]), match[2]
         if not _IDENTIFIER.fullmatch(name):
             hint = "An id begins with a letter or digit; letters, digits, '-', '_' and '/' may follow."
@@ -114,20 +127,31 @@ def without_tags(text: str) -> str:
     return _TAG.sub(" ", text) if "<!--" in text else text
 
 
-def _tags(text: str) -> list[tuple[int, re.Match[str], int]]:
+def says_nothing(text: str, start: int, end: int) -> bool:
+    """Whether a stretch of a text holds blanks and tags alone."""
+    if text.find("<!--", start, end) < 0:
+        return _SAID.search(text, start, end) is None
+    return not without_tags(text[start:end]).strip()
+
+
+def _tags(text: str) -> Iterator[tuple[int, re.Match[str], int]]:
     """(line, match, column) of each tag outside fenced code, lines and columns from 1."""
     if "<!--" not in text:
-        return []
-    tags: list[tuple[int, re.Match[str], int]] = []
-    fence, offset = "", 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+        return
+    fence = ""
+    line, line_start, line_end, done = 1, 0, -1, 0
+    for mark in _MARK.finditer(text):
+        if mark[1]:
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
-        elif mark:
-            fence = mark[1]
-        elif "<!--" in line:
-            tags += [(number, m, m.start() - offset + 1) for m in _TAG.finditer(text, offset, offset + len(line))]
-        offset += len(line) + 1
-    return tags
+        elif not fence and mark.start() >= done:
+            if mark.start() > line_end:
+                start = text.rfind("\n", line_start, mark.start()) + 1 or line_start
+                line, line_start = line + text.count("\n", line_start, start), start
+                line_end = text.find("\n", start)
+                line_end = len(text) if line_end < 0 else line_end
+            if tag := _TAG.match(text, mark.start(), line_end):
+                done = tag.end()
+                yield line, tag, tag.start() - line_start + 1

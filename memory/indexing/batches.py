@@ -6,7 +6,8 @@ run finishes the work. A model that fails leaves memories pending; every later r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from contextlib import nullcontext
 
 from config.errors import Problem, SpeckitError
 from memory.indexing.embedders.protocol import Embedder, TokenModel
@@ -20,6 +21,9 @@ from memory.store.records import Document
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 2_000_000
 """A transaction holds at most this much, so that a kill loses little and other writers wait shortly."""
+LARGE_BATCH = 3_000_000
+LARGE_PASSAGES = 3000
+"""Characters and passages; only a document that is very long itself makes a batch of more."""
 PENDING_PASSAGES = 128
 """Passages whose vectors are completed in one transaction: a sentence encoder reads so many in some seconds."""
 TRIAL = "does the model work?"
@@ -81,19 +85,19 @@ class BatchWriter:
 
     def flush(self) -> None:
         """Writes what was taken since the last batch. A document that cannot be written is reported."""
-        documents, self._documents, self._characters = self._documents, [], 0
+        documents, self._documents = self._documents, []
+        characters, self._characters = self._characters, 0
+        large = characters > LARGE_BATCH or sum(len(document.chunks) for document in documents) > LARGE_PASSAGES
         if not documents:
             return
         embedded = self._embed(
-            [
-                self._text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
-                for document in documents
-                for chunk in document.chunks
-            ]
+            self._text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
+            for document in documents
+            for chunk in document.chunks
         )
         report = self._report
         outcomes = {"created": report.created, "updated": report.updated, "unchanged": report.unchanged}
-        with self._database.write() as txn:
+        with self._database.write() as txn, txn.with_small_cache() if large else nullcontext():
             if embedded:
                 embedded.note(txn, self._model_id, self._now)
             start = 0
@@ -106,6 +110,9 @@ class BatchWriter:
                     put = writer.put_document(txn, document, rows, self._now, self._model_id, tokens)
                 except SpeckitError as error:
                     report.failures += error.problems
+                except (ValueError, TypeError, OverflowError) as error:  # what SQLite cannot hold
+                    message = f"{document.key}: it cannot be stored: {type(error).__name__}: {error}"
+                    report.failures.append(Problem("E081", message))
                 else:
                     outcomes[put.outcome].append(document.key)
                     if put.outcome != "unchanged":
@@ -135,7 +142,7 @@ class BatchWriter:
             memories = {memory: reader.get_memory(connection, memory) for _, memory in waiting}
             passages = reader.passages(connection, [chunk for chunk, _ in waiting])
             titles = {memory.id: "" if memory.title == memory.key else memory.title for memory in memories.values()}
-            embedded = self._embed([self._text(titles[p.memory], p.heading, p.text) for p in passages])
+            embedded = self._embed(self._text(titles[p.memory], p.heading, p.text) for p in passages)
             if embedded is None:
                 return
             with self._database.write() as txn:
@@ -147,7 +154,7 @@ class BatchWriter:
             if progress:
                 progress(Progress(done, max(done, total), memories[waiting[-1][1]].key))
 
-    def _embed(self, texts: Sequence[str]) -> Embedded | None:
+    def _embed(self, texts: Iterable[str]) -> Embedded | None:
         """The vectors of these texts; None without a model, and from the model's first failure on."""
         if self._embedder is None:
             return None

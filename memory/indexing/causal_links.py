@@ -12,6 +12,14 @@ from typing import NamedTuple
 
 from config.errors import Problem, Where, nearest
 from config.yaml_reader import Mapping, Node, Scalar, Sequence, read
+from memory.indexing.limits import (
+    LONGEST_FRONT_MATTER,
+    LONGEST_TARGET,
+    MOST_LINK_BLOCKS,
+    MOST_LINKS,
+    Limits,
+    over,
+)
 from memory.store.link_targets import last_part, meant
 from memory.store.records import Link, Relation
 
@@ -64,6 +72,9 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
             match value:
                 case Scalar(value=str() as text) if text.strip():
                     target = text.strip()
+                    if len(target) > LONGEST_TARGET:
+                        problems.append(over("target", value.where))
+                        continue
                     link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
                     links.setdefault(link, value.where)
                 case Scalar(value=None | ""):
@@ -74,18 +85,25 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
     return links, problems
 
 
-def body_links(text: str, file: str, first_line: int = 1) -> tuple[dict[Link, Where], list[Problem]]:
+def body_links(
+    text: str, file: str, first_line: int = 1, limits: Limits | None = None
+) -> tuple[dict[Link, Where], list[Problem]]:
     """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence.
 
-    Each comes with the place of its target. `first_line` is the number of the text's first line in the file.
+    Each comes with the place of its target. `first_line` is the number of the text's first line in the file. More
+    blocks or links than a document may have are noted among the `limits`, and not read.
     """
     links: dict[Link, Where] = {}
     problems: list[Problem] = []
-    line, counted = first_line, 0
+    line, counted, blocks, characters = first_line, 0, 0, 0
     for match in _BLOCK.finditer(text) if "inks:" in text else ():
         previous = text[text.rfind("\n", 0, max(match.start() - 1, 0)) + 1 : match.start()].strip()
         if previous and not previous.startswith(("```", "~~~")) and not previous.endswith("-->"):
             continue  # in the middle of other keys: an example of front matter
+        blocks += 1
+        if blocks > MOST_LINK_BLOCKS or characters > LONGEST_FRONT_MATTER or len(links) > MOST_LINKS:
+            (limits or Limits()).note("link block", text, match.start())
+            break
         block = [match[0]]
         for following in text[match.end() + 1 : match.end() + _LONGEST_BLOCK].split("\n"):
             content = following.lstrip()
@@ -93,6 +111,7 @@ def body_links(text: str, file: str, first_line: int = 1) -> tuple[dict[Link, Wh
                 break
             block.append(following)
         line, counted = line + text.count("\n", counted, match.start()), match.start()
+        characters += sum(map(len, block))
         indented = "\n".join(block)  # by blanks it is YAML as it stands, with its own columns
         node, found = read(textwrap.dedent(indented) if "\t" in match[1] else indented, file, line)
         problems += found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Set
+from itertools import chain
 from pathlib import PurePosixPath
 
 from memory.store.records import Tier
@@ -86,7 +87,10 @@ def context_type(declared: str, title: str, body: str) -> str:
     """
     if declared:
         return declared
-    counts = Counter(_CONTEXT_OF_WORD[word.casefold()] for word in _CONTEXT_WORD.findall(f"{title}\n{title}\n{body}"))
+    words = chain(*(_CONTEXT_WORD.finditer(text) for text in (title, title, body)))
+    # a dotless ı is an i to a pattern that ignores case, and to nothing else
+    contexts = (_CONTEXT_OF_WORD.get(word[0].casefold()) for word in words)
+    counts = Counter(context for context in contexts if context)
     ranked = [*counts.most_common(2), ("", 0), ("", 0)]
     (leader, most), (_, next_most) = ranked[:2]
     return leader if most >= 2 and most > next_most else "general"

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+import re
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import PurePosixPath
 
 from config.errors import Problem, Where
 from memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from memory.indexing.analysis import Analyser
 from memory.indexing.encoding import clean
-from memory.indexing.importance import importance_weight
+from memory.indexing.importance import OPENING, importance_weight
+from memory.indexing.limits import (
+    MOST_DISTINCT_WORDS,
+    MOST_LINKS,
+    MOST_PASSAGES,
+    MOST_TRIGGERS,
+    MOST_WORDS,
+    SHORT,
+    Limits,
+    few,
+)
 from memory.indexing.sources import Source
-from memory.store.records import Chunk, Document, Tier
+from memory.store.records import Chunk, Document, Tier, known_time
+
+OWN_WORDS = 20_000
+"""After so many new words of one document the analyser begins anew."""
+_TEXT = re.compile(r"\S")
 
 
 def content_hash(text: str) -> str:
@@ -37,10 +54,11 @@ def build(
     text = clean(source.text)
     front, problems = front_matter.parse(text, source.key)
     body = text[front.body_start :]
-    sections, broken_anchors = anchors.find(body, source.key, front.body_line)
-    body_links, broken_links = causal_links.body_links(body, source.key, front.body_line)
+    limits = Limits(source.key, front.body_line)
+    sections, broken_anchors = anchors.find(body, source.key, front.body_line, limits)
+    body_links, broken_links = causal_links.body_links(body, source.key, front.body_line, limits)
     problems += broken_anchors + broken_links
-    if not body.strip():
+    if not body or body.isspace():
         problems.append(preflight.no_text(text, source.key, front.body_line))
 
     name = title.choose(front.title, body, source.key) if source.title is None else title.normalise(clean(source.title))
@@ -48,11 +66,22 @@ def build(
     kind = classify.document_type(source.key)
     tier = declared_tier or (Tier.CONSTITUTIONAL if kind == "constitutional" else Tier.NORMAL)
     triggers = tuple(dict.fromkeys((*source.triggers, *front.triggers)))
-    created = (front.created_at if source.created_at is None else source.created_at) or None
-    changed = source.mtime_ns / 1e9 if source.mtime_ns else created
+    if len(triggers) > MOST_TRIGGERS:
+        limits.note_at("trigger", 1)
+        triggers = triggers[:MOST_TRIGGERS]
+    told = (front.created_at if source.created_at is None else source.created_at) or None
+    created, changed = known_time(told), told
+    if source.mtime_ns:
+        changed = source.mtime_ns / 1e9
+    problems += _mistaken_times(source.key, {"created": told, "last changed": changed})
+    changed = known_time(changed)
     links = front.links | body_links
+    if len(links) > MOST_LINKS:
+        limits.note_at("link", list(links.values())[MOST_LINKS].line)
+        links = dict(islice(links.items(), MOST_LINKS))
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
+    passages = _analysed(chunks.split(body, sections, sizes, front.body_line, limits), analyser)
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -66,7 +95,7 @@ def build(
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
         links=tuple(links),
-        chunks=tuple(_analysed(chunk, analyser) for chunk in chunks.split(body, sections, sizes, front.body_line)),
+        chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
         title_tokens=analyser.tokens(name),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),
         path_tokens=analyser.tokens(str(PurePosixPath(source.key).with_suffix("")) if source.file else source.key),
@@ -74,15 +103,57 @@ def build(
         updated_at=changed,
         mtime_ns=source.mtime_ns,
         importance_weight=importance_weight(
-            front.importance_weight, declared_tier, tier, kind, f"{name}\n{body.lstrip()}"
+            front.importance_weight, declared_tier, tier, kind, f"{name}\n{_opening(body)}"
         ),
         extra=front.extra | ({"description": front.description} if front.description else {}),
     )
-    return document, problems
+    return document, [*few(problems), *limits.problems()]
 
 
-def _analysed(chunk: Chunk, analyser: Analyser) -> Chunk:
-    return replace(chunk, tokens=analyser.tokens(anchors.without_tags(chunk.text)))
+def _analysed(passages: Iterable[Chunk], analyser: Analyser) -> Iterator[Chunk]:
+    for chunk in passages:
+        yield replace(chunk, tokens=analyser.tokens(anchors.without_tags(chunk.text)))
+
+
+def _as_many_as_fit(passages: Iterable[Chunk], analyser: Analyser, limits: Limits) -> Iterator[Chunk]:
+    """The analysed passages of a long text, as many as a document may have.
+
+    Equal words become one object, and the analyser does not keep many that may be this document's own.
+    """
+    words, known, kept = 0, dict[str, str](), OWN_WORDS
+    for number, chunk in enumerate(passages):
+        words += len(chunk.tokens)
+        tokens = tuple(map(known.setdefault, chunk.tokens, chunk.tokens))
+        if len(known) > kept:
+            analyser.forget()
+            kept = len(known) + OWN_WORDS
+        met = {
+            "passage": number >= MOST_PASSAGES,
+            "word": words > MOST_WORDS,
+            "distinct word": len(known) > MOST_DISTINCT_WORDS,
+        }
+        if limit := next((limit for limit, over in met.items() if over), ""):
+            limits.note_at(limit, chunk.first_line)
+            return
+        yield replace(chunk, tokens=tokens)
+
+
+def _mistaken_times(key: str, times: dict[str, float | None]) -> list[Problem]:
+    """What is wrong with the times of a document; a time that both share is named once."""
+    wrong: dict[float, str] = {}
+    for what, time in times.items():
+        if time is not None and known_time(time) is None:
+            wrong.setdefault(time, what)
+    return [
+        Problem("E095", f"{what} {time:.0f} seconds after 1970, which is left unknown", where=Where(key, 1, 1))
+        for time, what in wrong.items()
+    ]
+
+
+def _opening(body: str) -> str:
+    """The beginning of a text, as far as somebody might state something in it."""
+    text = _TEXT.search(body)
+    return body[text.start() : text.start() + OPENING] if text else ""
 
 
 def _folder(key: str) -> str:
@@ -92,4 +163,10 @@ def _folder(key: str) -> str:
 
 def _siblings(source: Source) -> Callable[[], Set[str]]:
     folder = source.file.parent if source.file else None
-    return lambda: frozenset(path.name for path in folder.iterdir()) if folder else frozenset()
+
+    def names() -> Set[str]:
+        with suppress(OSError):  # it may have gone since the file was read
+            return frozenset(path.name for path in folder.iterdir()) if folder else frozenset()
+        return frozenset()
+
+    return names

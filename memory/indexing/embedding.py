@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -17,6 +17,11 @@ from memory.store.connection import Connection, Transaction
 TITLE_REPEATS = 3
 """How often the title stands before each passage in a mean of tokens: it weighs more than a passage's own words
 (measured). A model that reads sentences sees it once."""
+
+
+GROUP = 64
+GROUP_CHARACTERS = 50_000
+"""Texts that are embedded at a time, and about how many characters of them."""
 
 
 def embedding_text(title: str, heading: str, text: str, repeats: int = TITLE_REPEATS) -> str:
@@ -51,28 +56,45 @@ class Embedded:
         embedding_cache.touch(txn, model_id, self.used, now)
 
 
-def embed(connection: Connection, embedder: Embedder, texts: Sequence[str]) -> Embedded:
-    """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing."""
-    hashes = [sha256(text.encode()).hexdigest() for text in texts]
-    cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
-    missing = {key: at for at, key in enumerate(hashes) if key not in cached}
-    sequences = embedder.tokenise(texts) if isinstance(embedder, TokenModel) else None
-    if sequences is not None and isinstance(embedder, PoolingModel):
-        found = embedder.pool_documents([sequences[at] for at in missing.values()])
-    elif missing:
-        found = embedder.embed_documents([texts[at] for at in missing.values()])
-    else:
-        found = np.empty((0, 0), np.float32)  # a model that has nothing to do is not loaded
-    computed = dict(zip(missing, found, strict=True))
+def embed(connection: Connection, embedder: Embedder, texts: Iterable[str]) -> Embedded:
+    """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing.
+
+    Texts are taken in groups, so that few of them, and of what a tokeniser makes of them, are held at a time.
+    """
+    waiting = iter(texts)
+    hashes: list[str] = []
+    tokens: list[Tokens] | None = [] if isinstance(embedder, TokenModel) else None
+    cached: dict[str, Vectors] = {}
+    computed: dict[str, Vectors] = {}
+    while group := _group(waiting):
+        keys = [sha256(text.encode()).hexdigest() for text in group]
+        cached |= embedding_cache.lookup(connection, embedder.model_id, set(keys))
+        missing = {key: at for at, key in enumerate(keys) if key not in cached and key not in computed}
+        sequences = embedder.tokenise(group) if isinstance(embedder, TokenModel) else None
+        if sequences is not None and isinstance(embedder, PoolingModel):
+            found = embedder.pool_documents([sequences[at] for at in missing.values()])
+        elif missing:
+            found = embedder.embed_documents([group[at] for at in missing.values()])
+        else:
+            found = np.empty((0, 0), np.float32)  # a model that has nothing to do is not loaded
+        computed |= dict(zip(missing, found, strict=True))
+        hashes += keys
+        if tokens is not None and sequences is not None:
+            tokens += [np.unique(sequence) for sequence in sequences]
     vectors = cached | computed
-    rows = np.array([vectors[key] for key in hashes], np.float32) if texts else np.empty((0, 0), np.float32)
-    return Embedded(
-        rows,
-        None if sequences is None else [np.unique(sequence) for sequence in sequences],
-        embedder.token_model_id if isinstance(embedder, TokenModel) else "",
-        computed,
-        tuple(cached),
-    )
+    rows = np.array([vectors[key] for key in hashes], np.float32) if hashes else np.empty((0, 0), np.float32)
+    computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # each is held once
+    token_model = embedder.token_model_id if isinstance(embedder, TokenModel) else ""
+    return Embedded(rows, tokens, token_model, computed, tuple(cached))
+
+
+def _group(texts: Iterator[str]) -> list[str]:
+    group: list[str] = []
+    characters = 0
+    while len(group) < GROUP and characters < GROUP_CHARACTERS and (text := next(texts, None)) is not None:
+        group.append(text)
+        characters += len(text)
+    return group
 
 
 def weighted_query(model: PoolingModel, tokens: Tokens, rarity: Callable[[Ids], Column]) -> Vectors:

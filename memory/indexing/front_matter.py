@@ -14,12 +14,14 @@ from config.errors import Problem, Where, nearest
 from config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain, read
 from memory.indexing.causal_links import declared_links
 from memory.indexing.classify import CONTEXT_TYPES, MEMORY_TYPES
-from memory.store.records import Link, Tier
+from memory.indexing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over
+from memory.store.records import Link, Tier, known_time
 
 LONGEST_TRIGGER = 100
 """Characters; a longer phrase never occurs in a question."""
 
-_BLOCK = re.compile(r"---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_OPENING = re.compile(r"---[ \t]*\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _NAMES = {
     "title": "title",
     "description": "description",
@@ -40,8 +42,8 @@ _NAMES = {
 }
 _ALIKE = 0.9
 """From this similarity on, an unknown key is a known one misspelt; below lie keys of their own (`dates`, `update`)."""
-_OPENED = re.compile(rf"---[ \t]*\n(?:.+\n)*?(?:{'|'.join(_NAMES)})[ \t]*:(?:[ \t]|\n|\Z)")
-"""A block that was opened and declares something, where a line of dashes alone is a break between paragraphs."""
+_DECLARED = re.compile(rf"^(?:{'|'.join(_NAMES)})[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+"""What declares something; without any, a line of dashes alone is a break between paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,17 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
     A value that cannot be used is reported and left out, the rest counts. A block that is not YAML, not a mapping or
     not closed is reported and stays part of the body, so that its words can still be found.
     """
-    match = _BLOCK.match(text)
-    if match is None:
-        return FrontMatter(), _unclosed(text, file)
-    node, problems = read(match[1] or "", file, first_line=2)
-    body_start, body_line = match.end(), text.count("\n", 0, match.end()) + 1
+    opening = _OPENING.match(text)
+    if opening is None:
+        return FrontMatter(), []
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        return FrontMatter(), _unclosed(text, opening.end(), file)
+    if closing.start() - opening.end() > LONGEST_FRONT_MATTER:
+        return FrontMatter(), [over("front matter", Where(file, 1, 1))]
+    node, problems = read(text[opening.end() : closing.start()], file, first_line=2)
+    body_start = min(closing.end() + 1, len(text))
+    body_line = text.count("\n", 0, body_start) + 1
     if node is None and not problems:
         return FrontMatter(body_start=body_start, body_line=body_line), []
     if not isinstance(node, Mapping):
@@ -102,13 +110,16 @@ def epoch_seconds(text: str) -> float | None:
     """The time of an ISO 8601 date or date-time, UTC unless it names its offset; None for anything else."""
     try:
         time = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):  # the second where an offset leads out of the calendar
         return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def _unclosed(text: str, file: str) -> list[Problem]:
-    if not _OPENED.match(text):
+def _unclosed(text: str, start: int, file: str) -> list[Problem]:
+    """What is wrong with a block that begins at `start` and has no end: nothing if its first paragraph declares
+    nothing."""
+    end = text.find("\n\n", start - 1)
+    if not _DECLARED.search(text, start, len(text) if end < 0 else end + 1):
         return []
     hint = "A line --- after the last key ends it. Until then it counts as text and declares nothing."
     return [Problem("E090", "front matter is opened here and never closed", hint, where=Where(file, 1, 1))]
@@ -141,6 +152,9 @@ def _triggers(entry: Entry, problems: list[Problem]) -> tuple[str, ...]:
             _refuse(value, f"a trigger phrase of {len(phrase)} characters; at most {LONGEST_TRIGGER} fit", problems)
         elif phrase:
             phrases.append(phrase)
+        if len(phrases) > MOST_TRIGGERS:
+            problems.append(over("trigger", value.where))
+            return tuple(dict.fromkeys(phrases[:MOST_TRIGGERS]))
     return tuple(dict.fromkeys(phrases))
 
 
@@ -173,6 +187,10 @@ def _created(entry: Entry, problems: list[Problem]) -> float | None:
     time = epoch_seconds(text) if text else None
     if text and time is None:
         _refuse(entry.value, f"'{text}' is not a date", problems, "Accepted: ISO 8601, such as 2026-01-31.")
+    if time is not None and known_time(time) is None:
+        message = f"'{text}' is no time at which a document is made: it is left unknown"
+        problems.append(Problem("E095", message, where=entry.value.where))
+        return None
     return time
 
 

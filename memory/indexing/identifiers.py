@@ -31,6 +31,8 @@ def _piece(piece: str) -> list[str]:
     A single letter is no part, but what it begins is one: OAuth2Token gives OAuth2, OAuth, Auth and Token. A trailing
     number is one, as in `python3`.
     """
+    if len(piece) == 1:
+        return [piece]
     if match := _NAME_AND_NUMBER.fullmatch(piece):
         return [*_piece(match[1]), match[2]]
     if piece.isalpha() and (piece[1:].islower() or piece.isupper() or _PLURAL_ACRONYM.fullmatch(piece)):

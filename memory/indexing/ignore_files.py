@@ -10,12 +10,16 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from errno import EFBIG, EINVAL, EISDIR, ENOENT, ENOTDIR
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.errors import Problem, SpeckitError, Where
+from config.paths import is_file, is_there, named_path
 from config.patterns import compiled, last_match
+from config.regular_file import read_bytes, read_text
+from memory.indexing import inside
 from memory.indexing.encoding import decode
 
 if TYPE_CHECKING:
@@ -24,7 +28,14 @@ if TYPE_CHECKING:
 NAME = ".gitignore"
 LARGEST = 1_000_000
 """Bytes. What is larger was not written by hand, and is no list of patterns."""
+MOST_PATTERNS = 5_000
+"""Each is tried on every name. The longest lists that tools make have some hundreds."""
+LONGEST_PATTERN = 4096
+"""Characters: no path is longer."""
+SHOWN_OF_PATTERN = 80
 
+_NO_SUCH_FILE = (ENOENT, ENOTDIR, EISDIR, EINVAL)
+"""A folder or a named pipe of the name is no list of patterns, as for Git."""
 _EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?([^"\n]+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
 
 
@@ -64,7 +75,8 @@ class PatternList:
 class IgnoreFiles:
     """The lists in force in one folder; the last one goes before those above it."""
 
-    def __init__(self, lists: Sequence[PatternList] = ()) -> None:
+    def __init__(self, root: Path, lists: Sequence[PatternList] = ()) -> None:
+        self._root = root
         self._lists = tuple(lists)
 
     @classmethod
@@ -74,20 +86,20 @@ class IgnoreFiles:
         They begin with the repository that the folder is in, even when that is larger than the workspace.
         """
         parents = [*reversed(folder.parents)]
-        top = next((place for place in reversed(parents) if (place / ".git").exists()), root)
-        found = cls()
+        top = next((place for place in reversed(parents) if is_there(place / ".git")), root)
+        found = cls(root)
         for parent in parents:
             if parent.is_relative_to(top):
                 found = found.inside(parent, remarks)
-        return cls([each.without_those_that_leave_out(str(folder)) for each in found._lists])
+        return cls(root, [each.without_those_that_leave_out(str(folder)) for each in found._lists])
 
     def inside(self, folder: Path, remarks: list[Problem]) -> IgnoreFiles:
         """The lists in force inside a folder. A repository of its own begins anew. Adds what cannot be read."""
         lists = self._lists
         repository = folder / ".git"
-        if repository.exists():
+        if is_there(repository):
             lists = (*_of_user(folder, remarks), *_read(git_folder(repository) / "info" / "exclude", folder, remarks))
-        return IgnoreFiles((*lists, *_read(folder / NAME, folder, remarks)))
+        return IgnoreFiles(self._root, (*lists, *_read(folder / NAME, folder, remarks, self._root)))
 
     def reason(self, path: str, is_folder: bool) -> str:
         """The place and the pattern that leave a path out, "" when nothing does."""
@@ -100,19 +112,19 @@ class IgnoreFiles:
 
 def git_folder(entry: Path) -> Path:
     """The repository behind `.git`: itself, or what the file names that worktrees and submodules have instead."""
-    own = _named_in(entry, "gitdir:") if entry.is_file() else entry
-    return _named_in(own / "commondir", "") if (own / "commondir").is_file() else own
+    own = _named_in(entry, "gitdir:") if is_file(entry) else entry
+    return _named_in(own / "commondir", "") if is_file(own / "commondir") else own
 
 
 def is_linked_worktree(folder: Path) -> bool:
     """Whether a folder is a further checkout of a repository that has another one: its files are there twice."""
     entry = folder / ".git"
-    return entry.is_file() and (_named_in(entry, "gitdir:") / "commondir").is_file()
+    return is_file(entry) and is_file(_named_in(entry, "gitdir:") / "commondir")
 
 
 def _named_in(file: Path, prefix: str) -> Path:
     try:
-        text = file.read_text(encoding="utf-8", errors="surrogateescape").removeprefix(prefix).strip()
+        text = read_text(file, LARGEST, "surrogateescape").removeprefix(prefix).strip()
     except OSError:
         text = ""
     return Path(os.path.normpath(file.parent / text))
@@ -122,30 +134,40 @@ def _of_user(folder: Path, remarks: list[Problem]) -> Iterable[PatternList]:
     """The user's list for all repositories: what `core.excludesFile` in `~/.gitconfig` names, or Git's default."""
     try:
         home = Path.home()
-        text = (home / ".gitconfig").read_text(encoding="utf-8", errors="replace")
+        text = read_text(home / ".gitconfig", LARGEST, "replace")
     except FileNotFoundError:
         text = ""
     except (OSError, RuntimeError):  # not to be read; no home at all
         return ()
     file = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore"
     if named := _EXCLUDES_FILE.search(text):
-        file = home / Path(named[1]).expanduser()
+        try:
+            file = home / named_path(named[1], "core.excludesFile")
+        except SpeckitError as error:
+            remarks += error.problems
+            return ()
     return _read(file, folder, remarks)
 
 
-def _read(file: Path, base: Path, remarks: list[Problem]) -> Iterable[PatternList]:
-    """The patterns of a file, none when there is no such file. What is no pattern is reported and left out."""
+def _read(file: Path, base: Path, remarks: list[Problem], root: Path | None = None) -> Iterable[PatternList]:
+    """The patterns of a file, none when there is no such file. What is no pattern is reported and left out.
+
+    A file that lies in the workspace `root` is not read through a link that leads out of it.
+    """
+    if not os.path.lexists(file):  # as in most folders: nothing need be opened
+        return ()
     try:
-        if not file.is_file():
-            return ()
-        if file.stat().st_size > LARGEST:
+        if root is not None and base.is_relative_to(root):
+            data = inside.read(root, file.relative_to(root).as_posix(), LARGEST).data
+        else:
+            data = read_bytes(file, LARGEST)
+    except OSError as error:
+        if error.errno == EFBIG:
             message = f"{file}: more than {LARGEST:,} bytes, so that what it ignores is not known"
             remarks.append(Problem("E013", message, actions=("shorten the file",)))
-            return ()
-        data = file.read_bytes()
-    except OSError as error:
-        message = f"{file}: {(error.strerror or str(error)).lower()}, so that what it ignores is not known"
-        remarks.append(Problem("E011", message))
+        elif error.errno not in _NO_SUCH_FILE:
+            message = f"{file}: {(error.strerror or str(error)).lower()}, so that what it ignores is not known"
+            remarks.append(Problem("E011", message))
         return ()
     try:
         text = decode(data, str(file))  # also UTF-16, which a shell of Windows writes and Git passes over
@@ -156,7 +178,13 @@ def _read(file: Path, base: Path, remarks: list[Problem]) -> Iterable[PatternLis
         for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1)
         if line.strip() and not line.startswith("#")
     ]
+    if len(lines) > MOST_PATTERNS:
+        message = f"{file}: more than {MOST_PATTERNS:,} patterns, so that what it ignores is not known"
+        remarks.append(Problem("E013", message, actions=("shorten the file",)))
+        return ()
     try:
+        if any(len(line) > LONGEST_PATTERN for line, _ in lines):
+            raise ValueError
         compiled([line for line, _ in lines])
     except ValueError:
         lines = [(line, number) for line, number in lines if _is_pattern(line, Where(str(file), number, 1), remarks)]
@@ -166,11 +194,13 @@ def _read(file: Path, base: Path, remarks: list[Problem]) -> Iterable[PatternLis
 
 def _is_pattern(line: str, where: Where, remarks: list[Problem]) -> bool:
     try:
+        if len(line) > LONGEST_PATTERN:
+            raise ValueError
         compiled([line])
     except ValueError:
-        shown = line.encode(errors="replace").decode()
+        line = line if len(line) <= SHOWN_OF_PATTERN else f"{line[:SHOWN_OF_PATTERN]}…"
         hint, actions = "Git passes over it without a word.", ("correct the pattern",)
-        remarks.append(Problem("E114", f"'{shown}' is not a pattern", hint, actions, where))
+        remarks.append(Problem("E114", f"'{line}' is not a pattern", hint, actions, where))
         return False
     return True
 

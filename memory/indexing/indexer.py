@@ -18,6 +18,7 @@ from memory.indexing.embedders.counting import counted_tokens
 from memory.indexing.embedders.protocol import Embedder
 from memory.indexing.encoding import clean
 from memory.indexing.forgetting import forget, still_stored
+from memory.indexing.limits import few
 from memory.indexing.scanner import FoundFile, Scan, decide, scan
 from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from memory.indexing.workspace_sources import WorkspaceSources
@@ -29,6 +30,8 @@ from memory.store.meta import get_meta, set_meta
 from memory.store.reader import KnownFile
 from memory.store.records import Document
 
+SAVED_ALL_THE_SAME = frozenset({"E094", "E095"})
+"""Codes of problems that need no correction before a document is saved: it was cut, or its time is unknown."""
 ANALYSER = "analyser_version"
 """The store's fact that says which analyser cut its words."""
 
@@ -140,7 +143,8 @@ class Indexer:
         if found.covered != list(found.files):
             raise SpeckitError("E014", f"{path} is a folder; one file is saved at a time")
         (file,) = found.files.values()
-        source = Source(file.key, file.read(), file=file.path, mtime_ns=file.mtime_ns)
+        text, mtime_ns = file.read()
+        source = Source(file.key, text, file=file.path, mtime_ns=mtime_ns)
         return self._save(source, now, force, dry_run, found)
 
     def save_text(self, key: str, text: str, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
@@ -179,11 +183,15 @@ class Indexer:
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
-        remarks = preflight.duplicate(document, duplicates)
+        duplicated = preflight.duplicate(document, duplicates)
+        remarks = [problem for problem in problems if problem.code in SAVED_ALL_THE_SAME]
+        problems = [problem for problem in problems if problem.code not in SAVED_ALL_THE_SAME]
         stored = known.get(document.key)
         if stored is None or stored.content_hash != document.content_hash:
-            problems, remarks = [*problems, *remarks], []
-        remarks += causal_links.unresolved(targets, known.keys() | {document.key})
+            problems += duplicated
+        else:
+            remarks += duplicated
+        remarks += few(causal_links.unresolved(targets, known.keys() | {document.key}))
         (tokens,) = counted_tokens([document.body], self._embedder)
         if dry_run:
             number = stored.id if stored else None
@@ -220,20 +228,25 @@ class Indexer:
 
         An empty file makes no memory; a memory whose file was emptied stays, so that what was learned of it does.
         """
-        for file in files:
+
+        def source(file: FoundFile) -> Source | None:
             try:
-                text = file.read()
+                text, mtime_ns = file.read()
             except SpeckitError as error:
-                report.failures += error.problems
-                continue
+                if error.code != "E010":  # deleted since the scan: nobody's mistake, and the next run will find it gone
+                    report.failures += error.problems
+                return None
             stored = known.get(file.key)
             if stored and stored.mtime_ns is not None and stored.content_hash == content_hash(text):
-                touched[stored.id] = file.mtime_ns
+                touched[stored.id] = mtime_ns
                 report.unchanged.append(file.key)
             elif stored is None and not text.strip():
                 report.problems.append(preflight.no_text(text, file.key))
             else:
-                yield Source(file.key, text, file=file.path, mtime_ns=file.mtime_ns)
+                return Source(file.key, text, file=file.path, mtime_ns=mtime_ns)
+            return None
+
+        return filter(None, map(source, files))  # no loop here that would hold a long text until the next one is read
 
     def _run(
         self,
@@ -267,11 +280,12 @@ class Indexer:
                 (report.updated if key in known else report.created).append(key)
             elif batches.add(document) and progress:
                 progress(Progress(done, total, key))
+            del source, document  # before the next one is read: both may be long
         if not report.dry_run:
             batches.finish(progress)
         if progress:
             progress(Progress(done, total, key))
-        report.problems += causal_links.unresolved(targets, hashes.keys())
+        report.problems += few(causal_links.unresolved(targets, hashes.keys()))
         aliases.equal_contents(hashes, written, report)
 
     def _build(self, source: Source, targets: list[tuple[str, Where]]) -> tuple[Document, list[Problem]]:
@@ -279,7 +293,9 @@ class Indexer:
         found: list[tuple[str, Where]] = []
         try:
             built = build(source, self._analyser, self._sizes, found)
-        except (ValueError, RecursionError) as error:
+        except SpeckitError:
+            raise
+        except Exception as error:  # whatever a document leads to ends no more than itself
             message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
             raise SpeckitError("E090", message) from error
         targets += found

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from errno import EACCES, EFBIG, ENOENT, EPERM
 from pathlib import Path
 from stat import S_ISREG
 
 from config.errors import Problem, SpeckitError
+from config.names import shown
+from config.paths import is_folder
 from config.workspace_file import SourcePatterns
+from memory.indexing import inside
 from memory.indexing.encoding import decode
 from memory.indexing.ignore_files import IgnoreFiles
 from memory.indexing.selection import Selection, reason_to_leave_out
@@ -25,26 +28,30 @@ LARGEST_FILE = 10_000_000
 
 NO_PATTERNS = SourcePatterns()
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python shows bytes of a name that are not UTF-8
-
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file below the paths given. `key` is its path relative to the root, with "/"."""
+    """A file below the root. `key` is its path relative to the root, with "/"; `mtime_ns` what the scan saw."""
 
     key: str
-    path: Path
+    root: Path
     mtime_ns: int
 
-    def read(self) -> str:
-        """Its text. Raises E010, E011, E012 or E013."""
+    @property
+    def path(self) -> Path:
+        """Where it was found."""
+        return self.root / self.key
+
+    def read(self) -> tuple[str, int]:
+        """Its text, and the time of modification of what was read.
+
+        Raises E010 to E014: meanwhile it may have gone, or something else may have taken its place.
+        """
         try:
-            size = self.path.stat().st_size
-            if size > LARGEST_FILE:
-                raise SpeckitError("E013", f"{self.key}: {size} bytes, at most {LARGEST_FILE} are read")
-            return decode(self.path.read_bytes(), self.key)
+            content = inside.read(self.root, self.key, LARGEST_FILE)
         except OSError as error:
             raise _os_error(self.key, error) from error
+        return decode(content.data, self.key), content.mtime_ns
 
 
 @dataclass(slots=True)
@@ -96,6 +103,9 @@ def scan(
     found = Scan()
     seen: dict[tuple[int, int], str] = {}
     root = Path(os.path.normpath(root.absolute()))
+    if not is_folder(root):  # an unmounted disk, a renamed project: what is stored of it is not gone
+        problem = Problem("E010", f"the workspace {root} is no folder any more", actions=("bring it back",))
+        return Scan(problems=[problem])
     for given in paths:
         path = Path(os.path.normpath(root / given))
         if not path.is_relative_to(root):
@@ -199,40 +209,56 @@ def _walk(selection: Selection, found: Scan, seen: dict[tuple[int, int], str]) -
         folder, above = waiting.pop()
         key = folder.relative_to(root).as_posix()
         try:
-            state = folder.stat()
-            if (state.st_dev, state.st_ino) in seen:
-                continue
-            seen[state.st_dev, state.st_ino] = key
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-            ignores = above.inside(folder, found.remarks)
+            with inside.folder(root, key) as descriptor:
+                state = os.fstat(descriptor)
+                if (state.st_dev, state.st_ino) in seen:
+                    continue
+                seen[state.st_dev, state.st_ino] = key
+                ignores = above.inside(folder, found.remarks)
+                with os.scandir(descriptor if os.scandir in os.supports_fd else folder) as listed:
+                    entries = sorted(listed, key=lambda entry: entry.name)
+                waiting += reversed(_folders(folder, entries, selection, ignores, found, seen, linked))
+        except FileNotFoundError:  # it was deleted a moment ago
+            continue
         except OSError as error:
             _hide(key, error, found)
-            continue
-        folders: list[tuple[Path, IgnoreFiles]] = []
-        for entry in entries:
-            path = folder / entry.name
-            try:
-                is_folder = entry.is_dir()
-                reason = selection.leaves_out(path, is_folder, ignores)
-                if reason is not None:
-                    if reason:
-                        found.ignored[path.relative_to(root).as_posix() + "/" * is_folder] = reason
-                elif entry.is_symlink() and _leaves(path, root, found, found.remarks):
-                    continue
-                elif entry.is_symlink():
-                    entry.stat()  # raises for a link that leads nowhere
-                    linked.append((path, ignores, is_folder))
-                elif is_folder:
-                    folders.append((path, ignores))
-                else:
-                    _add(path, root, found, seen, entry.stat())
-            except FileNotFoundError:
-                if entry.is_symlink():  # else it was deleted a moment ago
-                    message = f"{path.relative_to(root).as_posix()}: the link leads nowhere"
-                    found.remarks.append(Problem("E010", message, actions=("remove the link",)))
-            except OSError as error:
-                _hide(path.relative_to(root).as_posix(), error, found, found.remarks if entry.is_symlink() else None)
-        waiting += reversed(folders)
+
+
+def _folders(
+    folder: Path,
+    entries: Sequence[os.DirEntry[str]],
+    selection: Selection,
+    ignores: IgnoreFiles,
+    found: Scan,
+    seen: dict[tuple[int, int], str],
+    linked: deque[tuple[Path, IgnoreFiles, bool]],
+) -> list[tuple[Path, IgnoreFiles]]:
+    """Takes the files among the entries of a folder, and puts links aside. Returns the folders to enter."""
+    root, folders = selection.root, []
+    for entry in entries:
+        path = folder / entry.name
+        try:
+            is_folder = entry.is_dir()
+            reason = selection.leaves_out(path, is_folder, ignores)
+            if reason is not None:
+                if reason:
+                    found.ignored[path.relative_to(root).as_posix() + "/" * is_folder] = reason
+            elif entry.is_symlink() and _leaves(path, root, found, found.remarks):
+                continue
+            elif entry.is_symlink():
+                entry.stat()  # raises for a link that leads nowhere
+                linked.append((path, ignores, is_folder))
+            elif is_folder:
+                folders.append((path, ignores))
+            else:
+                _add(path, root, found, seen, entry.stat())
+        except FileNotFoundError:
+            if entry.is_symlink():  # else it was deleted a moment ago
+                message = f"{path.relative_to(root).as_posix()}: the link leads nowhere"
+                found.remarks.append(Problem("E010", message, actions=("remove the link",)))
+        except OSError as error:
+            _hide(path.relative_to(root).as_posix(), error, found, found.remarks if entry.is_symlink() else None)
+    return folders
 
 
 def _add_linked(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str]) -> None:
@@ -246,17 +272,17 @@ def _add_linked(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int],
 
 def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], state: os.stat_result) -> None:
     key = path.relative_to(root).as_posix()
-    if _SURROGATE.search(key):
-        shown = key.encode(errors="replace").decode()
-        found.problems.append(Problem("E014", f"{shown}: the name is not UTF-8", "Rename the file."))
+    if shown(key) != key:
+        found.problems.append(Problem("E014", f"{key}: the name is not UTF-8", "Rename the file."))
         return
     if not S_ISREG(state.st_mode):  # opening a named pipe waits for somebody who writes to it
         hint = "Documents are regular files; pipes, sockets and devices are not read."
         found.problems.append(Problem("E014", f"{key}: not a regular file", hint))
+        found.hidden.append(key)
         return
     first = seen.setdefault((state.st_dev, state.st_ino), key)
     if first == key:
-        found.files[key] = FoundFile(key, path, state.st_mtime_ns)
+        found.files[key] = FoundFile(key, root, state.st_mtime_ns)
     else:
         found.links.append((first, key))
 
@@ -267,8 +293,7 @@ def _leaves(path: Path, root: Path, found: Scan, problems: list[Problem]) -> boo
         return False
     key = path.relative_to(root).as_posix()
     hint = "Links are followed inside the workspace only: copy the file, or choose a root that holds both."
-    message = f"{key.encode(errors='replace').decode()}: the link leads out of the workspace"
-    problems.append(Problem("E014", message, hint))
+    problems.append(Problem("E014", f"{key}: {inside.LEADS_OUT}", hint))
     found.hidden.append(key)
     return True
 
@@ -285,5 +310,5 @@ def below(key: str, folder: str) -> bool:
 
 
 def _os_error(key: str, error: OSError) -> SpeckitError:
-    code = {FileNotFoundError: "E010", PermissionError: "E011"}.get(type(error), "E014")
+    code = {ENOENT: "E010", EACCES: "E011", EPERM: "E011", EFBIG: "E013"}.get(error.errno or 0, "E014")
     return SpeckitError(code, f"{key}: {(error.strerror or str(error)).lower()}")

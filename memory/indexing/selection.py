@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from config.errors import Problem
+from config.paths import is_folder
 from config.patterns import compiled
 from config.settings import CONFIG_FILE
 from config.workspace_file import SourcePatterns
@@ -113,7 +114,7 @@ def reason_to_leave_out(path: Path, root: Path, patterns: SourcePatterns) -> str
     ignores, folder = selection.ignore_files(remarks), root
     for part in path.relative_to(root).parts:
         ignores, folder = ignores.inside(folder, remarks), folder / part
-        reason = selection.leaves_out(folder, folder.is_dir(), ignores)
+        reason = selection.leaves_out(folder, is_folder(folder), ignores)
         if reason is not None:
             return reason or NO_DOCUMENT
     return ""
@@ -145,17 +146,18 @@ def _reaches(pattern: tuple[str, ...], path: tuple[str, ...], shown: int = 0) ->
     As in a shell, only a dot matches the dot of a hidden name. The first `shown` parts of the path count as not hidden:
     they were given by name; and so do `DOCUMENT_FOLDERS`.
     """
-    if not path:
-        return True
-    if not pattern:
-        return not any(_is_hidden(part) for part in path[max(shown, 0) :])
-    head, first = pattern[0], path[0]
-    hidden = shown <= 0 and _is_hidden(first)
-    if head == "**":
-        return _reaches(pattern[1:], path, shown) or (not hidden and _reaches(pattern, path[1:], shown - 1))
-    if hidden and not head.startswith("."):
-        return False
-    return fnmatchcase(first, head) and _reaches(pattern[1:], path[1:], shown - 1)
+    hidden = [at >= shown and _is_hidden(part) for at, part in enumerate(path)]
+    # from the end of the pattern to its beginning: whether what is left of it reaches the path from each part on
+    reached = [not any(hidden[at:]) for at in range(len(path))] + [True]
+    for part in reversed(pattern):
+        rest, reached = reached, [True] * (len(path) + 1)
+        for at in reversed(range(len(path))):
+            if part == "**":
+                reached[at] = rest[at] or (not hidden[at] and reached[at + 1])
+            else:
+                opened = not hidden[at] or part.startswith(".")
+                reached[at] = opened and rest[at + 1] and fnmatchcase(path[at], part)
+    return reached[0]
 
 
 def _is_hidden(name: str) -> bool:

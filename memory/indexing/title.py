@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import PurePosixPath
+
+from memory.indexing.limits import shortened
 
 LONGEST_TITLE = 120
 """Characters, the ellipsis included."""
@@ -26,9 +29,12 @@ GENERIC_TITLES = frozenset(
 )
 """Titles that say nothing about their document: the next source is asked instead."""
 
+_WORD = re.compile(r"\S+")
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FIRST_LEVEL = re.compile(r" {0,3}#[ \t]+")
+_MARKED = re.compile(r"^(?:[^\S\n]*+(?:```|~~~)| {0,3}#[ \t]| {0,3}=)", re.MULTILINE)
+"""The beginning of a line that may be a fence, a heading of the first level or what makes one of the line before."""
 _UNDERLINE = re.compile(r" {0,3}=+[ \t]*$")
 
 
@@ -50,18 +56,17 @@ def choose(declared: str, body: str, key: str) -> str:
 
 def normalise(title: str) -> str:
     """One line without back-ticks and bold marks, cut at a word border with an ellipsis when too long."""
-    title = _BOLD.sub(r"\2", " ".join(title.replace("`", "").split())[:LONGEST_RAW_TITLE])
-    if len(title) <= LONGEST_TITLE:
-        return title
-    kept = title[:LONGEST_TITLE]
-    border = kept.rfind(" ")
-    return (kept[: border if border > LONGEST_TITLE // 2 else LONGEST_TITLE - 1]).rstrip() + "…"
+    words = islice(_WORD.finditer(title.replace("`", "")), LONGEST_RAW_TITLE)
+    return shortened(_BOLD.sub(r"\2", " ".join(word[0] for word in words)[:LONGEST_RAW_TITLE]), LONGEST_TITLE)
 
 
 def first_heading(body: str) -> str:
     """The text of the first heading of level 1, "" when there is none; code blocks are passed over."""
-    fence = previous = ""
-    for line in body.split("\n"):
+    fence = ""
+    for found in _MARKED.finditer(body):
+        start = found.start()
+        end = body.find("\n", start)
+        line = body[start : len(body) if end < 0 else end]
         if fence:
             if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
@@ -69,9 +74,8 @@ def first_heading(body: str) -> str:
             fence = match[1]
         elif match := _FIRST_LEVEL.match(line):
             return line[match.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")
-        elif previous and _UNDERLINE.match(line):
+        elif _UNDERLINE.match(line) and (previous := body[body.rfind("\n", 0, max(start - 1, 0)) + 1 : start].strip()):
             return previous
-        previous = "" if fence else line.strip()
     return ""
 
 

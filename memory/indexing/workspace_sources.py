@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from config.names import shown
 from memory.indexing.scanner import Scan, below
 from memory.store import source_paths
 from memory.store.connection import Connection, Database, Transaction
@@ -42,9 +43,20 @@ class WorkspaceSources:
         for root, path in source_paths.other_sources(connection, self._name):
             others[self._store.parent / root].append(path)
         return lambda key: any(
-            any(below(key, folder) for folder in folders) and (root / key).exists() for root, folders in others.items()
+            any(below(key, folder) for folder in folders) and _may_exist(root / key) for root, folders in others.items()
         )
 
 
+def _may_exist(path: Path) -> bool:
+    """Whether a file is there, also when it may not be looked at: what is not known to be gone is kept."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _storable(key: str) -> bool:
-    return key.isascii() or key.encode(errors="replace").decode() == key
+    return shown(key) == key

@@ -12,10 +12,10 @@ from typing import Literal
 import apsw
 
 from memory.store.connection import Transaction
+from memory.store.identity import KEPT
 from memory.store.queries import rows, value
 
 Kind = Literal["put", "delete", "edges", "attributes"]
-KEPT = 10_000
 
 # Of several changes of one memory's content, the strongest tells what must be read again.
 _STRENGTH: dict[Kind, int] = {"attributes": 0, "put": 1, "delete": 2}
@@ -24,7 +24,8 @@ _STRENGTH: dict[Kind, int] = {"attributes": 0, "put": 1, "delete": 2}
 def record(txn: Transaction, memory_ids: Iterable[int], kind: Kind) -> None:
     """Appends one entry per memory and forgets all but the last 10,000."""
     txn.connection.executemany(
-        "INSERT INTO changes (memory_id, kind) VALUES (?, ?)", [(memory_id, kind) for memory_id in memory_ids]
+        "INSERT INTO changes (memory_id, kind, token) VALUES (?, ?, random())",
+        [(memory_id, kind) for memory_id in memory_ids],
     )
     txn.connection.execute("DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?", (KEPT,))
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from config.clock import opening
 from config.exchange import Column, Filter, Ids
+from config.immutable import own
 from memory.store.loading import ATTRIBUTES
-from memory.store.records import UNKNOWN_TIME, Tier
+from memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
 from memory.store.scope import Mask, MemoryScope
 
 LABELS = ("key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash")
@@ -71,10 +72,10 @@ class Columns:
         """The columns without the memories in `gone`, and with these rows and chunks in place of any older ones."""
         ids, labels, numbers = _transposed(rows)
         outdated = np.append(gone, ids)
-        if not len(gone) and np.isin(ids, self.ids).all():
+        if not len(gone) and np.isin(ids, self._known).all():
             twin = self.updated(rows)
         else:
-            drop = np.flatnonzero(np.isin(self.ids, outdated))
+            drop = np.flatnonzero(np.isin(self._known, outdated))
             kept = np.delete(self._ids, drop)
             at = np.searchsorted(kept[:-1], ids)
             twin = Columns.__new__(Columns)
@@ -90,7 +91,7 @@ class Columns:
     def updated(self, rows: Sequence[tuple[Any, ...]]) -> Columns:
         """The columns with these facts about memories that they hold already; chunks stay as they are."""
         ids, labels, numbers = _transposed(rows)
-        at = np.searchsorted(self.ids, ids)
+        at = np.searchsorted(self._known, ids)
         twin = Columns.__new__(Columns)
         for name in Columns.__slots__:
             setattr(twin, name, getattr(self, name))
@@ -106,12 +107,12 @@ class Columns:
     @property
     def ids(self) -> Ids:
         """All memories, ascending."""
-        return self._ids[:-1]
+        return self._ids[:-1].copy()
 
     @property
     def chunks(self) -> Ids:
         """All chunks, ascending."""
-        return self._chunks
+        return self._chunks.copy()
 
     def chunks_of(self, memories: Ids) -> Ids:
         """All chunks of these memories, ascending."""
@@ -166,6 +167,8 @@ class Columns:
         last = self._last_scope
         if last is not None and last[:2] == (wanted, now):
             return last[2]
+        # An answer is kept under what was asked then, whatever becomes of the asker's filter.
+        wanted, now = _copy(wanted), float(now)
         admitted: Mask = self._numbers[_ENDS, :-1] >= now
         if wanted.folder:
             admitted &= self._where("folder", _within((wanted.folder,)))
@@ -176,22 +179,28 @@ class Columns:
         if wanted.context_type:
             admitted &= self._where("context_type", lambda value: value == wanted.context_type)
         if wanted.memories is not None:
-            admitted &= np.isin(self.ids, np.array(wanted.memories, np.int64))
+            admitted &= np.isin(self._known, np.array(wanted.memories, np.int64))
         scope = MemoryScope(self, admitted)
         self._last_scope = wanted, now, scope
         return scope
 
     def of_tier(self, tier: str) -> Ids:
         """All memories of a tier, ascending."""
+        tier = own(tier)
         found = self._of_tier.get(tier)
         if found is None:
-            found = self._of_tier[tier] = self.ids[self._where("tier", lambda value: value == tier)]
-            found.flags.writeable = False
-        return found
+            found = self._of_tier[tier] = self._known[self._where("tier", lambda value: value == tier)]
+        return found.copy()
 
     def in_folder(self, folder: str) -> Ids:
         """All memories whose folder is exactly this one, ascending."""
-        return self.ids[self._where("folder", lambda value: value == folder)]
+        folder = own(folder)
+        return self._known[self._where("folder", lambda value: value == folder)]
+
+    @property
+    def _known(self) -> Ids:
+        """All memories, ascending, not copied."""
+        return self._ids[:-1]
 
     def _beside(self, at: Places, other: NDArray[np.int64]) -> Ids:
         """The memory at the place `other` where it and the one at the place `at` are neighbours, else `UNKNOWN`."""
@@ -228,10 +237,21 @@ class Columns:
     def _take_chunks(self, chunks: Ids, parents: Ids) -> None:
         order = np.argsort(chunks, kind="stable")
         self._chunks, self._parents = chunks[order], parents[order]
-        largest = max(self.ids.max(initial=0), chunks.max(initial=0))
+        largest = max(self._known.max(initial=0), chunks.max(initial=0))
         self._places = np.full(largest + 2, -1, np.int32)
-        self._places[self._chunks] = np.searchsorted(self.ids, self._parents)
-        self._places[self.ids] = np.arange(self.count)
+        self._places[self._chunks] = np.searchsorted(self._known, self._parents)
+        self._places[self._known] = np.arange(self.count)
+
+
+def _copy(wanted: Filter) -> Filter:
+    """The same conditions, as values that nobody else holds."""
+    return Filter(
+        own(wanted.folder),
+        own(wanted.tier),
+        own(wanted.context_type),
+        tuple(map(own, wanted.folders)),
+        None if wanted.memories is None else tuple(map(int, wanted.memories)),
+    )
 
 
 def _within(folders: Sequence[str]) -> Callable[[str], bool]:
@@ -283,7 +303,7 @@ def _transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, Labels, Column]:
         numbers[place] = np.array(table[name], np.float64)  # None becomes NaN
     for name in ("created_at", "updated_at"):
         known = numbers[_place(name, NUMBERS)]
-        known[known == UNKNOWN_TIME] = np.nan
+        known[(known == UNKNOWN_TIME) | (known < EARLIEST) | (known > LATEST)] = np.nan
     tier = labels[LABELS.index("tier")]
     ends = numbers[_place("expires_at", NUMBERS)].copy()
     unlimited = np.isnan(ends)

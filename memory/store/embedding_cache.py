@@ -15,6 +15,9 @@ from config.exchange import Vectors
 from memory.store.connection import Transaction
 from memory.store.queries import rows, texts
 
+_TOLERANCE = 1e-2
+"""How far the squared length of a vector may be from 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
@@ -26,24 +29,34 @@ class CacheStatistics:
 
 
 def lookup(connection: apsw.Connection, model_id: str, hashes: Collection[str]) -> dict[str, Vectors]:
-    """The cached vectors among these texts, by hash, shape (dimensions,). Does not write: see `touch`."""
+    """The cached vectors among these texts, by hash, shape (dimensions,). Does not write: see `touch`.
+
+    An entry that a damaged file gives back as something else than a unit or zero vector counts as missing.
+    """
     found = rows(
         connection,
         "SELECT content_hash, vector FROM embedding_cache "
         "WHERE model_id = ? AND content_hash IN (SELECT value FROM carray(?))",
         (model_id, texts(hashes)),
     )
-    return {content_hash: np.frombuffer(vector, np.float32) for content_hash, vector in found}
+    return {content_hash: np.frombuffer(vector, np.float32) for content_hash, vector in found if _is_usable(vector)}
+
+
+def _is_usable(vector: object) -> bool:
+    if not isinstance(vector, bytes) or not vector or len(vector) % 4:
+        return False
+    numbers = np.frombuffer(vector, np.float32)
+    return not numbers.any() or abs(float(numbers @ numbers) - 1.0) < _TOLERANCE
 
 
 def store(txn: Transaction, model_id: str, vectors: Mapping[str, Vectors], now: float) -> None:
     """Adds vectors by the hash of their text, or replaces them."""
     txn.connection.executemany(
         "INSERT OR REPLACE INTO embedding_cache VALUES (?, ?, ?, ?, ?)",
-        [
+        (
             (model_id, content_hash, np.ascontiguousarray(vector, np.float32).tobytes(), now, now)
             for content_hash, vector in vectors.items()
-        ],
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import apsw
 import numpy as np
@@ -28,8 +28,11 @@ INTRODUCTIONS = ("spec", "readme", "index")
 READ = 20_000
 """Characters of such a file that are looked at."""
 
-_UNREAD = re.compile(r"<!--.*?-->|^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
-_FIRST_LEVEL = re.compile(r"^ {0,3}(?:#[ \t]+(.*?)[ \t]*#*[ \t]*|(\S.*)\n {0,3}=+[ \t]*)$", re.MULTILINE)
+LOOKED_AT = 2000
+"""Characters of a line of which a sentence is made: the search for links takes time by the square of them."""
+
+_UNREAD = re.compile(r"<!--|^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_FIRST_LEVEL = re.compile(r"^ {0,3}(?:#[ \t]++(.*)|(\S.*)\n {0,3}=++[ \t]*+)$", re.MULTILINE)
 _PROBLEM = re.compile(
     r"^ {0,3}#{2,6}[ \t].*\bproblem(?:[ \t]+statement|[ \t]*(?:&|and)[ \t]*purpose)\b.*$", re.IGNORECASE | re.MULTILINE
 )
@@ -45,6 +48,8 @@ class Folders:
 
     Each is described when somebody asks, and then not again until one of its members comes, changes or goes.
     """
+
+    __slots__ = ("_columns", "_database", "_described", "_describing", "_known")
 
     def __init__(
         self, database: Database, columns: Columns, known: Mapping[str, FolderDescription] | None = None
@@ -107,11 +112,28 @@ def first_sentence(text: str) -> str:
 
     Code blocks and comments are passed over; marks of lists, emphasis and links are left out.
     """
-    text = _UNREAD.sub("", text)
-    if (heading := _FIRST_LEVEL.search(text)) and (found := _shortened(heading[1] or heading[2] or "")):
-        return found
+    text = "".join(_read(text))
+    if heading := _FIRST_LEVEL.search(text):
+        opened = (heading[1] or "").rstrip(" \t").rstrip("#").rstrip(" \t")
+        if found := _shortened(opened or heading[2] or ""):
+            return found
     problem = _PROBLEM.search(text)
     return (_first_content(text[problem.end() :]) if problem else "") or _first_content(text)
+
+
+def _read(text: str) -> Iterator[str]:
+    """What stands outside comments and fenced code. A comment that is not closed is none; such code goes on."""
+    at, closed = 0, text.rfind("-->")
+    for mark in _UNREAD.finditer(text):
+        if mark.start() < at or (not mark[1] and mark.end() > closed):
+            continue
+        yield text[at : mark.start()]
+        if mark[1]:
+            end = re.compile(rf"^ {{0,3}}{mark[1]}", re.MULTILINE).search(text, mark.end())
+            at = end.end() if end else len(text)
+        else:
+            at = text.find("-->", mark.end()) + 3
+    yield text[at:]
 
 
 def _first_content(text: str) -> str:
@@ -121,7 +143,7 @@ def _first_content(text: str) -> str:
 
 def _shortened(text: str) -> str:
     """One line without marks, cut at a blank where there is one in its second half."""
-    text = " ".join(_MARKS.sub("", _LINK.sub(r"\1", text)).split())
+    text = " ".join(_MARKS.sub("", _LINK.sub(r"\1", text[:LOOKED_AT])).split())
     if len(text) <= LONGEST_SENTENCE:
         return text
     kept = text[: LONGEST_SENTENCE - 1]

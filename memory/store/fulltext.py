@@ -16,8 +16,8 @@ from memory.store.connection import Transaction
 from memory.store.queries import integers, rows
 
 
-def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: str) -> None:
-    """Adds the row of a memory that has none; the four texts are tokens joined by blanks."""
+def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: bytes | bytearray) -> None:
+    """Adds the row of a memory that has none; the four texts are tokens joined by blanks, the long one in UTF-8."""
     txn.connection.execute(
         "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (?, ?, ?, ?, ?)",
         (memory_id, title, triggers, path, body),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import apsw
 
 from config.clock import opening
 from config.exchange import FIELDS, Field, Ids, Level
+from config.immutable import own
 from memory.store import loading
 from memory.store.columns import Columns
 from memory.store.committed import committed_read
@@ -16,8 +18,10 @@ from memory.store.connection import Database
 from memory.store.postings import TermIndex
 
 Analyse = Callable[[str], tuple[str, ...]]
-Part = tuple[Field, Level]
+Part = tuple[str, str]
+"""Field and level."""
 
+_PARTS: frozenset[Part] = frozenset({*((field, "memory") for field in FIELDS), ("body", "chunk")})
 _ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
 """Where words in a row are looked for. A whole body would join the last word of a passage to the first of the next."""
 
@@ -25,33 +29,43 @@ _ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
 class Lexicon:
     """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`."""
 
-    def __init__(self, database: Database, columns: Columns, analyse: Analyse) -> None:
-        self.analyse = analyse
+    __slots__ = ("_analyse", "_columns", "_database", "_indexes", "_loading", "_words")
+
+    def __init__(
+        self, database: Database, columns: Columns, analyse: Analyse, indexes: Mapping[Part, TermIndex] | None = None
+    ) -> None:
+        """Take the indexes that are built already."""
+        self._analyse = analyse
         self._database = database
         self._columns = columns
-        self._indexes: dict[Part, TermIndex] = {}
-        self._words: tuple[str, ...] | None = None
+        self._indexes = MappingProxyType({part: index.published() for part, index in (indexes or {}).items()})
+        self._words: frozenset[str] | None = None
         self._loading = threading.Lock()
+
+    def analyse(self, text: str) -> tuple[str, ...]:
+        """The tokens of a query, in order, made by the analyser that made the index."""
+        return self._analyse(text)
 
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
         """The inverted index of a field. Only "body" exists at level "chunk": ValueError for the others."""
-        part = (field, level)
-        if level == "chunk" and field != "body":
-            raise ValueError(f"there is no index of the field {field!r} at level 'chunk'")
-        found = self._indexes.get(part)
+        found = self._indexes.get((field, level))
         if found is not None:
             return found
+        part = (own(field), own(level))
+        if part not in _PARTS:
+            raise ValueError(f"there is no index of the field {field!r} at level {level!r}")
         with opening(), self._loading:
             if part not in self._indexes:
                 with committed_read(self._database) as connection:
                     entries = _entries(connection, part, None, self._columns)
-                    self._indexes[part] = TermIndex(entries, ordered=part in _ORDERED)
+                    index = TermIndex(entries, ordered=part in _ORDERED).published()
+                self._indexes = MappingProxyType({**self._indexes, part: index})
             return self._indexes[part]
 
-    def words(self) -> tuple[str, ...]:
-        """All terms of the memories, in no order; some that only removed ones held may be there."""
+    def words(self) -> frozenset[str]:
+        """All terms of the memories; some that only removed ones held may be there."""
         if self._words is None:
-            self._words = tuple(set().union(*(self.index(field).terms() for field in FIELDS)))
+            self._words = frozenset().union(*(self.index(field).terms() for field in FIELDS))
         return self._words
 
     def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> Lexicon:
@@ -59,15 +73,15 @@ class Lexicon:
 
         Indexes that nobody has asked for yet stay unbuilt.
         """
-        twin = Lexicon(self._database, columns, self.analyse)
-        for part, index in self._indexes.copy().items():
+        twins = {}
+        for part, index in self._indexes.items():
             changed = index.copy()
             for id_ in outdated.tolist() if part[1] == "memory" else self._columns.chunks_of(outdated).tolist():
                 changed.remove(id_)
             for id_, tokens in _entries(connection, part, put, columns):
                 changed.add(id_, tokens)
-            twin._indexes[part] = changed
-        return twin
+            twins[part] = changed
+        return Lexicon(self._database, columns, self._analyse, twins)
 
 
 def _entries(

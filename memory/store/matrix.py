@@ -22,8 +22,6 @@ _EXCLUDED = np.float32(-3)
 _LOWEST = -2.0
 """Between the mark of an excluded row and the smallest cosine."""
 
-_NOTHING = (np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64))
-
 
 class _Room:
     """Rows with spare room below, and how many of them belong to some matrix."""
@@ -91,8 +89,9 @@ class VectorMatrix:
         At level "memory" a memory scores as its best chunk (of equal ones the smallest id). A zero query is near to
         nothing. Raises E002 when the query has another dimension than the vectors.
         """
+        query = np.asarray(query)
         if limit <= 0 or not self.count or not query.any():
-            return _NOTHING
+            return np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
         if query.shape != (self.dimensions,):
             raise SpeckitError(
                 "E002", f"the query has the shape {query.shape}, the store's vectors have ({self.dimensions},)"
@@ -126,6 +125,7 @@ class VectorMatrix:
         """
         if not self._count:
             return np.zeros((len(ids), self._room.rows.shape[1]), np.float32)
+        ids = np.asarray(ids)
         at = np.minimum(np.searchsorted(self._ordered_chunks, ids), len(self._chunks) - 1)
         is_chunk = (self._ordered_chunks[at] == ids) & (ids != HOLE)
         found: Vectors = self._room.rows.take(self._by_chunk[at], axis=0)
@@ -167,7 +167,7 @@ class VectorMatrix:
         rows = self._room.rows[: len(self._chunks)]
         if scope.size > GATHERED_SHARE * len(self._memories):
             return rows @ direction
-        admitted = scope.admits(self._memories)[self._slots]
+        admitted = scope.admits(self._memories.copy())[self._slots]
         rough = np.full(len(admitted), _EXCLUDED)
         rough[admitted] = rows[admitted] @ direction
         return rough

@@ -15,6 +15,7 @@ import apsw
 from config.errors import SpeckitError
 from memory.store.queries import table_exists
 from memory.store.schema import (
+    CHANGE_TOKENS,
     CHUNK_TOKENS,
     FIRST_SCHEMA,
     LINK_TARGETS,
@@ -24,6 +25,7 @@ from memory.store.schema import (
     TOKEN_MODEL,
     UNCOUNTED_FOLDERS,
 )
+from memory.store.store_file import make_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ MIGRATIONS = (
     Migration("0006_token_model", TOKEN_MODEL),
     Migration("0007_promotions", PROMOTIONS),
     Migration("0008_source_paths", SOURCE_PATHS),
+    Migration("0009_change_tokens", CHANGE_TOKENS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
@@ -61,7 +64,8 @@ def pending(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
     Raises E025 when the file has been through one that this version does not know.
     """
     done = applied(connection)
-    unknown = sorted(set(done) - {migration.name for migration in migrations})
+    # of a damaged file, names may be anything
+    unknown = sorted(map(str, set(done) - {migration.name for migration in migrations}))
     if unknown:
         raise SpeckitError("E025", f"the store has the unknown migration {', '.join(unknown)}")
     return tuple(migration for migration in migrations if migration.name not in done)
@@ -101,6 +105,7 @@ def _run(connection: apsw.Connection, migration: Migration) -> bool:
 def _copy(connection: apsw.Connection, target: Path) -> None:
     """A consistent copy of the store, replacing one left by an attempt that did not finish."""
     target.unlink(missing_ok=True)
+    make_file(target)
     copy = apsw.Connection(str(target))
     try:
         with copy.backup("main", connection, "main") as backup:

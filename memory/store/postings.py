@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.exchange import Ids, Postings
+from config.immutable import own
 from memory.store.word_order import WordOrder
 
 HOLE = -1
@@ -28,12 +29,6 @@ ADDITIONS = 1000
 
 Rows = NDArray[np.int32]
 Frequencies = NDArray[np.float32]
-
-
-def _frozen(rows: Rows, frequency: Frequencies) -> Postings:
-    rows.flags.writeable = False
-    frequency.flags.writeable = False
-    return Postings(rows, frequency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,7 @@ class _Base:
     def of(cls, codes: dict[str, int], height: int, code: Ids, rows: Rows, frequency: Frequencies) -> _Base:
         """Take postings ordered by code, then row; `codes` numbers its terms in iteration order."""
         by_row = np.argsort(rows, kind="stable")
-        every = _frozen(rows, frequency)
+        every = Postings(rows, frequency)
         return cls(
             codes=codes,
             names=list(codes),
@@ -64,10 +59,17 @@ class _Base:
         )
 
     def postings(self, term: str) -> Postings:
-        """A view of the postings of a term."""
+        """The postings of a term, copied."""
         code = self.codes.get(term)
-        start, end = (0, 0) if code is None else (self.starts[code], self.starts[code + 1])
-        return Postings(self.every.rows[start:end], self.every.frequency[start:end])
+        if code is None:
+            return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
+        start, end = self.starts[code], self.starts[code + 1]
+        return Postings(self.every.rows[start:end].copy(), self.every.frequency[start:end].copy())
+
+    def holders(self, term: str) -> int:
+        """How many rows hold a term."""
+        code = self.codes.get(term)
+        return 0 if code is None else self.starts[code + 1] - self.starts[code]
 
     def terms_of(self, row: int) -> list[str]:
         """The distinct terms of a row."""
@@ -93,12 +95,13 @@ class TermIndex:
 
     Changes are only noted, term by term. The first query for a term merges them and puts the result in their place.
     That is one idempotent assignment, so that any number of threads may query while another one takes a copy;
-    `add` and `remove` belong to a copy that nobody else has seen yet.
+    `add` and `remove` belong to a copy that nobody else has seen yet: an index that was `published` refuses them.
+    What is handed out is copied, for no array is safe from its holder: `np.add.at` writes into read-only ones as well.
 
     An index that is asked to be `ordered` knows which words follow one another.
     """
 
-    __slots__ = ("_added", "_base", "_ids", "_lengths", "_lists", "_live", "_order", "_rows")
+    __slots__ = ("_added", "_base", "_ids", "_lengths", "_lists", "_live", "_order", "_published", "_rows")
 
     def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> None:
         """Build from (id, tokens) pairs with distinct ids, in one pass over the tokens."""
@@ -123,6 +126,7 @@ class TermIndex:
         self._rows: Rows | None = None
         self._lengths: Frequencies = sizes.astype(np.float32)
         self._live = height
+        self._published = False
 
     def copy(self) -> TermIndex:
         """An index that answers the same and changes independently; cheap, for the base is shared."""
@@ -135,17 +139,23 @@ class TermIndex:
         twin._rows = self._rows
         twin._lengths = self._lengths
         twin._live = self._live
+        twin._published = False
         return twin
+
+    def published(self) -> TermIndex:
+        """This index, which changes no more."""
+        self._published = True
+        return self
 
     @property
     def ids(self) -> Ids:
         """Id of each row, `HOLE` where the entry was removed."""
-        return self._ids
+        return self._ids.copy()
 
     @property
     def lengths(self) -> Frequencies:
         """Number of tokens of each row, repeats included; 0 for a hole."""
-        return self._lengths
+        return self._lengths.copy()
 
     @property
     def count(self) -> int:
@@ -164,13 +174,18 @@ class TermIndex:
         return rows
 
     def postings(self, term: str) -> Postings:
-        """Rows (ascending) and frequencies of a term, read-only and not copied; empty when the term is unknown."""
+        """Rows (ascending) and frequencies of a term; empty when the term is unknown."""
+        term = own(term)
         found = self._lists.get(term)
         if found is None:
             return self._base.postings(term)
         if isinstance(found, _Change):
             found = self._lists[term] = self._merged(term, found)
-        return found
+        return Postings(found.rows.copy(), found.frequency.copy())
+
+    def holders(self, term: str) -> int:
+        """How many entries hold a term."""
+        return len(self.postings(term).rows) if term in self._lists else self._base.holders(term)
 
     def terms(self) -> Iterator[str]:
         """The terms that entries hold, some of them twice, and perhaps some that only removed entries held."""
@@ -196,7 +211,8 @@ class TermIndex:
         return np.append(found, np.array(later, np.int32))
 
     def add(self, id_: int, tokens: Sequence[str]) -> None:
-        """Add an entry. Raises ValueError when the id is there already."""
+        """Add an entry. Raises ValueError when the id is there already, and TypeError once the index was published."""
+        self._require_unpublished()
         if self._row(id_) is not None:
             raise ValueError(f"entry {id_} is in the index already")
         row = len(self._ids)
@@ -212,7 +228,8 @@ class TermIndex:
         self._compact_if_due()
 
     def remove(self, id_: int) -> None:
-        """Remove an entry; an unknown id is no error."""
+        """Remove an entry; an unknown id is no error. Raises TypeError once the index was published."""
+        self._require_unpublished()
         row = self._row(id_)
         if row is None:
             return
@@ -226,6 +243,10 @@ class TermIndex:
         self._rows = None
         self._lengths[row] = 0
         self._compact_if_due()
+
+    def _require_unpublished(self) -> None:
+        if self._published:
+            raise TypeError("an index that searches use does not change; take a copy")
 
     def _row(self, id_: int) -> int | None:
         found = np.flatnonzero(self._ids == id_)
@@ -243,7 +264,7 @@ class TermIndex:
         all_rows = np.concatenate([before.rows, np.array(rows[::-1], np.int32)])
         all_frequencies = np.concatenate([before.frequency, np.array(frequency[::-1], np.float32)])
         kept = self._ids[all_rows] != HOLE
-        return _frozen(all_rows[kept], all_frequencies[kept])
+        return Postings(all_rows[kept], all_frequencies[kept])
 
     def _compact_if_due(self) -> None:
         """Fold everything into a new base, without holes, when holes or additions have become many."""

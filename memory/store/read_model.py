@@ -8,7 +8,6 @@ from config.clock import opening
 from memory.store import changes
 from memory.store.committed import committed_read
 from memory.store.connection import Database
-from memory.store.failures import translated
 from memory.store.models import Models
 from memory.store.snapshot import Snapshot
 
@@ -51,5 +50,4 @@ class ReadModel:
         connection = self._database.reader()
         if connection.in_transaction:
             return False
-        with translated(self._database.path):
-            return changes.latest(connection) == snapshot.sequence
+        return self._database.latest() == snapshot.sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import NamedTuple
 
 import apsw
@@ -14,12 +15,18 @@ from memory.store import vectors
 from memory.store.meta import get_meta
 from memory.store.promotions import promotions
 from memory.store.queries import integers, rows, value
-from memory.store.records import Memory, Tier
+from memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Memory, Tier
+
+
+def _known(column: str) -> str:
+    """A stored time, NULL where nobody knows it; older versions have stored times that no document has."""
+    return f"iif({column} BETWEEN {EARLIEST} AND {LATEST}, nullif({column}, {UNKNOWN_TIME}), NULL)"
+
 
 SORTS = {
-    "updated_at": "updated_at DESC",
-    "created_at": "created_at DESC",
-    "last_accessed": "last_accessed DESC NULLS LAST",
+    "updated_at": f"{_known('updated_at')} DESC",
+    "created_at": f"{_known('created_at')} DESC",
+    "last_accessed": f"{_known('last_accessed')} DESC NULLS LAST",
     "importance_weight": "importance_weight DESC",
     "title": "title",
     "key": "key",
@@ -28,10 +35,14 @@ SORTS = {
 
 _MEMORY = (
     "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, "
-    "nullif(created_at, 0), nullif(updated_at, 0), "
-    "last_accessed, access_count, importance_weight, confidence, validation_count, embedding_status, chunk_count, "
-    "characters FROM memories"
+    f"{_known('created_at')}, {_known('updated_at')}, "
+    f"{_known('last_accessed')}, access_count, importance_weight, confidence, validation_count, embedding_status, "
+    "chunk_count, characters FROM memories"
 )
+_FACTS: tuple[type | UnionType, ...] = (
+    str, str, str, float | None, float | None, float | None, int, float, float, int, str, int, int
+)  # fmt: skip
+"""Of what kind the columns of `_MEMORY` are, from `context_type` on; a damaged file may hold anything."""
 _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
 
 
@@ -174,8 +185,8 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
             for tier, number in rows(connection, "SELECT tier, count(*) FROM memories GROUP BY tier ORDER BY tier")
         },
         by_folder=dict(rows(connection, "SELECT folder, count(*) FROM memories GROUP BY folder ORDER BY folder")),
-        oldest=value(connection, "SELECT min(nullif(created_at, 0)) FROM memories"),
-        newest=value(connection, "SELECT max(nullif(created_at, 0)) FROM memories"),
+        oldest=value(connection, f"SELECT min({_known('created_at')}) FROM memories"),
+        newest=value(connection, f"SELECT max({_known('created_at')}) FROM memories"),
         embedding_model=get_meta(connection, vectors.MODEL) or "",
         dimensions=vectors.dimensions(connection),
         bytes=connection.pragma("page_count") * connection.pragma("page_size"),
@@ -195,6 +206,8 @@ def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) ->
     promoted = promotions(connection, ids)
     memories = []
     for memory_id, key, title, folder, tier, *facts in found:
+        if not all(map(isinstance, facts, _FACTS)):
+            raise SpeckitError("E024", f"the memory {memory_id} is damaged: its row holds other kinds of values")
         others = tuple(phrases.get(memory_id, ())), promoted.get(memory_id)
         memories.append(Memory(*(memory_id, key, title, folder, Tier(tier), *facts, *others)))
     return memories

@@ -8,6 +8,16 @@ from enum import StrEnum
 UNKNOWN_TIME = 0.0
 """What the store holds where nobody knows when a memory was made or changed: no document dates from that moment."""
 
+LATEST = 9_223_372_036.0
+EARLIEST = -LATEST
+"""The times that 64 bits of nanoseconds hold, 1677-09-21 to 2262-04-11, in seconds. Files, clocks and documents that
+name others are mistaken."""
+
+
+def known_time(seconds: float | None) -> float | None:
+    """The time, None where it is not known or outside these borders."""
+    return seconds if seconds is not None and EARLIEST <= seconds <= LATEST else None
+
 
 class Tier(StrEnum):
     """Importance tiers, most important first (feature F7)."""

@@ -232,3 +232,9 @@ CREATE TABLE source_paths (
 ) STRICT, WITHOUT ROWID;
 """
 """What was indexed by name, for each root: see `source_paths`."""
+
+CHANGE_TOKENS = """
+ALTER TABLE changes ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
+UPDATE changes SET token = random();
+"""
+"""What no other change bears, so that one history is told from another that counts as far: see `identity`."""

@@ -60,6 +60,8 @@ class Sessions:
     What they hold is read at the time of asking: it changes with every answer, and the memories do not.
     """
 
+    __slots__ = ("_columns", "_database")
+
     def __init__(self, database: Database, columns: Columns) -> None:
         self._database = database
         self._columns = columns

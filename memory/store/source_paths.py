@@ -13,13 +13,14 @@ from pathlib import Path
 
 import apsw
 
+from config.names import named, shown
 from memory.store.connection import Transaction
 from memory.store.queries import rows
 
 
 def root_name(root: Path, store: Path) -> str:
-    """How a root is written down in the store of this file."""
-    return Path(os.path.relpath(root.resolve(), store.parent.resolve())).as_posix()
+    """How a root is written down in the store of this file; bytes of its name that are not UTF-8 stand as `\\xff`."""
+    return shown(Path(os.path.relpath(root.resolve(), store.parent.resolve())).as_posix())
 
 
 def source_paths(connection: apsw.Connection, root: str) -> dict[str, bool]:
@@ -30,7 +31,8 @@ def source_paths(connection: apsw.Connection, root: str) -> dict[str, bool]:
 
 def other_sources(connection: apsw.Connection, root: str) -> list[tuple[str, str]]:
     """The roots besides this one that share the store, each with the key of one of its sources."""
-    return rows(connection, "SELECT root, path FROM source_paths WHERE root <> ? ORDER BY root, path", (root,))
+    others = rows(connection, "SELECT root, path FROM source_paths WHERE root <> ? ORDER BY root, path", (root,))
+    return [(named(other), path) for other, path in others]
 
 
 def remember(txn: Transaction, root: str, sources: Mapping[str, bool]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from config.clock import opening
 from config.errors import SpeckitError
 from config.exchange import Column, Ids, Neighbours, Passage
+from config.immutable import own
 from memory.store import edges, fulltext, reader, traversal
 from memory.store.columns import UNKNOWN, Columns
 from memory.store.connection import Database
@@ -23,6 +24,8 @@ from memory.store.scope import Restriction
 
 class Passages:
     """The texts behind the ids. Implements `pipeline.ports.Passages`."""
+
+    __slots__ = ("_database",)
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -78,6 +81,8 @@ class _Match(NamedTuple):
 class FullText:
     """The search in the FTS5 table. Implements `pipeline.ports.FullText`."""
 
+    __slots__ = ("_columns", "_database", "_last")
+
     def __init__(self, database: Database, columns: Columns) -> None:
         self._database = database
         self._columns = columns
@@ -92,7 +97,8 @@ class FullText:
         """
         # Most are admitted as a rule, so that twice as many as wanted hold enough of them; restricting the search
         # itself takes twice the time.
-        found = self._best(tuple(tokens), weights, 2 * limit)
+        tokens, weights = tuple(map(own, tokens)), _four(weights)
+        found = self._best(tokens, weights, 2 * limit)
         ids, scores = found.ids, found.scores
         admitted = scope.admits(ids)
         if len(ids) == found.limit and np.count_nonzero(admitted) < limit:
@@ -114,8 +120,18 @@ class FullText:
         return found
 
 
+def _four(weights: Sequence[float]) -> tuple[float, float, float, float]:
+    title, triggers, path, body = map(float, weights)
+    return title, triggers, path, body
+
+
 class CausalGraph:
-    """The causal edges between memories. Implements `pipeline.ports.CausalGraph`."""
+    """The causal edges between memories. Implements `pipeline.ports.CausalGraph`.
+
+    What was computed is kept under copies of what was asked.
+    """
+
+    __slots__ = ("_columns", "_count", "_database", "_degrees", "_regions", "_targets")
 
     def __init__(self, database: Database, columns: Columns) -> None:
         self._database = database
@@ -155,10 +171,10 @@ class CausalGraph:
 
     def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
         """Every connected memory (ascending) and its Σ weight × strength over all its edges (feature C5)."""
-        weights = tuple(sorted(relation_weights.items()))
+        weights = tuple(sorted((own(relation), float(weight)) for relation, weight in relation_weights.items()))
         if weights not in self._degrees:
             with opening(), self._database.snapshot_read() as connection:
-                self._degrees[weights] = traversal.degrees(connection, relation_weights)
+                self._degrees[weights] = traversal.degrees(connection, dict(weights))
         ids, sums = self._degrees[weights]
         known = self._columns.places(ids) != UNKNOWN
         return ids[known], sums[known]
@@ -168,6 +184,7 @@ class CausalGraph:
 
         A chunk stands for its memory.
         """
+        relation = own(relation)
         if relation not in self._targets:
             select = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
             targets: dict[int, list[int]] = {}

@@ -45,7 +45,7 @@ def insert(txn: Transaction, chunk_ids: Sequence[int], tokens: Sequence[Tokens])
         raise SpeckitError("E002", f"the store holds tokens of {known} bytes, these have {width}")
     txn.connection.executemany(
         "INSERT INTO chunk_tokens VALUES (?, ?)",
-        [(chunk_id, _little(each).tobytes()) for chunk_id, each in zip(chunk_ids, tokens, strict=True)],
+        ((chunk_id, _little(each).tobytes()) for chunk_id, each in zip(chunk_ids, tokens, strict=True)),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from config.clock import opening
 from config.exchange import Column, Ids, Unavailable, Vectors
+from config.immutable import own
 from memory.store import token_sets
 from memory.store.columns import Columns
 from memory.store.committed import committed_read
@@ -21,6 +22,8 @@ from memory.store.token_table import TokenTable
 class TokenSpace:
     """The tokens of one state of the store, and the model that gives them vectors. Implements
     `pipeline.ports.TokenSpace`."""
+
+    __slots__ = ("_columns", "_database", "_held", "_loading", "_models")
 
     def __init__(self, database: Database, columns: Columns, models: Models) -> None:
         self._database = database
@@ -35,7 +38,7 @@ class TokenSpace:
 
     def of_text(self, text: str) -> Ids | Unavailable:
         """Distinct token numbers of a query, ascending; Unavailable without the store's token model."""
-        tokens = self._models.tokens(text)
+        tokens = self._models.tokens(own(text))
         return tokens if isinstance(tokens, Unavailable) else np.unique(tokens)
 
     def of_passages(self, ids: Ids) -> list[Ids]:
@@ -43,11 +46,11 @@ class TokenSpace:
 
         A memory of several chunks answers with its first.
         """
-        return self._loaded().of(self._first_chunks(ids))
+        return self._loaded().of(self._first_chunks(np.asarray(ids)))
 
     def vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions)."""
-        return self._models.token_vectors(tokens)
+        return self._models.token_vectors(np.asarray(tokens))
 
     def weights(self, tokens: Ids) -> Column:
         """Inverse document frequency log((n - df + ½) / (df + ½) + 1) of each token over the chunks, > 0."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from config.exchange import Ids, Tokens
 
-_NONE = np.empty(0, np.int64)
-
 
 class _Room:
     """Tokens with spare room behind, and how many of them belong to some table."""
@@ -63,7 +61,9 @@ class TokenTable:
         known = np.searchsorted(self._chunks, ids, "right") > first
         tokens = self._room.tokens
         return [
-            tokens[self._starts[at] : self._starts[at] + self._lengths[at]].astype(np.int64) if there else _NONE
+            tokens[self._starts[at] : self._starts[at] + self._lengths[at]].astype(np.int64)
+            if there
+            else np.empty(0, np.int64)
             for at, there in zip(first.tolist(), known.tolist(), strict=True)
         ]
 

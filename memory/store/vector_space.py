@@ -8,6 +8,7 @@ import apsw
 
 from config.clock import opening
 from config.exchange import Column, Ids, Level, Unavailable, Vectors
+from config.immutable import own
 from memory.store import loading
 from memory.store.columns import UNKNOWN, Columns
 from memory.store.committed import committed_read
@@ -22,6 +23,8 @@ from memory.store.vectors import MODEL
 
 class VectorSpace:
     """The vectors of one state of the store, and the model that makes them. Implements `pipeline.ports.VectorSpace`."""
+
+    __slots__ = ("_columns", "_database", "_held", "_loading", "_models", "_tokens")
 
     def __init__(self, database: Database, columns: Columns, models: Models, tokens: TokenSpace) -> None:
         self._models = models
@@ -43,7 +46,7 @@ class VectorSpace:
 
     def embed(self, text: str) -> Vectors | Unavailable:
         """The unit vector of a query; in a mean of tokens, one counts for more the fewer passages hold it."""
-        return self._models.embed(text, self._tokens.weights)
+        return self._models.embed(own(text), self._tokens.weights)
 
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
         """Ids, cosine similarities in [-1, 1] and best chunks: see `VectorMatrix.nearest`."""

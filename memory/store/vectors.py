@@ -74,7 +74,7 @@ def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_i
     stored: list[bool] = np.any(matrix, axis=1).tolist()
     txn.connection.executemany(
         "INSERT INTO chunk_vectors (rowid, embedding) VALUES (?, ?)",
-        [(chunk_id, row.tobytes()) for chunk_id, row, kept in zip(chunk_ids, matrix, stored, strict=True) if kept],
+        ((chunk_id, row.tobytes()) for chunk_id, row, kept in zip(chunk_ids, matrix, stored, strict=True) if kept),
     )
     txn.connection.executemany(
         "UPDATE chunks SET vector = ? WHERE id = ?",

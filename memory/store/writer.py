@@ -22,6 +22,8 @@ from memory.store.promotions import tier_in_force
 from memory.store.queries import integers, rows, value
 from memory.store.records import UNKNOWN_TIME, Document
 
+PIECE = 100_000
+"""Characters of a long text that are digested at a time."""
 # What `set_attribute` may change: facts that the life of a memory changes, not its document.
 LIVING_ATTRIBUTES = frozenset(
     {
@@ -136,7 +138,8 @@ def set_vectors(
 def touch_mtime(txn: Transaction, mtimes: Mapping[int, int]) -> None:
     """Notes the modification times (ns) of files whose content did not change, by memory id. Not a logged change."""
     txn.connection.executemany(
-        "UPDATE memories SET mtime_ns = ? WHERE id = ?", [(mtime, memory_id) for memory_id, mtime in mtimes.items()]
+        "UPDATE memories SET mtime_ns = ? WHERE id = ?",
+        [(_storable(mtime), memory_id) for memory_id, mtime in mtimes.items()],
     )
 
 
@@ -176,10 +179,8 @@ def count_uses(txn: Transaction, uses: Mapping[int, Use]) -> None:
 
 def fingerprint(document: Document) -> bytes:
     """A digest of everything a document says, its times excepted: equal for documents that would be stored alike."""
-    content = [
-        document.key,
-        document.title,
-        document.body,
+    before = [document.key, document.title]
+    after = [
         document.content_hash,
         document.folder,
         document.tier,
@@ -189,14 +190,24 @@ def fingerprint(document: Document) -> bytes:
         document.spec_level,
         document.triggers,
         [(link.relation, link.target, link.strength, link.evidence, link.reverse) for link in document.links],
-        [(c.text, c.heading, c.anchor, c.first_line, c.last_line, " ".join(c.tokens)) for c in document.chunks],
+    ]
+    chunks = ([c.text, c.heading, c.anchor, c.first_line, c.last_line, " ".join(c.tokens)] for c in document.chunks)
+    last = [
         document.title_tokens,
         document.trigger_tokens,
         document.path_tokens,
         document.importance_weight,
         sorted(document.extra.items()),
     ]
-    return hashlib.sha256(json.dumps(content).encode()).digest()
+    # The digest of one JSON list, whose long members are written piece by piece.
+    digest = hashlib.sha256(json.dumps(before)[:-1].encode() + b', "')
+    for start in range(0, len(document.body), PIECE):
+        digest.update(json.dumps(document.body[start : start + PIECE])[1:-1].encode())
+    digest.update(b'", ' + json.dumps(after)[1:-1].encode() + b", [")
+    for number, chunk in enumerate(chunks):
+        digest.update(b", " * (number > 0) + json.dumps(chunk).encode())
+    digest.update(b"], " + json.dumps(last)[1:].encode())
+    return digest.digest()
 
 
 def _put(
@@ -232,7 +243,7 @@ def _put(
         len(document.body),
         len(document.chunks),
         "pending" if matrix is None and document.chunks else "done",
-        document.mtime_ns,
+        _storable(document.mtime_ns),
         _time(document.updated_at, now),
         document.importance_weight,
     )
@@ -273,6 +284,12 @@ def _put(
     if after != before:
         near_duplicates.mark_uncounted(txn, {facts.folder for facts in (before, after) if facts})
     return Put(memory_id, "created" if known is None else "updated")
+
+
+def _storable(mtime_ns: int | None) -> int | None:
+    """A time of modification as SQLite holds it. One that does not fit is stored as another, so that the file is read
+    again in every run."""
+    return None if mtime_ns is None else max(-(2**63), min(mtime_ns, 2**63 - 1))
 
 
 def _time(told: float | None, now: float) -> float:
@@ -316,12 +333,15 @@ def _clear(txn: Transaction, memory_id: int) -> None:
 
 def _insert_texts(txn: Transaction, memory_id: int, document: Document) -> None:
     title, triggers, path = map(_joined, (document.title_tokens, document.trigger_tokens, document.path_tokens))
+    body = bytearray()
+    for chunk in document.chunks:
+        body += _joined(chunk.tokens).encode() + b" "
+    fulltext.insert(txn, memory_id, title, triggers, path, body)
+    del body  # of a long text both forms take their room; one at a time is enough
     txn.connection.execute(
         "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)",
         (memory_id, title, triggers, path, json.dumps(document.extra, ensure_ascii=False), document.body),
     )
-    body = " ".join(_joined(chunk.tokens) for chunk in document.chunks)
-    fulltext.insert(txn, memory_id, title, triggers, path, body)
 
 
 def _insert_chunks(txn: Transaction, memory_id: int, document: Document) -> Sequence[int]:
@@ -330,10 +350,10 @@ def _insert_chunks(txn: Transaction, memory_id: int, document: Document) -> Sequ
     ids: Sequence[int] = [memory_id] if len(chunks) == 1 else _draw_ids(txn, len(chunks)) if chunks else []
     txn.connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?)",
-        [
+        (
             (chunk_id, memory_id, ordinal, c.first_line, c.last_line, c.heading, c.anchor, _joined(c.tokens), c.text)
             for ordinal, (chunk_id, c) in enumerate(zip(ids, chunks, strict=True))
-        ],
+        ),
     )
     return ids
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from config.errors import SpeckitError
+from config.paths import working_folder
 from config.settings import settings
 from server.commands.search import show_row
 from server.demo_corpus import QUESTIONS, corpus
 from server.invocation import called
-from server.options import Common, shared
+from server.options import Common, NamedPath, shared
 from server.output import print_json, wrapped
 from server.progress import ProgressReporter
 from server.recombination import recombined
@@ -29,7 +30,7 @@ SHOWN = 2
 
 
 @click.command("demo")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="FILE", help="Keep the store as this new file.")
+@click.option("--keep", type=NamedPath(), metavar="FILE", help="Keep the store as this new file.")
 @shared("pipeline", "set", "json")
 def command(common: Common, keep: Path | None) -> int:
     """Index the project's own documents into a temporary store, ask them questions, and show why the answers surface.
@@ -135,7 +136,7 @@ def _advise(kept: Path | None) -> None:
 
 def _own_documents() -> str:
     """A folder that `index` accepts where the reader is."""
-    root, here = settings().root, Path.cwd()
+    root, here = settings().root, working_folder()
     if not here.resolve().is_relative_to(root):
         return str(root)
     return "docs" if (here / "docs").is_dir() else "."

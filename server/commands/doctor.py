@@ -86,6 +86,10 @@ def _engine(common: Common) -> list[Check]:
     except SpeckitError as error:
         if CODES[error.code].category == "configuration":
             return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common)]
+        if error.code == "E024":
+            from engine.health import DAMAGED
+
+            return [Check("store", "fail", str(problem), DAMAGED) for problem in error.problems]
         if error.code != "E010":
             return _wrong("store", error)
         without = no_store(settings(common.db), ()).problems[0]

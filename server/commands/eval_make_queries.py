@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evaluation.made_queries import KIND_NAMES
-from server.options import Common, shared
+from server.options import Common, NamedPath, shared
 from server.output import print_json
 from server.progress import ProgressReporter
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 @click.command("make-queries")
 @click.option(
     "--dataset",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     required=True,
     metavar="DIR",
     help="A dataset in the BEIR layout; its corpus.jsonl is enough.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write.")
+@click.option("--out", type=NamedPath(), required=True, metavar="DIR", help="The folder to write.")
 @click.option(
     "--kind",
     "kinds",

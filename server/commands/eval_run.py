@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from server import completion
-from server.options import Common, datasets_option, shared
+from server.options import Common, NamedPath, datasets_option, shared
 from server.output import print_json, wrapped
 from server.progress import ProgressReporter
 from server.reports import show_report
@@ -23,7 +23,7 @@ from server.reports import show_report
     shell_complete=completion.pipelines,
     help="A pipeline to measure; may be repeated to compare. Else SPECKIT_PIPELINE, else the shipped default.",
 )
-@click.option("--run-file", type=click.Path(path_type=Path), help="Write the rankings as TREC run lines.")
+@click.option("--run-file", type=NamedPath(), help="Write the rankings as TREC run lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @shared("set", "json")
 def command(

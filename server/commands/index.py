@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from config.echo import shortened
 from config.errors import Problem, SpeckitError
+from config.paths import is_there, named_paths
 from config.settings import settings
+from memory.store.store_file import store_is_there
 from server import completion
 from server.commands.search import existing_store
 from server.failures import lines
@@ -25,7 +28,7 @@ from server.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from engine import Memory
-    from memory.indexing import IndexReport
+    from memory.indexing import IndexReport, Progress
 
 OUTCOMES = ("created", "updated", "unchanged", "deleted")
 COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links")
@@ -81,7 +84,7 @@ def _opened(common: Common, dry_run: bool) -> Iterator[Memory]:
     from engine import Memory
 
     config = settings(common.db)
-    if not dry_run or config.db.exists():
+    if not dry_run or store_is_there(config.db):
         with common.open() as memory:
             yield memory
         return
@@ -98,16 +101,15 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
     A store made in vain would be worse than none: its folder would count as a workspace from then on.
     """
     config = settings(common.db)
-    if config.db.exists():
+    if store_is_there(config.db):
         return
     problems = []
-    for given in paths:
-        path = Path(given).expanduser().resolve()
+    for given, path in zip(paths, named_paths(paths), strict=True):
         if not path.is_relative_to(config.root):
             message = f"'{given}' lies outside the workspace {config.root}"
             actions = ("start the command in the folder that holds it", "set SPECKIT_ROOT to that folder")
             problems.append(Problem("E014", message, "Keys are paths relative to the workspace root.", actions))
-        elif not path.exists():
+        elif not is_there(path):
             problems.append(Problem("E010", f"{given}: there is no such file or folder"))
     if len(problems) == len(paths):
         raise SpeckitError.of(problems)
@@ -115,11 +117,21 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
 
 def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bool, dry_run: bool) -> int:
     """One run with its report. Files that could not be indexed make it fail; the others are indexed all the same."""
-    started = monotonic()
-    with ProgressReporter("indexing") as bar:
-        report = memory.index(
-            paths, force=force, dry_run=dry_run, progress=lambda now: bar.update(now.done, now.total or 0)
-        )
+    started, written = monotonic(), 0
+
+    def note(now: Progress) -> None:
+        nonlocal written
+        written = now.done
+        bar.update(now.done, now.total or 0)
+
+    try:
+        with ProgressReporter("indexing") as bar:
+            report = memory.index(paths, force=force, dry_run=dry_run, progress=note)
+    except KeyboardInterrupt:
+        if written and not dry_run:
+            kept = f"{counted(written, 'document')} had been written and stay; index again for the rest"
+            click.echo(wrapped(kept, stream=sys.stderr), err=True)
+        raise
     return _shown(common, memory, report, monotonic() - started)
 
 
@@ -173,7 +185,7 @@ def show(report: IndexReport, seconds: float) -> None:
     if report.ignored:
         click.echo(wrapped(f"ignored: {_by_reason(report.ignored)}; --json lists them"))
     for key, reason in report.overruled.items():
-        click.echo(wrapped(f"taken because it was named: {key} ({reason})", "  ", ""))
+        click.echo(wrapped(f"taken because it was named: {shortened(key)} ({reason})", "  ", ""))
     show_problems("remarks", "warning", report.problems)
     show_problems("not indexed", "error", report.failures)
 

@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from config.errors import SpeckitError
+from config.paths import named_path, resolved, working_folder
 from config.settings import CONFIG_FILE, DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
-from memory.store.store_file import keep_out_of_git
+from memory.store.store_file import keep_out_of_git, make_folder
 from server.options import Common, shared
-from server.output import print_json
+from server.output import print_json, printable
 
 TEMPLATE = """\
 # What holds for everybody who works in this workspace. Commit this file. docs/workspace.md explains it,
@@ -31,6 +32,11 @@ TEMPLATE = """\
 
 # Milliseconds after which a search skips optional steps.
 # deadline_ms: 2000
+
+# Where components of installed extensions run: "trusted" in the server's process, "isolated" in one of their own that
+# may have so many megabytes, "none" nowhere. docs/extending.md says what each is for.
+# extensions: trusted
+# extensions_memory_mb: 2048
 """
 
 
@@ -43,7 +49,8 @@ def command(common: Common, write: bool) -> None:
     Creates the folder .speckit with a .gitignore of its own, which keeps the store out of version control. Files that
     are there already stay as they are.
     """
-    root = Path(os.environ.get(ROOT_VARIABLE) or Path.cwd()).resolve()
+    named = os.environ.get(ROOT_VARIABLE)
+    root = resolved(named_path(named, ROOT_VARIABLE) if named else working_folder())
     before = workspace_root(root)
     created = _folder(root)
     if write and _config_file(root):
@@ -53,9 +60,10 @@ def command(common: Common, write: bool) -> None:
         store = str(settings(root=root).db)
         print_json({"workspace": str(root), "store": store, "created": created, "client": client})
         return
-    click.echo(f"workspace {root}; " + (f"created {', '.join(created)}" if created else "nothing to create"))
+    done = f"created {', '.join(created)}" if created else "nothing to create"
+    click.echo(printable(f"workspace {root}; {done}"))
     if before != root:
-        click.echo(f"until now this folder belonged to the workspace {before}")
+        click.echo(printable(f"until now this folder belonged to the workspace {before}"))
     click.echo("\nFor an MCP client:")
     print_json(client)
     click.echo("\nNext: speckit-memory index PATH")
@@ -63,15 +71,17 @@ def command(common: Common, write: bool) -> None:
 
 def _folder(root: Path) -> list[str]:
     folder = root / FOLDER
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SpeckitError("E020", f"the folder {folder} could not be created: {error.strerror}") from error
+    if folder.is_symlink() and not resolved(folder).is_relative_to(root):
+        hint = "Nothing is written through a link that leads out of the workspace."
+        actions = ("replace it by a folder", f"keep the store elsewhere with {DB_VARIABLE}")
+        raise SpeckitError("E014", f"{folder} is a link to {resolved(folder)}", hint=hint, actions=actions)
+    make_folder(folder)
     return [f"{FOLDER}/.gitignore"] if keep_out_of_git(folder) else []
 
 
 def _config_file(root: Path) -> bool:
     try:
+        # a link is there already, even one that leads nowhere: nothing is written through it
         with (root / CONFIG_FILE).open("x", encoding="utf-8") as file:
             file.write(TEMPLATE)
     except FileExistsError:
@@ -86,7 +96,7 @@ def _client(root: Path) -> dict[str, Any]:
     script = shutil.which(sys.argv[0])
     environment = {ROOT_VARIABLE: str(root)}
     if db := os.environ.get(DB_VARIABLE):
-        environment[DB_VARIABLE] = str(Path(db).expanduser().absolute())
+        environment[DB_VARIABLE] = str(named_path(db, DB_VARIABLE).absolute())
     entry = {
         "command": str(Path(script).absolute()) if script else "speckit-memory",
         "args": ["serve"],

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from server import completion
-from server.options import Common, datasets_option, shared
-from server.output import print_json
+from server.options import Common, NamedPath, datasets_option, shared
+from server.output import print_json, printable
 from server.pipeline_output import check_target, write_pipeline
 from server.progress import ProgressReporter
 from server.reports import show_report
@@ -17,9 +17,7 @@ from server.reports import show_report
 @click.command("calibrate")
 @click.argument("source", metavar="FILE|PRESET", shell_complete=completion.pipelines)
 @datasets_option
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The pipeline file to write."
-)
+@click.option("--out", type=NamedPath(), required=True, metavar="FILE", help="The pipeline file to write.")
 @click.option(
     "--false-alarms",
     type=float,
@@ -50,7 +48,7 @@ def command(
     detects is measured on questions that cannot be answered: those of the other datasets, and the judged ones without
     their relevant documents.
     """
-    check_target(out)
+    check_target(out, source)
     from evaluation.calibration import calibrate
 
     with ProgressReporter("calibrate") as bar:
@@ -68,4 +66,4 @@ def command(
         print_json({**report.as_json(), "file": str(out)})
     else:
         show_report(report)
-        click.echo(f"\nwritten: {out}")
+        click.echo(printable(f"\nwritten: {out}"))

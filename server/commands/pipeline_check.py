@@ -7,10 +7,11 @@ import sys
 
 import click
 
+from config.echo import shortened
 from config.errors import SpeckitError
 from server import completion
 from server.environment import remarks
-from server.failures import lines
+from server.failures import SHOWN_PROBLEMS, lines
 from server.options import Common, shared
 from server.output import print_json, wrapped
 
@@ -30,10 +31,12 @@ def command(common: Common, file: str) -> int:
         if common.as_json:
             print_json(error.as_json())
         else:
-            for problem in error.problems:
+            for problem in error.problems[:SHOWN_PROBLEMS]:
                 click.echo(lines(problem, stream=sys.stdout))
+            if further := error.problems[SHOWN_PROBLEMS:]:
+                click.echo(f"… and {len(further):,} more")
             count = len(error.problems)
-            click.echo(wrapped(f"{count} problem{'s' if count > 1 else ''} in {file}"))
+            click.echo(wrapped(f"{count:,} problem{'s' if count > 1 else ''} in {shortened(file)}"))
         return error.exit_status
     if common.as_json:
         print_json({"file": file, "problems": []})

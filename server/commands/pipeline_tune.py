@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from server import completion
-from server.options import Common, datasets_option, shared
-from server.output import print_json
+from server.options import Common, NamedPath, datasets_option, shared
+from server.output import print_json, printable
 from server.pipeline_output import check_target, write_pipeline
 from server.progress import ProgressReporter
 from server.reports import show_report
@@ -17,9 +17,7 @@ from server.reports import show_report
 @click.command("tune")
 @click.argument("source", metavar="FILE|PRESET", shell_complete=completion.pipelines)
 @datasets_option
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The pipeline file to write."
-)
+@click.option("--out", type=NamedPath(), required=True, metavar="FILE", help="The pipeline file to write.")
 @click.option(
     "--parameter",
     "parameters",
@@ -56,7 +54,7 @@ def command(
     from each dataset left out. Values that gain nothing, or are significantly worse on any dataset, are not taken; the
     file then keeps the old ones and says so.
     """
-    check_target(out)
+    check_target(out, source)
     from evaluation.tuning import tune
 
     with ProgressReporter("tune") as bar:
@@ -76,4 +74,4 @@ def command(
         print_json({**report.as_json(), "file": str(out)})
     else:
         show_report(report)
-        click.echo(f"\nwritten: {out}")
+        click.echo(printable(f"\nwritten: {out}"))

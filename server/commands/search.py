@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from config.errors import SpeckitError
+from config.paths import is_working_folder
 from config.settings import settings
 from server.missing_store import no_store
 from server.options import Common, query_argument, shared
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from engine.results import Explanation, ResultRow, SearchResult
 
 SHOWN_FROM_MS = 1
+ID_DIGITS = 18
+"""A longer number is no id, and may be the name of a memory."""
 MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
@@ -77,7 +79,7 @@ def command(
         show(result, explained)
         if explain:
             show_work(result)
-        if memory.settings.root != Path.cwd().resolve():
+        if not is_working_folder(memory.settings.root):
             click.echo(wrapped(f"workspace {memory.settings.root}", dim=True))
         if absent:
             click.echo("\n" + wrapped(f"Why not {why_not}? {absent}"))
@@ -99,7 +101,7 @@ def existing_store(common: Common) -> Memory:
 
 def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> str:
     """Why the memory of an id, a key or a path is no result. Raises E080 with the nearest key."""
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS:
         return memory.why_not(result, int(text))
     # bytes that are not UTF-8 stand in no key
     key = os.path.normpath(text.encode(errors="replace").decode()).replace(os.sep, "/")

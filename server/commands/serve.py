@@ -8,7 +8,7 @@ import click
 
 from config.errors import SpeckitError
 from server.failures import show
-from server.options import Common, shared
+from server.options import Common, NamedPath, shared
 
 BAD_CONFIGURATION = 2
 
@@ -21,7 +21,7 @@ BAD_CONFIGURATION = 2
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="HTTP: the port.")
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="HTTP: a file that holds the bearer token clients must present; needed for any but a loopback address.",
 )
 @click.option(

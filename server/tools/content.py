@@ -13,6 +13,10 @@ BUDGET = 4000
 """Tokens of a search that asks for whole memories: what the catalogue allows a complex question."""
 USED_FOR_ROWS = 0.9
 """Share of the budget that the rows may take; the rest is for the summary, hints and what frames them."""
+LONGEST_TOKEN = 100
+"""Characters that no token is longer than, a piece of many texts put together included."""
+SAMPLE = 20_000
+"""Characters of a text by which the number of its tokens is told when nothing depends on it."""
 WORTHWHILE = 100
 """Tokens; a text that has to be cut shorter than this stays an excerpt."""
 
@@ -44,7 +48,7 @@ def put_whole(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: in
         whole += 1
     if whole == len(wanted):
         return ()
-    logs.overflowed("content", len(wanted), whole, sum(tokens(text) for _, text in wanted), budget)
+    logs.overflowed("content", len(wanted), whole, sum(_about(text, tokens) for _, text in wanted), budget)
     return (
         f"{whole} of {len(wanted)} memories are whole, to stay within {budget} tokens; ask for fewer, or by anchors",
     )
@@ -56,9 +60,16 @@ def _sections(shown: Mapping[str, Any]) -> bool:
 
 def _cut(text: str, room: int, tokens: Callable[[str], int]) -> str:
     """The text, or as much of its beginning as takes `room` tokens; empty where that is hardly anything."""
+    text = text[: max(room, 0) * LONGEST_TOKEN + 1]  # what is longer has more tokens, and takes long to count
     if tokens(text) <= room:
         return text
     cut = text
     while tokens(cut) > room >= WORTHWHILE:
         cut = text[: min(len(cut) - 2, len(cut) * room // tokens(cut))].rstrip() + "…"
     return cut if room >= WORTHWHILE else ""
+
+
+def _about(text: str, tokens: Callable[[str], int]) -> int:
+    """About how many tokens a text has."""
+    sample = text[:SAMPLE]
+    return tokens(sample) * len(text) // max(len(sample), 1)

@@ -6,6 +6,7 @@ from typing import Any
 from config.codes import CODES
 from config.errors import SpeckitError
 from server.envelope import Reply
+from server.log_stream import lost_lines
 from server.markdown import about
 from server.workspace import Workspace
 
@@ -17,6 +18,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
     def memory_health() -> Reply:
         """Check the store, its database engine, the embedding model and the configuration."""
+        from server.output import counted
+
         try:
             report = workspace.memory().health()
         except SpeckitError as error:
@@ -31,6 +34,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             {"name": check.name, "ok": check.ok, "detail": check.detail} | ({} if check.ok else {"hint": check.hint})
             for check in report.checks
         ]
+        if lost := lost_lines():
+            detail = f"{counted(lost, 'line')} of the log were lost: nobody reads standard error"
+            checks.append({"name": "log", "ok": True, "detail": detail})
         wrong = [check.name for check in report.checks if not check.ok]
         summary = f"problems with {', '.join(wrong)}" if wrong else "everything is in order"
         return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text)

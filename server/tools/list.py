@@ -20,11 +20,13 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
     def memory_list(
         limit: Limit = 20,
-        offset: Annotated[int, Field(strict=True, ge=0)] = 0,
+        offset: Annotated[int, Field(strict=True, ge=0, le=2**63 - 1)] = 0,
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
     ) -> Reply:
         """List stored memories, newest or heaviest first, a page at a time."""
+        from memory.indexing.limits import shortened
+        from memory.indexing.title import LONGEST_TITLE
         from server.output import counted
         from server.tools.rows import judgement, when
 
@@ -33,7 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             {
                 "id": memory.id,
                 "key": memory.key,
-                "title": memory.title,
+                "title": shortened(memory.title, LONGEST_TITLE),
                 "tier": str(memory.tier),
                 "importance": memory.importance_weight,
                 "updated": when(memory.updated_at) if memory.updated_at else "unknown",

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 Folder = Annotated[str, Field(max_length=200, description="Only this folder and below")]
-SessionId = Annotated[str, Field(max_length=200)]
-Anchors = Annotated[list[str], Field(max_length=20, description="Only these named sections of each memory")]
+Name = Annotated[str, Field(max_length=200)]
+Anchors = Annotated[list[Name], Field(max_length=20, description="Only these named sections of each memory")]
+SessionId = Name
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
 Dedup = Annotated[bool, Field(strict=True, description="false: show again what this session was sent")]

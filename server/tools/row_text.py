@@ -7,7 +7,7 @@ from server.envelope import TEXT_FIELD
 from server.markdown import about, fields, one_line, quoted
 
 _RANK = re.compile(r"\(rank (\d+)\)")
-_HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*\s*(?:\n+|\Z)")
+_HEADING = re.compile(r"#{1,6}\s++([^\n]*)(\s*)")
 _FRESH = ("HOT", "WARM", "UNKNOWN")
 """States that are no news; of the others an agent should know that nobody has used the memory for long."""
 _OTHERS = {"superseded_by": "superseded by", "also_at": "also at"}
@@ -57,7 +57,11 @@ def _below(title: str, heading: str) -> str:
 
 def _without_headings(text: str, said: set[str]) -> str:
     """A passage without the headings at its beginning that stand above it anyway."""
-    text = text.lstrip("\n")
-    while (heading := _HEADING.match(text)) and heading[1].replace("`", "").replace("**", "") in said:
-        text = text[heading.end() :]
-    return text
+    at = len(text) - len(text.lstrip("\n"))
+    while heading := _HEADING.match(text, at):
+        name = heading[1].rstrip().rstrip("#").rstrip()
+        if name.replace("`", "").replace("**", "") not in said:
+            break
+        blanks = heading[2].rfind("\n") + 1  # the indentation of what follows stays
+        at = heading.start(2) + blanks if heading.end() < len(text) else heading.end()
+    return text[at:]

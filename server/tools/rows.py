@@ -102,8 +102,11 @@ def search_hints(result: SearchResult) -> tuple[str, ...]:
 
 
 def when(seconds: float) -> str:
-    """A moment in epoch seconds as ISO 8601, UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    """A moment in epoch seconds as ISO 8601, UTC; "unknown" for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return "unknown"
 
 
 def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:

@@ -21,7 +21,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             str, Field(max_length=10_000, description='Words, identifiers, a question; "exact phrase", -without')
         ] = "",
         concepts: Annotated[
-            list[str], Field(max_length=5, description="2 to 5 ideas that must all apply; a query beside them ranks")
+            list[Annotated[str, Field(max_length=2000)]],
+            Field(max_length=5, description="2 to 5 ideas that must all apply; a query beside them ranks"),
         ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         limit: Limit = 10,

@@ -9,17 +9,43 @@ from pipeline.contracts import About, NoParams
 from pipeline.model import Plan, Query
 from pipeline.ports import Store
 
+_BETWEEN = ".*"
+
+
+class _Phrase:
+    """A regular expression, or two with anything of the same line between them, as in `move.*into`.
+
+    The two are looked for one after the other: as one expression they would take time by the square of the text.
+    """
+
+    def __init__(self, phrase: str) -> None:
+        self.expression = phrase
+        """The whole of it."""
+        first, _, last = phrase.partition(_BETWEEN)
+        self._first = re.compile(first)
+        self._last = re.compile(last) if last else None
+
+    def find(self, text: str) -> str | None:
+        """The first place in a text, from its beginning to the last end in its line; None where there is none."""
+        if self._last is None:
+            found = self._first.search(text)
+            return found.group() if found else None
+        for line in text.split("\n"):
+            if (begin := self._first.search(line)) and (ends := [*self._last.finditer(line, begin.end())]):
+                return line[begin.start() : ends[-1].end()]
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class _Intent:
     """The words and phrases that speak for an intent. Words are matched whole, with the usual endings."""
 
     words: frozenset[str]
-    phrases: tuple[re.Pattern[str], ...]
+    phrases: tuple[_Phrase, ...]
 
 
 def _intent(words: str, *phrases: str) -> _Intent:
-    return _Intent(frozenset(words.split()), tuple(re.compile(phrase) for phrase in phrases))
+    return _Intent(frozenset(words.split()), tuple(map(_Phrase, phrases)))
 
 
 INTENTS = {
@@ -127,5 +153,5 @@ class Intent:
         return replace(plan, intent=best, intent_confidence=confidence, reasons=plan.because(reason))
 
 
-def _found(phrases: tuple[re.Pattern[str], ...], text: str) -> list[str]:
-    return [match.group() for phrase in phrases if (match := phrase.search(text))]
+def _found(phrases: tuple[_Phrase, ...], text: str) -> list[str]:
+    return [found for phrase in phrases if (found := phrase.find(text)) is not None]

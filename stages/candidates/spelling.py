@@ -20,6 +20,10 @@ _WORD = re.compile(r"(?<![\w'’./-])[^\W\d_]+(?![\w'’./-])")
 """A word of letters alone that is no part of a name, path or number: identifiers are not corrected."""
 
 
+MOST_LETTERS = 64
+"""Of unknown words so many letters are looked at: a word has sixty neighbours for each of its letters."""
+
+
 class SpellingParams(Params):
     """Which words are corrected, and how much what stands for them counts."""
 
@@ -69,7 +73,7 @@ class Spelling:
         if len(query.text.split()) > self._params.most_typed:
             return plan
         # Looking for neighbours takes some milliseconds a word, whether or not there are any.
-        unknown = list(islice(self._unknown(query, store.lexicon), self._params.most_words))
+        unknown = list(islice(_within(MOST_LETTERS, self._unknown(query, store.lexicon)), self._params.most_words))
         respelt = [found for word, term in unknown if (found := self._respelt(word, term, store.lexicon))]
         if not respelt:
             return plan
@@ -80,7 +84,8 @@ class Spelling:
         """The words that could be misspelt, each with its term: no memory holds them, and they are not quoted."""
         params, terms = self._params, set(query.terms)
         quoted = set(_WORD.findall(" ".join(query.required)))
-        for word in dict.fromkeys(_WORD.findall(query.text)):
+        # Where other signs than blanks separate words, there may be a thousand of them.
+        for word in islice(dict.fromkeys(_WORD.findall(query.text)), params.most_typed):
             if word not in quoted and params.shortest <= len(word) <= params.longest:
                 tokens = lexicon.analyse(word)
                 if len(tokens) == 1 and tokens[0] in terms and not _holders(tokens[0], lexicon):
@@ -104,14 +109,24 @@ class Spelling:
         return Respelling(word, term, instead, readings[best[0]]) if best else None
 
 
+def _within(letters: int, unknown: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The words, each with its term, as far as the letters go."""
+    for word, term in unknown:
+        letters -= len(word)
+        if letters < 0:
+            return
+        yield word, term
+
+
 def _known(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
     """Those of the terms that memories hold, and how many do."""
-    return {term: holders for term in terms if (holders := _holders(term, lexicon))}
+    words = lexicon.words()
+    return {term: holders for term in terms if term in words and (holders := _holders(term, lexicon))}
 
 
 def _holders(term: str, lexicon: Lexicon) -> int:
     """How many memories hold a term in the field that holds it most often."""
-    return max(len(lexicon.index(field).postings(term).rows) for field in FIELDS)
+    return max(lexicon.index(field).holders(term) for field in FIELDS)
 
 
 def _one_edit(word: str) -> Iterator[str]:

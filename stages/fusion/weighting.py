@@ -105,9 +105,11 @@ def recency_bonus(query: Query, candidates: Candidates) -> Column:
 def check_channel_weights(
     weights: ChannelWeights, surroundings: Surroundings
 ) -> Iterable[tuple[tuple[str | int, ...], str]]:
-    """A problem for each weight of a channel that the pipeline does not have."""
+    """A problem for each weight of a channel that the pipeline does not have, and one where no channel counts."""
     if weights == "by_intent":
         return
+    if surroundings.channels and not any(weights.get(channel, UNSAID) for channel in surroundings.channels):
+        yield ("weights",), "every channel has the weight 0: no score would tell one memory from another"
     for channel in weights:
         if channel not in surroundings.channels:
             close = closest(channel, surroundings.channels)

@@ -10,6 +10,8 @@ from pipeline.model import Pool, Query, Reranking, Rescored
 from pipeline.ports import Column, Ids, Store, Unavailable
 from pipeline.scales import Scale
 
+MOST_TOKENS = 1200
+"""Of a query with more different tokens the rarest are compared: a pasted page of 10,000 characters has up to 1,060."""
 _DIGITS = 6
 """Similarities are rounded, so that the order does not hang on the last bits of a matrix product."""
 
@@ -80,6 +82,9 @@ class Maxsim:
     def _maxsim(self, asked: Ids, held: list[Ids], store: Store) -> Column:
         """Σ w · best cosine / Σ w of each passage, in [-1, 1]; 0 for a passage without tokens."""
         idf = store.tokens.weights(asked)
+        if len(asked) > MOST_TOKENS:
+            rarest = np.sort(np.argsort(-idf, kind="stable")[:MOST_TOKENS])
+            asked, idf = asked[rarest], idf[rarest]
         weights = np.where(idf > 0, idf, 0.0) ** self._params.idf_power * (idf > 0)
         weights = weights if weights.any() else np.ones(len(asked))
         met = np.zeros(len(held))

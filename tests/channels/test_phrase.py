@@ -10,6 +10,7 @@ from components.fake_store import FakeStore, Memory, words
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels import phrase as module
 from channels.phrase import Phrase, PhraseParams
 from pipeline.model import Filter
 from pipeline.scales import Scale
@@ -132,3 +133,13 @@ def test_a_text_that_holds_the_query_scores_1_and_one_without_a_pair_nothing(tex
         elif asked and not asked & set(pairwise(words(held))):
             assert number not in found
     assert np.all(np.array([*found.values()]) <= 1.0)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "A", " ", "_", "-", ".", "é", "\u0301", "x1"]), max_size=30), st.data())
+def test_very_words_are_found_by_either_comparison(pieces: list[str], data: st.DataObject) -> None:
+    text = "".join(pieces)
+    wording = data.draw(st.lists(st.sampled_from(["a", "b", "x1", "é"]), min_size=1, max_size=4))
+    by_pattern = module._finder(wording)(text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "LONGEST_PATTERN", 0)
+        assert module._finder(wording)(text) == by_pattern

@@ -97,3 +97,15 @@ def test_every_page_is_a_memory_without_problems(page: Path) -> None:
 
     assert [str(problem) for problem in (*problems, *unresolved(targets, keys))] == []
     assert document.triggers
+
+
+def test_every_promise_names_the_tests_that_attack_it() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    table = text.partition("## What is promised")[2].partition("## Where it ends")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| ") and "attacked by" not in line]
+    cited = [re.findall(r"`([^`]+)`", row[-2]) for row in rows]
+
+    assert len(rows) > 10
+    assert all(cited)
+    for name in {name for names in cited for name in names if name.endswith(".py")}:
+        assert (ROOT / name).is_file(), name

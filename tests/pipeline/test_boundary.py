@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frame.hostile import PLAIN, attacked, component
+from frame.hostile import PLAIN, attacked, component, without
 
 from config.errors import SpeckitError
 from engine import Memory
@@ -36,22 +36,6 @@ def run(pipeline: Pipeline, memory: Memory, text: str = TEXT, *, strict: bool = 
 
 def rows(outcome: Outcome) -> list[tuple[int, float]]:
     return list(zip(outcome.pool.ids.tolist(), outcome.pool.score.tolist(), strict=True))
-
-
-def without(pipeline: Pipeline) -> Pipeline:
-    def others(steps: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(step for step in steps if step.id != "hostile")
-
-    stage = pipeline.candidates
-    return replace(
-        pipeline,
-        candidates=replace(
-            stage, understand=others(stage.understand), channels=others(stage.channels), recover=others(stage.recover)
-        ),
-        fusion=replace(pipeline.fusion, signals=others(pipeline.fusion.signals)),
-        rerank=others(pipeline.rerank),
-        annotate=others(pipeline.annotate),
-    )
 
 
 def refused(pipeline: Pipeline, memory: Memory, text: str = TEXT, **arguments: Any) -> str:

@@ -7,21 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import DOCUMENTS, Run, call
+from tests.server.doors import Run, call, indexed_workspace
 
 
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace whose documents are indexed. Tests must not change it."""
-    root = tmp_path_factory.mktemp("workspace")
-    for name, text in DOCUMENTS.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    ran = call(root, ["index", "docs", "--json"])
-    assert ran.status == 0, ran.err
-    assert ran.json["created"] == sorted(DOCUMENTS)
-    return root
+    return indexed_workspace(tmp_path_factory.mktemp("workspace"))
 
 
 @pytest.fixture

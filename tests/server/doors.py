@@ -67,3 +67,15 @@ def call(
     ran = Ran(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
     assert "Traceback" not in ran.out + ran.err
     return ran
+
+
+def indexed_workspace(root: Path) -> Path:
+    """Writes the documents into a folder and indexes them."""
+    for name, text in DOCUMENTS.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    ran = call(root, ["index", "docs", "--json"])
+    assert ran.status == 0, ran.err
+    assert ran.json["created"] == sorted(DOCUMENTS)
+    return root

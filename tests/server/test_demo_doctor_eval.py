@@ -107,7 +107,7 @@ def test_doctor_names_a_broken_pipeline_and_checks_the_rest(workspace: Path, wit
     verdicts = {check["name"]: check["verdict"] for check in ran.json["checks"]}
     assert verdicts == {
         "packages": "ok", "pipeline": "fail", "sqlite": "ok", "store": "ok" if with_store else "warn",
-        "content": "ok", "model": "ok", "words": "ok", "search": "ok",
+        "content": "ok", "model": "ok", "words": "ok", "extensions": "ok", "search": "ok",
     }  # fmt: skip
 
 

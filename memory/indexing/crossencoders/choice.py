@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from config.errors import SpeckitError
+from config.paths import is_file, named_path
 from config.settings import CROSS_ENCODER_VARIABLE
 from memory.indexing.crossencoders.guarded import GuardedCrossEncoder
 from memory.indexing.crossencoders.none import NoCrossEncoder
@@ -21,12 +21,15 @@ def chosen(setting: str) -> NoCrossEncoder | GuardedCrossEncoder:
     """
     if not setting:
         return NoCrossEncoder()
-    path = Path(setting).expanduser()
+    try:
+        path = named_path(setting, CROSS_ENCODER_VARIABLE)
+    except SpeckitError as error:
+        return NoCrossEncoder(error.problems[0].message)
     files = [path] if path.suffix == ".onnx" else [path / name for name in _ONNX_FILES]
     for file in files:
-        if file.is_file():
+        if is_file(file):
             return GuardedCrossEncoder(OnnxCrossEncoder(file))
-    if (path / "config.json").is_file():
+    if is_file(path / "config.json"):
         return GuardedCrossEncoder(SentenceTransformersCrossEncoder(path))
     return NoCrossEncoder(
         f"{CROSS_ENCODER_VARIABLE} is '{setting}', which is neither an ONNX file nor a folder with model.onnx or "

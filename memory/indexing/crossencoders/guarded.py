@@ -9,6 +9,7 @@ import numpy as np
 
 from config.clock import opening, query_ns
 from config.exchange import Column, Unavailable
+from config.immutable import own
 from memory.indexing.crossencoders.protocol import CrossEncoder
 
 BATCH = 8
@@ -26,6 +27,8 @@ class GuardedCrossEncoder:
     (circuit breaker, Nygard 2007). Calls of several threads take turns. To load the model is no query's time.
     """
 
+    __slots__ = ("_clock", "_closed_until", "_failures", "_loaded", "_loading", "_model", "_ns_per_text", "_turn")
+
     def __init__(self, model: CrossEncoder, clock: Callable[[], int] = query_ns) -> None:
         """`clock` gives the nanoseconds in which deadlines are told."""
         self._model = model
@@ -37,7 +40,11 @@ class GuardedCrossEncoder:
         self._closed_until = 0
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
-        """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
+        """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for.
+
+        Raises TypeError for what is no text: that is no failure of the model.
+        """
+        query, texts = own(query), tuple(map(own, texts))
         if absence := self._missing():
             return absence
         patience = -1.0 if deadline_ns is None else max(deadline_ns - self._clock(), 0) / 1e9

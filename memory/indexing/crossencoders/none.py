@@ -11,12 +11,14 @@ from config.settings import CROSS_ENCODER_VARIABLE
 class NoCrossEncoder:
     """Has nothing to say about relevance, and says why. Implements `pipeline.ports.RelevanceModel`."""
 
+    __slots__ = ("_reason",)
+
     def __init__(
         self,
         reason: str = f"no cross-encoder is configured; set {CROSS_ENCODER_VARIABLE} to a model folder or an ONNX file",
     ) -> None:
-        self._answer = Unavailable(reason)
+        self._reason = reason
 
     def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:  # noqa: ARG002
         """The reason."""
-        return self._answer
+        return Unavailable(self._reason)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from config.errors import SpeckitError
+from config.paths import is_file, named_path
 from config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
 from memory.indexing.embedders.encoder import EncoderEmbedder
 from memory.indexing.embedders.missing import MissingEncoder
@@ -30,12 +31,15 @@ def chosen(environ: Mapping[str, str]) -> StaticEmbedder | EncoderEmbedder:
 
 
 def _encoder(setting: str) -> SentenceEncoder:
-    path = Path(setting).expanduser()
+    try:
+        path = named_path(setting, EMBEDDER_VARIABLE)
+    except SpeckitError as error:
+        return MissingEncoder(error.problems[0].message)
     files = [path] if path.suffix == ".onnx" else [path / name for name in _ONNX_FILES]
     for file in files:
-        if file.is_file():
+        if is_file(file):
             return OnnxEncoder(file)
-    if any((path / name).is_file() for name in _FOLDER_FILES):
+    if any(is_file(path / name) for name in _FOLDER_FILES):
         return SentenceTransformersEncoder(path)
     return MissingEncoder(
         f"{EMBEDDER_VARIABLE} is '{setting}', which is neither an ONNX file nor a folder with model.onnx or "

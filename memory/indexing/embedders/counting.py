@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from config.errors import SpeckitError
 from memory.indexing.embedders.protocol import Embedder, TokenCounter
 from memory.indexing.token_estimate import estimated_tokens
+
+COUNTED_AT_ONCE = 100_000
+"""Characters of a text that is counted in one piece."""
 
 
 def counted_tokens(texts: Sequence[str], model: Embedder | None = None) -> list[int]:
@@ -17,7 +20,21 @@ def counted_tokens(texts: Sequence[str], model: Embedder | None = None) -> list[
     """
     if isinstance(model, TokenCounter):
         try:
-            return model.count_tokens(texts)
+            if max(map(len, texts), default=0) <= COUNTED_AT_ONCE:
+                return model.count_tokens(texts)
+            return [sum(model.count_tokens([piece])[0] for piece in _pieces(text)) for text in texts]
         except SpeckitError:
             pass  # what is wrong with it is told where vectors are asked for
     return [estimated_tokens(text) for text in texts]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A long text in parts, cut at blanks where there are some: what a tokeniser makes of a text takes many times its
+    room."""
+    start = 0
+    while len(text) - start > COUNTED_AT_ONCE:
+        blank = text.rfind(" ", start + COUNTED_AT_ONCE // 2, start + COUNTED_AT_ONCE)
+        end = blank if blank >= 0 else start + COUNTED_AT_ONCE
+        yield text[start:end]
+        start = end
+    yield text[start:]

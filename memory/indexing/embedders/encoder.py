@@ -13,6 +13,7 @@ import numpy as np
 from config.clock import opening
 from config.errors import SpeckitError
 from config.exchange import Ids, Tokens, Vectors
+from config.immutable import own
 from memory.indexing.embedders.model_folder import Prompts
 from memory.indexing.embedders.protocol import SentenceEncoder, TokenModel
 
@@ -74,8 +75,8 @@ class EncoderEmbedder:
         return rows
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a query, shape (dimensions,), read-only; zeros for a blank one."""
-        return self._query(text)
+        """The unit vector of a query, shape (dimensions,); zeros for a blank one."""
+        return self._query(own(text)).copy()
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """The token numbers of each text by the token model."""
@@ -90,9 +91,7 @@ class EncoderEmbedder:
         return self._tokens.token_vectors(tokens)
 
     def _encoded_query(self, text: str) -> Vectors:
-        vector = self._unit(self._settle()[1].query + text) if text.strip() else np.zeros(self.dimensions, np.float32)
-        vector.flags.writeable = False
-        return vector
+        return self._unit(self._settle()[1].query + text) if text.strip() else np.zeros(self.dimensions, np.float32)
 
     def _unit(self, text: str) -> Vectors:
         self._load()

@@ -115,7 +115,8 @@ class StaticEmbedder:
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions)."""
-        units: Vectors = self._loaded().units[tokens]
+        # Never a view of the table, whatever stands for the numbers.
+        units: Vectors = self._loaded().units.take(tokens, axis=0)
         return units
 
     def _loaded(self) -> _Model:

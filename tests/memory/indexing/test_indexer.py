@@ -514,7 +514,10 @@ def test_texts_and_names_that_no_encoding_holds_do_not_stop_a_run(
 
     report = indexer.index([root], now=100.0)
 
-    assert (report.created, [str(p) for p in report.failures]) == (["good.md"], ["E014 bad?.md: the name is not UTF-8"])
+    assert (report.created, [str(p) for p in report.failures]) == (
+        ["good.md"],
+        ["E014 bad\\xff.md: the name is not UTF-8"],
+    )
     indexer.index_documents([Source("d", "one \ud800 two\r\n", title="t\udfff")], now=100.0)
     memory = reader.get_memory(database.reader(), "d")
     for key, code in (("bad\udfff", "E030"), ("  ", "E031")):

@@ -49,3 +49,10 @@ def test_a_failing_statement_is_translated_where_it_is_run(database: Database) -
         txn.connection.execute("UPDATE id_sequence SET next = 0")
     assert caught.value.code == "E081"
     assert not database.reader().in_transaction
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM gone", "SELECT gone FROM memories", "DROP TABLE gone"])
+def test_a_table_or_column_that_a_store_does_not_have_is_damage(database: Database, statement: str) -> None:
+    with pytest.raises(SpeckitError, match="gone") as caught, database.snapshot_read() as connection:
+        connection.execute(statement)
+    assert caught.value.code == "E024"

@@ -326,9 +326,8 @@ def test_only_the_body_is_indexed_by_chunks(database: Database) -> None:
 def test_an_unusable_file_is_a_product_error(database: Database) -> None:
     model = read_model(database)
     model.current()
-    with database.write() as txn:
-        txn.connection.execute("DROP TABLE changes")
-    with pytest.raises(SpeckitError, match="E021"):
+    database.reader().execute("DROP TABLE changes")
+    with pytest.raises(SpeckitError, match="E026"):
         model.current()
 
 

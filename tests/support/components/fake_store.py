@@ -248,6 +248,9 @@ class FakeIndex:
         frequency = [self._tokens[row].count(term) for row in rows]
         return Postings(np.array(rows, np.int32), np.array(frequency, np.float32))
 
+    def holders(self, term: str) -> int:
+        return len(self.postings(term).rows)
+
     def adjacent(self, first: str, second: str) -> np.ndarray:
         rows = [row for row, tokens in enumerate(self._tokens) if (first, second) in pairwise(tokens)]
         return np.array(rows, np.int32)
@@ -275,8 +278,8 @@ class FakeLexicon:
     def index(self, name: str, level: str = "memory") -> FakeIndex:
         return self._indexes[name, level]
 
-    def words(self) -> list[str]:
-        return sorted({token for index in self._indexes.values() for tokens in index._tokens for token in tokens})
+    def words(self) -> set[str]:
+        return {token for index in self._indexes.values() for tokens in index._tokens for token in tokens}
 
 
 class FakeFullText:

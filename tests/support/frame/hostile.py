@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -91,3 +92,21 @@ def attacked(
     file = tmp_path / "attacked.yaml"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return build(str(file), registered((role, hostile, "hostile")), {})
+
+
+def without(pipeline: Pipeline, name: str = "hostile") -> Pipeline:
+    """The pipeline without its hostile step; a fuser stays."""
+
+    def others(steps: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(step for step in steps if step.id != name)
+
+    stage = pipeline.candidates
+    return replace(
+        pipeline,
+        candidates=replace(
+            stage, understand=others(stage.understand), channels=others(stage.channels), recover=others(stage.recover)
+        ),
+        fusion=replace(pipeline.fusion, signals=others(pipeline.fusion.signals)),
+        rerank=others(pipeline.rerank),
+        annotate=others(pipeline.annotate),
+    )

@@ -18,7 +18,8 @@ import numpy as np
 from config.exchange import Column
 from config.settings import settings
 from engine import Memory
-from engine.assembly import OpenStore, registry
+from engine.assembly import OpenStore, TextModels, registry
+from engine.following import Following
 from engine.models import QueryModels
 from engine.results import SearchResult
 from memory.indexing.crossencoders import GuardedCrossEncoder
@@ -254,7 +255,12 @@ def project(root: Path, environ: Mapping[str, str]) -> Project:
     """The project at `root` behind the catalogue preset. Failures of steps are raised."""
     config = settings(root / "memory.db", "catalogue", root, environ)
     runner = Runner(build(config.pipeline, registry(), config.environ), strict=True)
-    opened = Project(Store(Database.open(config.db, create=True), config.root, config.environ), config, runner)
+    models = TextModels(config.environ)
+
+    def store(create: bool) -> OpenStore:
+        return Store(Database.open(config.db, create=create), config.root, models)
+
+    opened = Project(Following(store, create=True), config, runner)
     opened.answers = []
     return opened
 

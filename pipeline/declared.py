@@ -1,0 +1,92 @@
+"""What components say about themselves, asked while a pipeline is built. Whatever they answer or raise stays here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, TypeVar, cast, get_args
+
+from config.errors import Problem, SpeckitError
+from pipeline.binding import Bound
+from pipeline.contracts import IntentWeighing, Params
+from pipeline.copying import text
+from pipeline.describing import describe, shape_of
+from pipeline.errors import Unfit
+from pipeline.heeded import heeded
+from pipeline.interrupts import guarded
+from pipeline.scales import Scale
+
+T = TypeVar("T")
+Path = tuple[str | int, ...]
+
+MOST_OBJECTIONS = 100
+"""What one component may have against its own parameters."""
+
+
+def ask(entry: Bound, method: str, copier: Callable[[Any], T], *arguments: Any) -> tuple[T | None, Problem | None]:
+    """A plain copy of what a class method of a component answers, None where it offers no such method or has failed.
+
+    The other value says how it failed.
+    """
+    registered = entry.registered
+    if registered is None or entry.params is None:
+        return None, None
+
+    def work() -> T | None:
+        own = getattr(registered.component, method, None)
+        return copier(own(*arguments)) if own else None
+
+    answer, error = guarded(work)
+    return answer, _broken(entry, f"'{method}'", error) if error else None
+
+
+def constructed(entry: Bound) -> Any:
+    """The component of a step, with parameters that no other holds. Raises E131."""
+    registered, params = entry.registered, entry.params
+    assert registered is not None and params is not None  # a configuration without problems is bound
+    component, error = guarded(lambda: registered.component(params.model_copy(deep=True)))
+    if error:
+        raise SpeckitError.of([_broken(entry, "the constructor", error)])
+    return component
+
+
+def _broken(entry: Bound, what: str, error: BaseException) -> Problem:
+    name = entry.registered.name if entry.registered else entry.step.use
+    return Problem("E131", f"{what} of the component '{name}' failed: {describe(error)}", where=entry.step.where)
+
+
+def as_scale(found: object) -> Scale:
+    """A scale of scores."""
+    if type(found) is Scale and any(found is scale for scale in Scale):
+        return found
+    raise Unfit(f"returned {shape_of(found)}; accepted: a Scale")
+
+
+def as_weighing(found: object) -> tuple[IntentWeighing | None]:
+    """Which of the two weightings by intent a component applies, None for neither."""
+    for known in (None, *get_args(IntentWeighing)):
+        if type(found) is type(known) and found == known:
+            return (cast("IntentWeighing | None", known),)
+    raise Unfit(f"returned {shape_of(found)}; accepted: None, {', '.join(get_args(IntentWeighing))}")
+
+
+def as_objections(found: Any) -> list[tuple[Path, str]]:
+    """Problems of parameters: the path of each, and why."""
+    plain = []
+    for path, message in islice(found, MOST_OBJECTIONS):
+        if not all(type(part) in (str, int) for part in path):
+            raise Unfit("returned a path of other parts than texts and whole numbers")
+        plain.append((tuple(path), text(message, "a message")))
+    return plain
+
+
+def as_params(kind: type[Params]) -> Callable[[Any], Params]:
+    """Parameters of exactly the class that the component declares."""
+
+    def copier(found: Any) -> Params:
+        if type(found) is not kind:
+            raise Unfit(f"returned {shape_of(found)}; accepted: {kind.__name__}")
+        settled: Params = found.model_copy(deep=True)
+        return heeded(settled)
+
+    return copier

@@ -1,0 +1,80 @@
+"""The process of isolated extensions: loads them, describes them and runs their components, one request at a time.
+
+The server starts it with a socket and its own import path. It ends when the socket does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from socket import socket
+from typing import Any
+
+from pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, ORPHAN_SECONDS, STORE_ARRAYS, STORE_DOCUMENT
+from pipeline.isolation.wire import MEGABYTE, EndedError, GarbledError, Wire
+
+
+def main(descriptor: int, memory_mb: int) -> None:
+    """Serves until the server is gone; does not return."""
+    _bounded(memory_mb)
+    end = socket(fileno=descriptor)
+    end.set_inheritable(False)
+    os.register_at_fork(after_in_child=end.detach)  # a process forked by a component has no say
+    with suppress(EndedError, GarbledError):
+        _serve(Wire(end, STORE_DOCUMENT, STORE_ARRAYS))
+    os._exit(LOST)  # threads of components must not hold the process
+
+
+def _bounded(memory_mb: int) -> None:
+    """No core dumps, and no more address space than that, where the platform can say so."""
+    try:
+        import resource
+    except ImportError:
+        return
+    wanted = [("RLIMIT_CORE", 0)] + ([("RLIMIT_AS", memory_mb << 20)] if memory_mb else [])
+    for name, most in wanted:
+        with suppress(ValueError, OSError, AttributeError):  # a limit that the platform does not know, or a lower one
+            kind = getattr(resource, name)
+            hard = resource.getrlimit(kind)[1]
+            soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (soft, soft))
+
+
+def _serve(wire: Wire) -> None:
+    # below the limits: what is imported here counts
+    from pipeline.isolation.codec import UnsendableError, packed, unpacked
+    from pipeline.isolation.workshop import Workshop
+
+    def for_ever() -> float:
+        return 1e6
+
+    def asked(number: int, name: str, arguments: Sequence[Any], released: Sequence[int]) -> tuple[Any, ...]:
+        left, _ = signal.setitimer(signal.ITIMER_REAL, 0)  # the server answers at its own pace
+        wire.send(*packed(("store", number, name, tuple(arguments), tuple(released))), for_ever)
+        found: tuple[Any, ...] = unpacked(*wire.receive(for_ever), writable=True)
+        signal.setitimer(signal.ITIMER_REAL, left)
+        return found
+
+    workshop = Workshop(asked)
+    while True:
+        seconds, what, *arguments = unpacked(*wire.receive(for_ever), writable=True)
+        # whatever a component does, and be it a loop in C, the process ends though nobody is left to end it
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds + ORPHAN_SECONDS)
+        answer = workshop.answer(what, arguments)
+        try:
+            document, arrays = packed(answer)
+            if len(document) > ANSWER_DOCUMENT or len(arrays) > ANSWER_ARRAYS:
+                message = f"its answer is longer than {(ANSWER_DOCUMENT + ANSWER_ARRAYS) // MEGABYTE} MB"
+                document, arrays = packed(("error", message))
+        except (UnsendableError, MemoryError) as error:
+            message = str(error) or type(error).__name__
+            document, arrays = packed(("error", f"its answer cannot leave its process: {message}"))
+        wire.send(document, arrays, for_ever)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # components replace and close them
+                stream.flush()

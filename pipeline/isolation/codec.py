@@ -1,0 +1,199 @@
+"""What a pipeline hands to a component and gets back, as plain data: a JSON document and the bytes of arrays.
+
+Nothing that is read can run: there is no pickle, classes are those of `KINDS` alone, and arrays are numbers of the
+types in `DTYPES`. Every value that is no number, word or switch is a list that begins with a letter for its kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from config.exchange import Filter, FolderDescription, Neighbours, Passage, Postings, Unavailable
+from config.immutable import immutable
+from pipeline.contracts import Surroundings
+from pipeline.model import (
+    Candidates,
+    Fused,
+    Grouped,
+    Hits,
+    Notes,
+    Plan,
+    Pool,
+    Query,
+    Rescored,
+    Respelling,
+    Selected,
+    StepScore,
+)
+from pipeline.ranking import COLUMNS, Ranking
+from pipeline.scales import Scale
+
+DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
+ALIGNED = 8
+"""Arrays begin at multiples of this."""
+_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """Stands for an object that stays in its process: the store, a scope, an index. `number` tells it from others."""
+
+    kind: str
+    number: int
+
+
+class UnsendableError(TypeError):
+    """A value is of a kind that is not handed to another process."""
+
+
+class UnreadableError(ValueError):
+    """What came from the other process is no value."""
+
+
+KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
+    FolderDescription.__name__: (FolderDescription, FolderDescription._fields)
+}
+KINDS |= {
+    kind.__name__: (kind, tuple(field.name for field in fields(kind)))
+    for kind in (
+        Candidates, Filter, Fused, Grouped, Handle, Hits, Neighbours, Notes, Passage, Plan, Pool,
+        Postings, Query, Rescored, Respelling, Selected, StepScore, Surroundings, Unavailable,
+    )
+}  # fmt: skip
+
+
+def packed(value: object) -> tuple[bytes, bytes]:
+    """The JSON document of a value, and the bytes of its arrays. Raises UnsendableError."""
+    arrays: list[bytes] = []
+    try:
+        document = _Packing(arrays).value(value)
+    except RecursionError:
+        raise UnsendableError("a value that holds itself cannot leave its process") from None
+    return _ENCODER.encode(document).encode("ascii"), b"".join(arrays)
+
+
+class _Packing:
+    def __init__(self, arrays: list[bytes]) -> None:
+        self._arrays = arrays
+        self._length = 0
+
+    def value(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
+            return value
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, np.generic):
+            return self.value(value.item())
+        if isinstance(value, Scale):
+            return ["e", value.value]
+        for plain in (str, int, float):
+            if isinstance(value, plain):
+                return plain(value)
+        if isinstance(value, Ranking):
+            return ["r", *(self.value(getattr(value, name)) for name in COLUMNS)]
+        for base in kind.__mro__:
+            if base.__name__ in KINDS and KINDS[base.__name__][0] is base:
+                return ["o", base.__name__, *(self.value(getattr(value, name)) for name in KINDS[base.__name__][1])]
+        if isinstance(value, Mapping):
+            return ["d", *([self.value(key), self.value(item)] for key, item in value.items())]
+        if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+            return ["t" if isinstance(value, tuple) else "l", *map(self.value, value)]
+        if isinstance(value, Set):
+            return ["s", *map(self.value, value)]
+        raise UnsendableError(f"'{kind.__name__}' is no kind of value that leaves its process")
+
+    def _array(self, array: np.ndarray[Any, Any]) -> list[Any]:
+        if array.dtype == np.object_:
+            return ["n", *map(self.value, array.tolist())]
+        plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        if plain.dtype.str not in DTYPES:
+            raise UnsendableError(f"an array of {array.dtype} is no kind of value that leaves its process")
+        data = plain.tobytes()
+        at = self._length
+        padding = -len(data) % ALIGNED
+        self._arrays += [data, b"\0" * padding] if padding else [data]
+        self._length += len(data) + padding
+        return ["a", plain.dtype.str, at, *array.shape]
+
+
+def unpacked(document: bytes, arrays: bytes, *, writable: bool) -> Any:
+    """The value of a document. Arrays are copies that may be written into, or such that nobody can write into.
+
+    Raises UnreadableError for whatever is no such document.
+    """
+    try:
+        return _Unpacking(arrays, writable).value(json.loads(document))
+    except UnreadableError:
+        raise
+    except Exception as error:  # what was sent is not trusted, so any way to fail is a way to be unreadable
+        raise UnreadableError(f"{type(error).__name__}: {error}") from None
+
+
+class _Unpacking:
+    def __init__(self, arrays: bytes, writable: bool) -> None:
+        self._arrays = arrays
+        self._writable = writable
+
+    def value(self, document: Any) -> Any:
+        if not isinstance(document, list):
+            if isinstance(document, dict):
+                raise UnreadableError("a mapping is written as pairs")
+            return document
+        read = self._readers.get(document[0])
+        if read is None:
+            raise UnreadableError(f"there is no kind of value {document[0]!r}")
+        return read(self, document[1:])
+
+    def _all(self, items: list[Any]) -> list[Any]:
+        return [self.value(item) for item in items]
+
+    def _array(self, items: list[Any]) -> np.ndarray[Any, Any]:
+        name, at, *shape = items
+        if name not in DTYPES or not all(type(number) is int and number >= 0 for number in (at, *shape)):
+            raise UnreadableError("an array has a type of numbers, a place and a shape")
+        count = 1
+        for number in shape:
+            count *= number
+        # a switch is any byte but 0: numpy would keep other bytes, which are neither true nor false
+        dtype = np.dtype("|u1" if name == "|b1" else name)
+        found = np.frombuffer(self._arrays, dtype, count, at).reshape(shape) if count else np.empty(shape, dtype)
+        if name == "|b1":
+            found = found != 0
+        return found.copy() if self._writable else immutable(found)
+
+    def _texts(self, items: list[Any]) -> np.ndarray[Any, Any]:
+        found = np.empty(len(items), np.object_)
+        found[:] = self._all(items)
+        return found
+
+    def _object(self, items: list[Any]) -> Any:
+        name, *values = items
+        kind, names = KINDS[name]
+        if len(values) != len(names):
+            raise UnreadableError(f"{name} has {len(names)} fields")
+        return kind(*self._all(values))
+
+    def _ranking(self, items: list[Any]) -> Ranking:
+        ranking: Ranking = object.__new__(Ranking)  # type: ignore[arg-type]  # a copy of a sealed one is sealed too
+        for name, column in zip(COLUMNS, self._all(items), strict=True):
+            sealed = immutable(column) if isinstance(column, np.ndarray) else column
+            object.__setattr__(ranking, name, sealed)
+        return ranking
+
+    _readers: dict[Any, Callable[[_Unpacking, list[Any]], Any]] = {  # noqa: RUF012 -- nobody changes it
+        "a": _array,
+        "n": _texts,
+        "o": _object,
+        "r": _ranking,
+        "e": lambda _, items: Scale(*items),
+        "t": lambda self, items: tuple(self._all(items)),
+        "l": lambda self, items: self._all(items),
+        "s": lambda self, items: frozenset(self._all(items)),
+        "d": lambda self, items: {self.value(key): self.value(item) for key, item in items},
+    }

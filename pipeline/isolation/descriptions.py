@@ -1,0 +1,84 @@
+"""What the server knows of an extension's component: plain data that the extension's own process has made."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from pipeline.contracts import About, Role
+from pipeline.registry import Registered
+
+Offer = Literal["check", "settled", "scale", "weighs_intent", "about_concept"]
+OFFERS: tuple[Offer, ...] = ("check", "settled", "scale", "weighs_intent", "about_concept")
+"""What a component may have beside the method of its role."""
+
+
+class _Plain(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, ser_json_inf_nan="constants")
+
+
+class ParameterDescription(_Plain):
+    """One parameter: its name in the class, its key in a file, and its default unless it is `required`."""
+
+    name: str
+    key: str
+    required: bool
+    default: JsonValue = None
+
+    @model_validator(mode="after")
+    def _is_a_name(self) -> Self:
+        if not self.name.isidentifier() or self.name.startswith("_"):
+            raise ValueError(f"{self.name!r} is no name of a parameter")
+        return self
+
+
+class Description(_Plain):
+    """One component, as `pipeline.registry.Registered` would describe it if its class were here."""
+
+    name: str
+    role: Role
+    origin: str
+    doc: str
+    about: About
+    parameters: tuple[ParameterDescription, ...]
+    json_schema: dict[str, JsonValue]
+    offers: tuple[Offer, ...]
+    combine: Literal["add", "multiply"] | None = None
+
+    @model_validator(mode="after")
+    def _signals_combine(self) -> Self:
+        if self.role is Role.SIGNAL and self.combine is None:
+            raise ValueError(f"the signal '{self.name}' must say in 'combine' whether the frame adds or multiplies it")
+        return self
+
+
+def described(entry: Registered) -> Description:
+    """The description of a component of this process. Raises ValueError where it cannot be described."""
+    component: Any = entry.component
+    return Description(
+        name=entry.name,
+        role=entry.role,
+        origin=entry.origin,
+        doc=cleandoc(component.__doc__ or ""),
+        about=entry.about,
+        parameters=tuple(
+            ParameterDescription(
+                name=name,
+                key=field.alias or name,
+                required=field.is_required(),
+                default=None if field.is_required() else _as_json(field.get_default(call_default_factory=True)),
+            )
+            for name, field in entry.params.model_fields.items()
+        ),
+        json_schema=entry.params.model_json_schema(by_alias=True),
+        offers=tuple(offer for offer in OFFERS if callable(getattr(component, offer, None))),
+        combine=getattr(component, "combine", None) if entry.role is Role.SIGNAL else None,
+    )
+
+
+def _as_json(value: object) -> JsonValue:
+    found: JsonValue = None if value is PydanticUndefined else to_jsonable_python(value, by_alias=True)
+    return found

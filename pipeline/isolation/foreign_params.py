@@ -1,0 +1,100 @@
+"""The parameters of an isolated component: validated by its own class in its own process, and held here as JSON has
+them."""
+
+from __future__ import annotations
+
+import warnings
+from copy import deepcopy
+from typing import Any, ClassVar, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, create_model
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from pipeline.contracts import ChannelParams, Params, Role, SignalParams, Surroundings
+from pipeline.errors import IsolatedFailureError
+from pipeline.isolation.codec import packed
+from pipeline.isolation.descriptions import Description
+from pipeline.isolation.host import Host
+
+_BASES: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
+
+
+class ForeignParams(Params):
+    """Base of the classes that `params_class` makes. `recipe` tells the process how to make the parameters."""
+
+    host: ClassVar[Host]
+    description: ClassVar[Description]
+    own: ClassVar[type[Params]]
+    """What the frame reads of them has to be what the frame knows."""
+
+    _recipe: str = PrivateAttr("")
+    _given: Any = PrivateAttr(None)
+    _by_name: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _by_key: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @property
+    def recipe(self) -> str:
+        """The parameters as they were written, and what they were settled among."""
+        return self._recipe
+
+    @classmethod
+    def model_validate(cls, obj: Any, *args: Any, **kwargs: Any) -> Self:  # noqa: ARG003 -- pydantic's signature
+        """The parameters that these values make. Raises ValidationError, also when the process cannot be asked."""
+        return cls._made(obj, None)
+
+    def settled(self, around: Surroundings) -> Self:
+        """The same parameters with what they leave to the rest of the pipeline filled in."""
+        return self._made(self._given, around)
+
+    @classmethod
+    def _made(cls, given: Any, around: Surroundings | None) -> Self:
+        recipe = packed((given, around))[0].decode()
+        try:
+            state, found = cls.host.ask("validate", cls.description.name, recipe)
+        except IsolatedFailureError as error:
+            state, found = "error", str(error)
+        if state == "value":
+            return cls._of(given, recipe, *found)
+        mistakes = found if state == "invalid" else [((), "value_error", str(found), ())]
+        raise ValidationError.from_exception_data(cls.__name__, [_detail(*mistake) for mistake in mistakes])
+
+    @classmethod
+    def _of(cls, given: Any, recipe: str, by_name: dict[str, Any], by_key: dict[str, Any]) -> Self:
+        known = cls.own.model_validate({name: by_name[name] for name in cls.own.model_fields if name in by_name})
+        made = cls.model_construct(**(by_name | {name: getattr(known, name) for name in cls.own.model_fields}))
+        made._recipe, made._given, made._by_name, made._by_key = recipe, given, by_name, by_key
+        return made
+
+    def model_dump(self, *args: Any, by_alias: bool | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+        """The parameters as JSON has them, as their own class writes them."""
+        return deepcopy(self._by_key if by_alias else self._by_name)
+
+    def model_dump_json(self, *args: Any, **kwargs: Any) -> str:  # noqa: ARG002
+        """A text that tells these parameters from others."""
+        return self._recipe
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG003
+        """The schema that their own class has."""
+        return deepcopy(dict(cls.description.json_schema))
+
+
+def _detail(path: tuple[str | int, ...], kind: str, message: str, found: Any) -> InitErrorDetails:
+    error = PydanticCustomError(kind, "{message}", {"message": message})
+    return InitErrorDetails(type=error, loc=path, input=found)
+
+
+def params_class(description: Description, host: Host) -> type[ForeignParams]:
+    """The class of a component's parameters, with the fields that its own class has."""
+    own = _BASES.get(description.role, Params)
+    extra: dict[str, Any] = {
+        one.name: (Any, Field(... if one.required else one.default, alias=one.key if one.key != one.name else None))
+        for one in description.parameters
+        if one.name not in own.model_fields
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that pydantic has too: their own class has been warned of them
+        base = type("Base", (ForeignParams, own), {}) if own is not Params else ForeignParams
+        made: type[ForeignParams] = create_model(f"{description.name}_params", __base__=base, **extra)
+    made.host, made.description, made.own = host, description, own
+    return made

@@ -1,0 +1,133 @@
+"""The server's end of isolated extensions: one process for all of them, started when it is needed and again when it
+has ended, asked by one thread at a time."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from config.clock import opening, query_ns
+from pipeline.errors import IsolatedFailureError, NotStartedError
+from pipeline.isolation.codec import Handle
+from pipeline.isolation.limits import (
+    LEAST_SECONDS,
+    LOAD_SECONDS,
+    LONGEST_SECONDS,
+    STARTS,
+    STARTS_WITHIN_SECONDS,
+)
+from pipeline.isolation.process import Message, Process
+from pipeline.isolation.store_server import StoreServer
+from pipeline.isolation.wire import Remaining
+from pipeline.model import Query
+from pipeline.ports import Store
+
+
+class Host:
+    """Shared by all threads and all pipelines of a server. Raises IsolatedFailureError when there is no answer."""
+
+    def __init__(self, memory_mb: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """`memory_mb` bounds the process's address space, 0 for no bound; `clock` (seconds) bounds its starts."""
+        self._memory_mb = memory_mb
+        self._clock = clock
+        self._starting = Lock()
+        self._process: Process | None = None
+        self._begun: deque[float] = deque(maxlen=STARTS)
+        self._loaded: list[tuple[str, str]] = []
+        self._numbers = count(1)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs at the moment, None when there is none."""
+        process = self._process
+        return None if process is None or process.ended else process.pid
+
+    def number(self) -> int:
+        """A number for one more component, which it keeps however often the process is started."""
+        return next(self._numbers)
+
+    def load(self, name: str, value: str) -> list[str]:
+        """Imports an entry point and lets it add its components; the description of each, as JSON text."""
+        found: list[str] = _value(self._asked(("load", name, value), LOAD_SECONDS, _left(LOAD_SECONDS)))
+        self._loaded.append((name, value))
+        return found
+
+    def call(
+        self, use: str, recipe: str, number: int, method: str, arguments: Sequence[Any], store: Store | None
+    ) -> Any:
+        """What a component answers, as plain data that nobody else holds.
+
+        Waits until the deadline of the query among the arguments, within `LEAST_SECONDS` and `LONGEST_SECONDS`.
+        """
+        query = next(argument for argument in arguments if isinstance(argument, Query))
+        left = None if query.deadline_ns is None else query.deadline_ns - query_ns()
+        seconds = LONGEST_SECONDS if left is None else min(max(left / 1e9, LEAST_SECONDS), LONGEST_SECONDS)
+        sent = [replace(argument, deadline_ns=left) if argument is query else argument for argument in arguments]
+        if store is not None:
+            sent.append(Handle("Store", 0))
+        # by the query's clock, which stands still while the store opens something for the component
+        remaining = _left(seconds, query_ns)
+        return _value(self._asked(("call", use, recipe, number, method, tuple(sent)), seconds, remaining, store))
+
+    def ask(self, what: str, *arguments: Any) -> Message:
+        """What the process says to a question that needs no store."""
+        return self._asked((what, *arguments), LONGEST_SECONDS, _left(LONGEST_SECONDS))
+
+    def _asked(self, request: Message, seconds: float, remaining: Remaining, store: Store | None = None) -> Message:
+        while (left := remaining()) > 0:
+            process = self._ready()
+            if not process.turn.acquire(timeout=left):
+                break
+            try:
+                if process.alive:
+                    return process.ask(request, seconds, remaining, StoreServer(store))
+            finally:
+                process.turn.release()
+        raise IsolatedFailureError(f"its process was busy with other searches for {seconds * 1000:.0f} ms")
+
+    def _ready(self) -> Process:
+        """The process that runs, or a new one with all extensions loaded. Starting is no time of the query."""
+        with opening(), self._starting:
+            if self._process is None or not self._process.alive:
+                self._process = self._started()
+            return self._process
+
+    def _started(self) -> Process:
+        now = self._clock()
+        if len(self._begun) == STARTS and now - self._begun[0] < STARTS_WITHIN_SECONDS:
+            wait = STARTS_WITHIN_SECONDS - (now - self._begun[0])
+            raise NotStartedError(
+                f"its process ended {STARTS} times within {STARTS_WITHIN_SECONDS:.0f} seconds "
+                f"and is not started again for another {max(wait, 1):.0f}"
+            )
+        self._begun.append(now)
+        process = Process(self._memory_mb)
+        for name, value in self._loaded:
+            state, *_ = process.ask(("load", name, value), LOAD_SECONDS, _left(LOAD_SECONDS), StoreServer(None))
+            if state != "value":
+                process.end()
+                raise IsolatedFailureError(f"the extension '{name}' could not be loaded again")
+        return process
+
+    def end(self) -> None:
+        """Ends the process, if there is one; the next question starts another."""
+        if self._process is not None:
+            self._process.end()
+
+
+def _value(answer: Message) -> Any:
+    state, value = answer
+    if state != "value":
+        raise IsolatedFailureError(str(value))
+    return value
+
+
+def _left(seconds: float, clock: Callable[[], int] = time.monotonic_ns) -> Remaining:
+    """The seconds that are left from now on, by this clock."""
+    began = clock()
+    return lambda: seconds - (clock() - began) / 1e9

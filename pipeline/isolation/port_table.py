@@ -1,0 +1,54 @@
+"""What a component may ask of the store, read off the protocols of `pipeline.ports`: nothing else is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import Signature, isfunction, signature
+from typing import Any, get_type_hints
+
+from pipeline import ports
+from pipeline.isolation.codec import Handle
+
+DEADLINE = "deadline_ns"
+"""The parameter that is a reading of a clock, which each process has of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One method or property of a port. `returns` names the port that it answers with, "" when that is a value."""
+
+    name: str
+    is_property: bool
+    signature: Signature | None
+    returns: str
+
+    @property
+    def deadline(self) -> int | None:
+        """Which argument is the deadline, None when there is none."""
+        names = list(self.signature.parameters)[1:] if self.signature else []
+        return names.index(DEADLINE) if DEADLINE in names else None
+
+
+def _members(protocol: type) -> Mapping[str, Member]:
+    members = {}
+    for name, member in vars(protocol).items():
+        function = member.fget if isinstance(member, property) else member
+        if name.startswith("_") or not isfunction(function):
+            continue
+        answer: Any = get_type_hints(function).get("return")
+        returns = answer.__name__ if answer in _PROTOCOLS else ""
+        members[name] = Member(name, isinstance(member, property), signature(function), returns)
+    return members
+
+
+_PROTOCOLS = frozenset(
+    getattr(ports, name) for name in ports.__all__ if getattr(getattr(ports, name), "_is_protocol", False)
+)
+PORTS: Mapping[str, Mapping[str, Member]] = {protocol.__name__: _members(protocol) for protocol in _PROTOCOLS}
+"""By port and name."""
+PARTS: Mapping[str, Handle] = {
+    name: Handle(member.returns, number)
+    for number, (name, member) in enumerate(sorted(PORTS["Store"].items()), start=1)
+}
+"""The parts of every store, under numbers that nobody has to ask for."""

@@ -1,0 +1,165 @@
+"""One process of isolated extensions, from its start to its end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from socket import socketpair
+from threading import Lock
+from typing import Any
+from weakref import WeakSet
+
+from pipeline.errors import IsolatedFailureError, NotStartedError
+from pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
+from pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, STORE_ARRAYS, STORE_DOCUMENT
+from pipeline.isolation.output import Output
+from pipeline.isolation.store_server import StoreServer
+from pipeline.isolation.wire import EndedError, GarbledError, Remaining, Wire
+
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[3:]; from pipeline.isolation.child import main; "
+    "main(int(sys.argv[1]), int(sys.argv[2]))"
+)
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV")
+_KEPT_BEGINNINGS = ("LC_", "PYTHON", "SPECKIT_", "LD_LIBRARY_PATH", "XDG_", "TOKENIZERS_")
+_KEPT_ENDINGS = ("_NUM_THREADS",)
+_LAST_SECONDS = 0.5
+"""How long a process whose connection has closed may take to end, so that its status is known."""
+
+Message = tuple[Any, ...]
+_living: WeakSet[Process] = WeakSet()
+
+
+def environment() -> dict[str, str]:
+    """What extensions see of the environment: where things are and how text is read, but no key of any service."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name.endswith(_KEPT_ENDINGS)
+    }
+
+
+class Process:
+    """Started by its constructor, in a session of its own; not forked, since a server has threads.
+
+    One thread at a time holds `turn` and asks. Every failure ends the process, its children too; raises
+    IsolatedFailureError.
+    """
+
+    def __init__(self, memory_mb: int) -> None:
+        self.turn = Lock()
+        self.ended = False
+        if not hasattr(signal, "setitimer"):
+            raise NotStartedError("extensions can be isolated on POSIX systems only")
+        here, there = socketpair()
+        out, into = os.pipe()
+        path = [entry or str(Path.cwd()) for entry in sys.path]
+        command = [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), str(memory_mb), *path]
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=into, stderr=into, pass_fds=(there.fileno(),),
+                start_new_session=True, env=environment(),
+            )  # fmt: skip
+        except OSError as error:
+            here.close()
+            os.close(out)
+            raise NotStartedError(f"its process could not be started: {error.strerror or error}") from None
+        finally:
+            there.close()
+            os.close(into)
+        self._wire = Wire(here, ANSWER_DOCUMENT, ANSWER_ARRAYS)
+        self._ending = Lock()
+        _living.add(self)
+        Output(out, self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked; cleared away when it has ended by itself."""
+        if not self.ended and self._process.poll() is not None:
+            self.end()
+        return not self.ended
+
+    def ask(self, request: Message, seconds: float, remaining: Remaining, store: StoreServer) -> Message:
+        """What the process answers to a request; until then its questions to the store are answered.
+
+        `seconds` is how long it may take, told to the process; `remaining` what is left of that.
+        """
+        try:
+            self._wire.send(*packed((seconds, *request)), remaining)
+            while True:
+                message = unpacked(*self._wire.receive(remaining), writable=False)
+                match message:
+                    case ("store", number, name, arguments, released):
+                        self._wire.send(*_reply(store.answer(number, name, arguments, released)), remaining)
+                    case ("value" | "error", _) | ("invalid", list()):
+                        return tuple(message)
+                    case _:
+                        raise GarbledError("what it sent is no answer")
+        except TimeoutError:
+            raise self._failure(f"it did not answer within {seconds * 1000:.0f} ms; its process was ended") from None
+        except (GarbledError, UnreadableError) as error:
+            why = str(error) if isinstance(error, GarbledError) else "what it sent is no answer"
+            raise self._failure(f"{why}; its process was ended") from error
+        except EndedError:
+            raise self._failure(self._how_it_ended()) from None
+        except BaseException:  # an interrupt, or a defect here: what is on the wire belongs to nobody now
+            self.end()
+            raise
+
+    def _failure(self, why: str) -> IsolatedFailureError:
+        self.end()
+        return IsolatedFailureError(why)
+
+    def _how_it_ended(self) -> str:
+        try:
+            status = self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "its process closed the connection; it was ended"
+        if status == LOST:
+            return "its process lost the connection and ended"
+        if status >= 0:
+            return f"its process ended with status {status}"
+        with suppress(ValueError):
+            return f"its process was ended by the signal {signal.Signals(-status).name}"
+        return f"its process was ended by the signal {-status}"
+
+    def end(self) -> None:
+        """Ends the process and those that it has started in its session. May be called by any thread, and twice."""
+        with self._ending:
+            if self.ended:
+                return
+            self.ended = True
+            # the group outlives its leader, so it is told even when that has gone
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._wire.close()
+
+
+def _reply(answer: tuple[Any, ...]) -> tuple[bytes, bytes]:
+    try:
+        reply = packed(answer)
+    except UnsendableError as error:
+        return packed(("error", "TypeError", "", str(error)))
+    if len(reply[0]) > STORE_DOCUMENT or len(reply[1]) > STORE_ARRAYS:
+        return packed(("error", "MemoryError", "", "the store's answer is too long for another process"))
+    return reply
+
+
+def end_all() -> None:
+    """Ends the processes that are left, at the end of this one."""
+    for process in list(_living):
+        process.end()
+
+
+atexit.register(end_all)

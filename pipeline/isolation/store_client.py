@@ -1,0 +1,108 @@
+"""The store as an isolated component sees it: the ports of `pipeline.ports`, each question asked over the wire."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+from weakref import finalize
+
+from config.clock import query_ns
+from config.codes import CODES
+from config.errors import SpeckitError
+from pipeline.isolation.codec import Handle
+from pipeline.isolation.port_table import PARTS, PORTS, Member
+
+Ask = Callable[[int, str, Sequence[Any], Sequence[int]], tuple[Any, ...]]
+"""Sends a question (number of the object, name, arguments, numbers let go) and waits for what `StoreServer` answers."""
+
+
+class Line:
+    """The way to the store during one call: afterwards nobody answers. Threads of a component take turns."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask: Ask | None = ask
+        self._turn = Lock()
+        self._released: list[int] = []
+
+    def let_go(self, number: int) -> None:
+        """Nobody holds this object any more; the next question says so. May be called at any moment."""
+        self._released.append(number)
+
+    def asked(self, number: int, name: str, arguments: Sequence[Any]) -> Any:
+        """The answer. Raises what the question raised at the store, and RuntimeError after the call."""
+        with self._turn:
+            if self._ask is None:
+                raise RuntimeError("the store may be asked only during the call that brought it")
+            released, self._released = self._released, []
+            state, *answer = self._ask(number, name, arguments, released)
+        if state == "value":
+            (value,) = answer
+            return made(self, value) if isinstance(value, Handle) else value
+        kind, code, message = answer
+        if code in CODES:
+            raise SpeckitError(code, message)
+        known = getattr(builtins, kind, RuntimeError)
+        raise (known if isinstance(known, type) and issubclass(known, Exception) else RuntimeError)(message)
+
+    def close(self) -> None:
+        """The call is over."""
+        with self._turn:
+            self._ask = None
+
+
+_KEPT = ("TermIndex",)
+"""What is asked for again and again, and of which there are few."""
+
+
+class _Port:
+    """An object that stays in the server's process. Properties are asked once: the store does not change."""
+
+    def __init__(self, line: Line, number: int) -> None:
+        self._line, self._number = line, number
+        self._known: dict[Any, Any] = {}
+        finalize(self, line.let_go, number).atexit = False
+
+
+def _method(member: Member) -> Callable[..., Any]:
+    assert member.signature is not None
+    form, deadline = member.signature, member.deadline
+
+    def ask(self: _Port, *positional: Any, **named: Any) -> Any:
+        if member.returns in _KEPT and (known := self._known.get((positional, *named.items()))):
+            return known
+        bound = form.bind(self, *positional, **named)
+        bound.apply_defaults()
+        given: list[Any] = [Handle("", one._number) if isinstance(one, _Port) else one for one in bound.args[1:]]
+        if deadline is not None and given[deadline] is not None:
+            given[deadline] -= query_ns()
+        found = self._line.asked(self._number, member.name, given)
+        if member.returns in _KEPT:
+            self._known[positional, *named.items()] = found
+        return found
+
+    return ask
+
+
+def _property(member: Member) -> property:
+    def ask(self: _Port) -> Any:
+        if member.name not in self._known:
+            part = made(self._line, PARTS[member.name]) if member.returns else None
+            self._known[member.name] = part or self._line.asked(self._number, member.name, ())
+        return self._known[member.name]
+
+    return property(ask)
+
+
+_CLASSES = {
+    port: type(
+        port, (_Port,), {name: _property(one) if one.is_property else _method(one) for name, one in members.items()}
+    )
+    for port, members in PORTS.items()
+}
+
+
+def made(line: Line, handle: Handle) -> Any:
+    """What stands in this process for an object of the server's."""
+    return _CLASSES[handle.kind](line, handle.number)

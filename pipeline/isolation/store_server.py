@@ -1,0 +1,55 @@
+"""The store's side of an isolated component's questions: it answers those of the ports, and hands out no object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from config.clock import query_ns
+from config.errors import SpeckitError
+from pipeline.isolation.codec import Handle
+from pipeline.isolation.port_table import PARTS, PORTS
+from pipeline.ports import Store
+
+MOST_HANDLES = 256
+"""Scopes and indexes that a component may hold at once: each is as large as the store has memories."""
+
+
+class StoreServer:
+    """Answers the questions of one call. What a component gets instead of a scope or an index is its number."""
+
+    def __init__(self, store: Store | None) -> None:
+        parts = {} if store is None else PARTS
+        self._objects: dict[int, tuple[str, Any]] = {
+            part.number: (part.kind, getattr(store, name)) for name, part in parts.items()
+        }
+        self._last = len(PARTS)
+
+    def answer(self, holder: Any, name: Any, arguments: Any, released: Any) -> tuple[Any, ...]:
+        """("value", value) or ("error", class, code, message): what failed for the store fails for the component."""
+        try:
+            for number in released:
+                if number > len(PARTS):  # the parts of the store stay
+                    self._objects.pop(number, None)
+            return "value", self._asked(holder, name, arguments)
+        except SpeckitError as error:
+            return "error", "SpeckitError", error.code, error.problems[0].message
+        except Exception as error:  # the component is told, as it would be in this process
+            return "error", type(error).__name__, "", str(error)
+
+    def _asked(self, number: Any, name: Any, arguments: Any) -> Any:
+        kind, holder = self._objects[number]
+        member = PORTS[kind].get(name)
+        if member is None:
+            raise AttributeError(f"{kind} has no '{name}'")
+        given = [self._objects[one.number][1] if isinstance(one, Handle) else one for one in arguments]
+        if member.deadline is not None and given[member.deadline] is not None:
+            given[member.deadline] += query_ns()
+        found = getattr(holder, name) if member.is_property else getattr(holder, name)(*given)
+        return self._handle(member.returns, found) if member.returns else found
+
+    def _handle(self, kind: str, found: Any) -> Handle:
+        if len(self._objects) > MOST_HANDLES:
+            raise MemoryError(f"more than {MOST_HANDLES} scopes and indexes are held at once")
+        self._last += 1
+        self._objects[self._last] = kind, found
+        return Handle(kind, self._last)

@@ -1,0 +1,85 @@
+"""Messages over a pair of sockets: a head with two lengths, a document, the bytes of its arrays."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from socket import SHUT_RDWR, socket
+
+_HEAD = struct.Struct("<4sIQ")
+_MARK = b"smx1"
+MEGABYTE = 1 << 20
+_CHUNK = 1 << 16
+Remaining = Callable[[], float]
+"""The seconds that are left to wait; zero or less when there are none."""
+
+
+class EndedError(Exception):
+    """The other end is closed."""
+
+
+class GarbledError(Exception):
+    """What came is no message, or a longer one than is accepted."""
+
+
+class Wire:
+    """One end. `document` and `arrays` are the most bytes of each that it accepts to receive."""
+
+    def __init__(self, end: socket, document: int, arrays: int) -> None:
+        self._end = end
+        self._most = (document, arrays)
+        self._read = bytearray()
+
+    def send(self, document: bytes, arrays: bytes, remaining: Remaining) -> None:
+        """Sends one message. Raises EndedError, and TimeoutError when nobody takes it in time."""
+        try:
+            self._wait(remaining)
+            head = _HEAD.pack(_MARK, len(document), len(arrays)) + document
+            if len(arrays) <= _CHUNK:
+                self._end.sendall(head + arrays)
+            else:  # two calls of the system cost less than another copy
+                self._end.sendall(head)
+                self._wait(remaining)
+                self._end.sendall(arrays)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise EndedError from error
+
+    def receive(self, remaining: Remaining) -> tuple[bytes, bytes]:
+        """The next message. Raises EndedError, GarbledError, and TimeoutError when it does not come in time."""
+        mark, *lengths = _HEAD.unpack(self._taken(_HEAD.size, remaining))
+        if mark != _MARK:
+            raise GarbledError("what it sent is no answer")
+        if any(length > most for length, most in zip(lengths, self._most, strict=True)):
+            raise GarbledError(f"what it sent is longer than {sum(self._most) // MEGABYTE} MB")
+        return self._taken(lengths[0], remaining), self._taken(lengths[1], remaining)
+
+    def _taken(self, size: int, remaining: Remaining) -> bytes:
+        while len(self._read) < size:
+            try:
+                self._wait(remaining)
+                part = self._end.recv(MEGABYTE if size > _CHUNK else _CHUNK)
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise EndedError from error
+            if not part:
+                raise EndedError
+            self._read += part
+        taken = bytes(self._read[:size])
+        del self._read[:size]
+        return taken
+
+    def _wait(self, remaining: Remaining) -> None:
+        seconds = remaining()
+        if seconds <= 0:
+            raise TimeoutError
+        self._end.settimeout(seconds)
+
+    def close(self) -> None:
+        """Ends the talk, also for copies of this end that another process holds."""
+        with suppress(OSError):  # the other end may be gone already
+            self._end.shutdown(SHUT_RDWR)
+        self._end.close()

@@ -1,0 +1,105 @@
+"""What the process of isolated extensions does with a request: load, check parameters, call a component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from pydantic import ValidationError
+
+from config.clock import query_ns
+from pipeline.contracts import Params, Surroundings
+from pipeline.describing import describe
+from pipeline.isolation.codec import Handle, unpacked
+from pipeline.isolation.descriptions import described
+from pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
+from pipeline.isolation.store_client import Ask, Line, made
+from pipeline.model import Query
+from pipeline.registry import ENTRY_POINTS, Registered, Registry
+
+
+class Workshop:
+    """The extensions that were loaded, and the components that were asked for."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._known: dict[str, Registered] = {}
+        self._params: dict[tuple[str, str], Params] = {}
+        self._components: dict[int, Any] = {}
+
+    def answer(self, what: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """("value", value), ("invalid", mistakes) or ("error", why). Nothing that a component raises comes out."""
+        try:
+            return "value", getattr(self, f"_{what}")(*arguments)
+        except ValidationError as error:
+            if what != "validate":
+                return "error", describe(error)
+            return "invalid", [_mistake(dict(detail)) for detail in error.errors(include_url=False)]
+        except BaseException as error:  # SystemExit too: a component does not end what others use
+            return "error", describe(error)
+
+    def _load(self, name: str, value: str) -> list[str]:
+        """Lets an entry point add its components; the description of each. Either all are known after that or none."""
+        registry = Registry()
+        for known in self._known.values():
+            registry.add(known.role, known.component, known.name)  # type: ignore[arg-type]  # it was added as a class
+        EntryPoint(name, value, ENTRY_POINTS).load()(registry)
+        new = {entry.name: entry for entry in registry if entry.name not in self._known}
+        descriptions = [described(entry).model_dump_json(by_alias=False) for entry in new.values()]
+        self._known |= new
+        return descriptions
+
+    def _validate(self, use: str, recipe: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The parameters that a recipe makes, by name and by key, as JSON has them."""
+        params = self._made(use, recipe)
+        return params.model_dump(mode="json"), params.model_dump(mode="json", by_alias=True)
+
+    def _offered(self, use: str, offer: str, recipe: str, around: Surroundings | None) -> Any:
+        """What a class method says of parameters: `check` yields paths and messages, the others one value."""
+        given = (self._made(use, recipe), *(() if around is None else (around,)))
+        found = getattr(self._known[use].component, offer)(*given)
+        return [(tuple(path), str(message)) for path, message in found] if offer == "check" else found
+
+    def _call(self, use: str, recipe: str, number: int, method: str, arguments: Sequence[Any]) -> Any:
+        """What a component answers. The store can be asked until then; times are told by this process's clock."""
+        component = self._components.pop(number, None)
+        if component is None:
+            component = self._known[use].component(self._made(use, recipe))
+        self._components[number] = component  # used last, forgotten last
+        for forgotten in list(self._components)[:-KEPT_COMPONENTS]:
+            del self._components[forgotten]
+        line = Line(self._ask)
+        try:
+            return getattr(component, method)(*(_here(argument, line) for argument in arguments))
+        finally:
+            line.close()
+
+    def _made(self, use: str, recipe: str) -> Params:
+        """The parameters of a recipe: what a file says, and in which surroundings they were settled."""
+        if (use, recipe) not in self._params:
+            given, around = unpacked(recipe.encode(), b"", writable=True)
+            entry = self._known[use]
+            params = entry.params.model_validate(given)
+            if around is not None:
+                settled: Any = entry.component
+                params = settled.settled(params, around)
+            if len(self._params) >= KEPT_PARAMETERS:
+                self._params.clear()
+            self._params[use, recipe] = params
+        return self._params[use, recipe]
+
+
+def _here(argument: Any, line: Line) -> Any:
+    if isinstance(argument, Handle):
+        return made(line, argument)
+    if isinstance(argument, Query) and argument.deadline_ns is not None:
+        return replace(argument, deadline_ns=query_ns() + argument.deadline_ns)
+    return argument
+
+
+def _mistake(detail: dict[str, Any]) -> tuple[Any, ...]:
+    found = detail.get("input")
+    shown = found if found is None or type(found) in (bool, int, float, str) else ()  # messages show single values
+    return tuple(detail["loc"]), str(detail["type"]), str(detail["msg"]), shown

@@ -1,0 +1,59 @@
+"""Which requests over HTTP are for us: the names that a Host and an Origin may have (protects from web pages)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from starlette.responses import PlainTextResponse
+
+App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
+_AUTHORITY = re.compile(rb"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([0-9]{1,5}))?")
+_SCHEMES = (b"http://", b"https://")
+
+
+class Guard:
+    """Answers 421 to a foreign Host, 403 to a foreign Origin, 400 to what two readers would read differently.
+
+    Names are compared whole and in lower case: a name that only begins as ours does, one with a user before it, with
+    a dot after it or with a port that is no number is foreign. Any port will do unless a name was allowed with one.
+    """
+
+    def __init__(self, app: App, names: Iterable[str]) -> None:
+        self._app = app
+        self._names = frozenset(name.lower().encode() for name in names)
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        """Passes the request on, or answers it."""
+        refused = self._refusal(scope["headers"]) if scope["type"] == "http" else None
+        if refused:
+            await PlainTextResponse(refused[1], status_code=refused[0])(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        values: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            values.setdefault(name.lower(), []).append(value)
+        hosts, origins = values.get(b"host", []), values.get(b"origin", [])
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            return 421, "Invalid Host header"
+        if len(origins) > 1 or not all(map(self._is_our_origin, origins)):
+            return 403, "Invalid Origin header"
+        if b"transfer-encoding" in values and b"content-length" in values:
+            return 400, "Transfer-Encoding and Content-Length exclude each other"
+        if len(values.get(b"authorization", [])) > 1:
+            return 400, "more than one Authorization header"
+        return None
+
+    def _is_our_origin(self, origin: bytes) -> bool:
+        scheme = next((scheme for scheme in _SCHEMES if origin.lower().startswith(scheme)), None)
+        return scheme is not None and self._is_ours(origin[len(scheme) :])
+
+    def _is_ours(self, authority: bytes) -> bool:
+        authority = authority.lower()
+        parts = _AUTHORITY.fullmatch(authority)
+        if parts is None or (parts[2] and int(parts[2]) > 65535):
+            return False
+        return parts[1] in self._names or authority in self._names

@@ -1,0 +1,52 @@
+"""What every attack shares: it counts what it tried and what it had to survive; one that counts nothing fails."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tally import Tally
+
+from tests.server.doors import indexed_workspace
+
+TALLY = pytest.StashKey[Tally]()
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Iterator[Tally]:
+    """The counts of this test, shown by area at the end of the run."""
+    tally = request.node.stash[TALLY] = Tally()
+    yield tally
+    assert tally.inputs or tally.faults or request.node.stash[FAILED], "the attack counted nothing"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Adds the counts to the report as plain numbers, which travel between the processes of a run."""
+    if call.when == "call" and TALLY in item.stash:
+        item.stash[FAILED] = call.excinfo is not None
+        tally = item.stash[TALLY]
+        item.user_properties.append(("tally", (tally.inputs, tally.faults)))
+    return (yield)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every attack counts: one that cannot is refused before anything runs."""
+    for item in items:
+        if "tests/attacks/" in item.nodeid and "tally" not in getattr(item, "fixturenames", ()):
+            raise pytest.UsageError(f"{item.nodeid}: an attack takes the fixture `tally` and counts what it tries")
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose documents are indexed, for the doors. Tests must not change it."""
+    return indexed_workspace(tmp_path_factory.mktemp("workspace"))
+
+
+@pytest.fixture
+def workspace(indexed: Path, tmp_path: Path) -> Path:
+    """A copy of the indexed workspace, to be changed at will."""
+    return Path(shutil.copytree(indexed, tmp_path / "workspace"))

@@ -1,0 +1,211 @@
+"""What of a component reaches the frame past its answers: errors in the frame's own classes, objects it leaves in the
+process, spellings that grow, parameters of a familiar name, and extensions that cannot be loaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from frame.attacking import ANNOTATED, NOW, TEXT, memory, target
+from frame.attacks import Attack, MuteError
+from frame.hostile import attacked, component
+from isolated.distributions import installed
+from tally import Tally
+
+from config.errors import SpeckitError
+from engine.questions import Question
+from pipeline.contracts import ChannelParams, Role
+from pipeline.errors import IsolatedFailureError, NotStartedError
+from pipeline.model import Hits, Notes, Plan, Query, Respelling
+from pipeline.process_state import ProcessState
+from pipeline.runner import Runner
+from pipeline.scales import Scale
+from tests.server.doors import call
+
+pytestmark = pytest.mark.requirement("P9")
+
+
+class Loud:
+    """Exits when it is looked at."""
+
+    def __eq__(self, other: object) -> bool:
+        raise SystemExit(1)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def message(self) -> str:
+        raise SystemExit(2)
+
+
+@pytest.mark.parametrize("kind", [SpeckitError, IsolatedFailureError, NotStartedError])
+@pytest.mark.parametrize("values", [{"args": (MuteError(),)}, {"problems": (Loud(),)}, {}])
+def test_an_error_of_the_products_own_class_is_told_without_its_help_too(
+    kind: type[SpeckitError], values: dict[str, Any], tally: Tally
+) -> None:
+    def forged(*asked: Any) -> Any:
+        error = kind.__new__(kind)
+        vars(error).update({name: value for name, value in values.items() if name != "args"})
+        error.args = values.get("args", ())
+        raise error
+
+    for role in Role:
+        assert target(role).refuses(Attack(kind.__name__, forged)).endswith(kind.__name__)
+        tally.tried()
+
+
+def deleted() -> None:
+    del sys.stdout
+
+
+def compared() -> None:
+    sys.stdout = Loud()  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("deed", [deleted, compared])
+def test_a_stream_that_is_gone_or_bites_is_put_back(deed: Callable[[], None], tally: Tally) -> None:
+    def spoil(*asked: Any) -> Any:
+        deed()
+        raise SystemExit(1)
+
+    before = sys.stdout
+    try:
+        for role in Role:
+            target(role).refuses(Attack(deed.__name__, spoil))
+            assert sys.stdout is before
+            tally.survived()
+    finally:
+        sys.stdout = before
+
+
+def test_what_a_step_of_another_search_changes_for_the_moment_is_not_taken_for_the_state_before(
+    tmp_path: Path, tally: Tally
+) -> None:
+    streams, folder = (sys.stdout, sys.stderr), Path.cwd()
+    first = ProcessState.before_the_runs()
+    try:
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+        os.chdir(tmp_path)
+        second = ProcessState.before_the_runs()
+        sys.stdout.close()
+        sys.stdout, sys.stderr = streams
+        os.chdir(folder)
+        second.after_a_step()
+        second.after_the_run()
+        assert ((sys.stdout, sys.stderr), Path.cwd()) == (streams, folder)
+        tally.survived(2)
+    finally:
+        sys.stdout, sys.stderr = streams
+        os.chdir(folder)
+        first.after_the_run()
+
+
+def test_the_state_before_is_that_of_the_moment_when_no_search_is_under_way(tmp_path: Path, tally: Tally) -> None:
+    folder = Path.cwd()
+    try:
+        os.chdir(tmp_path)
+        state = ProcessState.before_the_runs()
+        os.chdir(folder)
+        state.after_the_run()
+        assert Path.cwd() == tmp_path
+        tally.tried()
+    finally:
+        os.chdir(folder)
+
+
+def test_spellings_that_stand_for_themselves_do_not_grow(tally: Tally) -> None:
+    twice = Respelling("gateway", "gateway", {"gateway": 1.0}, " ".join(["gateway"] * 20))
+    plan = Plan(variants=(TEXT,), respelt=(twice,) * 100)
+    assert Query(text=TEXT, now=NOW).planned(plan).reading == TEXT.replace("gateway", twice.reading)
+    tally.tried()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"respelt": (Respelling("gateway", "gateway", {"gateway": 1.0}, "x" * 201),)},
+        {"respelt": (Respelling("gateway", "gateway", {"x" * 201: 1.0}, "gateway"),)},
+        {"respelt": (Respelling("", "", {"gateway": 1.0}, "gateway"),)},
+        {"variants": (TEXT, "x " * 5001)},
+    ],
+)
+@pytest.mark.parametrize("role", [Role.UNDERSTANDER, Role.RECOVERER])
+def test_texts_of_a_plan_are_no_longer_than_those_of_questions(
+    role: Role, change: dict[str, Any], tally: Tally
+) -> None:
+    def planned(query: Query, plan: Plan, store: Any) -> Plan:
+        own = {"variants": (query.text, *change["variants"][1:])} if "variants" in change else change
+        return replace(plan, **own)
+
+    target(role).refuses(Attack(f"{change}"[:50], planned))
+    tally.tried()
+
+
+@pytest.mark.parametrize("value", ["high", None, [], float("nan"), True])
+@pytest.mark.parametrize("name", ["min_similarity", "level"])
+def test_a_parameter_of_a_familiar_name_may_be_anything(name: str, value: Any, tmp_path: Path, tally: Tally) -> None:
+    kind = type("Params", (ChannelParams,), {"__annotations__": {name: Any}, name: value})
+    made = component(Role.CHANNEL, lambda *asked: Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT))
+    made.Params = kind
+    text = ANNOTATED.replace("recover: []", "recover:\n    - {use: fallback}")
+    pipeline = attacked(tmp_path, Role.CHANNEL, made, text)
+    store = memory().store()
+
+    outcome = Runner(pipeline).run(Question(text="zebra", limit=3).query(store, NOW, None), store)
+
+    assert outcome.trace.degraded == ()
+    tally.tried()
+
+
+BROKEN = {
+    "badimport": "import no_such_module\n",
+    "badregister": "def register(registry):\n    raise SystemExit(3)\n",
+    "freezing": "def register(registry):\n    registry.freeze()\n",
+    "taking": "def register(registry):\n    registry.add('annotator', type('Pin', (), {}), 'state_filter')\n",
+}
+
+
+def test_extensions_that_cannot_be_loaded_stop_nothing_and_are_named(tmp_path: Path, tally: Tally) -> None:
+    folders = [installed(tmp_path / name, name, source) for name, source in BROKEN.items()]
+    env = {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+
+    assert call(tmp_path, ["pipeline", "show"], env).status == 0
+    told = {check["name"]: check for check in call(tmp_path, ["doctor", "--json"], env).json["checks"]}
+    assert told["extensions"]["verdict"] == "fail"
+    for name in ("badimport", "badregister", "taking"):
+        assert name in str(told["extensions"])
+        tally.survived()
+
+
+LARGE: dict[str, Callable[[int], Notes]] = {
+    "a long text about a row": lambda row: Notes(by_id={row: {"x": "y" * 100_001}}),
+    "many values about a row": lambda row: Notes(by_id={row: {"also_at": [1] * 1_001}}),
+    "a long text about the whole": lambda row: Notes(overall={"x": ["y" * 60_000] * 2}),
+    "many values about the whole": lambda row: Notes(overall={"x": [1] * 20_001}),
+    "a long warning": lambda row: Notes(warnings=("x" * 10_001,)),
+    "a long name": lambda row: Notes(by_id={row: {"y" * 20_001: 1}}),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_no_remark_makes_an_answer_that_cannot_be_sent(name: str, tally: Tally) -> None:
+    target(Role.ANNOTATOR).refuses(Attack(name, lambda query, ranking, store: LARGE[name](int(ranking.ids[0]))))
+    tally.tried()
+
+
+def test_sections_may_be_as_long_as_memories_are(tmp_path: Path, tally: Tally) -> None:
+    def whole(query: Query, ranking: Any, store: Any) -> Notes:
+        return Notes(by_id={int(ranking.ids[0]): {"sections": [{"anchor": "x", "text": "y" * 5_000_000}]}})
+
+    pipeline = attacked(tmp_path, Role.ANNOTATOR, component(Role.ANNOTATOR, whole))
+    store = memory().store()
+    asked = replace(Question(text=TEXT, limit=3).query(store, NOW, None), anchors=("x",))
+
+    assert Runner(pipeline).run(asked, store).trace.degraded == ()
+    tally.tried()

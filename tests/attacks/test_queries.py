@@ -1,0 +1,167 @@
+"""Queries made to be slow or large: what they cost is bounded by counts, and what is left out is said.
+
+Time itself is held in bench/test_hostile_queries.py.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hostile_queries import LENGTH, SHAPES
+from tally import Tally
+
+from config.errors import SpeckitError
+from engine import Memory
+from engine.query_syntax import MOST_CHARACTERS, read
+from memory.indexing import Analyser, Source
+from memory.store.lexicon import Lexicon
+from pipeline import lookup
+from pipeline.lookup import MOST_TERMS, searchable
+from pipeline.ports import Filter
+from stages.candidates import spelling
+
+WORDS = [f"{first}{second}{third}" for first in "bcdfgklm" for second in "aeiou" for third in
+         ("mer", "sel", "dor", "tin", "pol", "gun", "rak", "lif", "zet", "hob", "vex", "jum", "wyn", "cad", "fro",
+          "gli", "sto", "bre", "qua", "nox", "pil", "dru", "ske", "mot", "hal", "ire", "uld", "eph", "obs", "ank",
+          "tra", "cle", "pho", "swi", "gne", "mbo", "lth", "rsk", "vna", "xed", "zyl", "kno", "dwa", "fju", "hwe",
+          "jri", "lvo", "nsa", "oct", "psy")]  # fmt: skip
+MEMORIES = 300
+MOST_BYTES = 60_000_000
+"""What a search may take at a time beside the store: less than two pages of 10,000 characters would as tables of words
+by memories."""
+
+
+@pytest.fixture(scope="module", params=["default", "catalogue"])
+def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    folder = tmp_path_factory.mktemp("queries")
+    random = np.random.default_rng(3)
+    with Memory.open(folder / "memory.db", request.param, root=folder, environ={}) as memory:
+        memory.index_documents(
+            Source(
+                key=f"notes/{number % 9}/{number:03}.md",
+                text=" ".join(random.choice(WORDS, 120)),
+                title=" ".join(random.choice(WORDS, 4)),
+                triggers=(" ".join(random.choice(WORDS, 2)),),
+            )
+            for number in range(MEMORIES)
+        )
+        memory.link(
+            (f"notes/{n % 9}/{n:03}.md", "supports", f"notes/{(n + 1) % 9}/{n + 1:03}.md", 0.5) for n in range(99)
+        )
+        memory.search("warm up", deadline_ms=None)
+        yield memory
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_longest_queries_are_answered_alike_twice_and_within_bounds(
+    memory: Memory, shape: str, tally: Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = SHAPES[shape](WORDS)
+    assert len(query) <= LENGTH
+    looked_up = 0
+    holders = Lexicon.index
+
+    def counted(self: Lexicon, *part: str) -> object:
+        nonlocal looked_up
+        looked_up += 1
+        return holders(self, *part)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Lexicon, "index", counted)
+    try:
+        first = memory.search(query, deadline_ms=None)
+    except SpeckitError as error:
+        refused = error.code
+    else:
+        refused = ""
+    tally.tried()
+    if refused:
+        assert refused in ("E042", "E043")
+        return
+    assert looked_up < 40 * MOST_TERMS
+    second = memory.search(query, deadline_ms=None)
+    assert [(row.id, row.score) for row in first.results] == [(row.id, row.score) for row in second.results]
+    assert len({row.id for row in first.results}) == len(first.results) <= 10
+    assert len(set(first.outcome.query.terms)) <= MOST_TERMS
+    said = [warning for warning in first.notes["warnings"] if "were looked up" in warning]
+    assert bool(said) == (len(set(memory.analyser.tokens(first.outcome.query.text))) > MOST_TERMS)
+    assert not first.notes["degraded"]
+
+
+def test_of_thousands_of_words_the_rarest_known_ones_are_compared(memory: Memory, tally: Tally) -> None:
+    store = memory.store()
+    scope = store.attributes.scope(Filter(), 0.0)
+    common = [word for word in WORDS if store.lexicon.index("body").holders(word) > 1][: lookup.MOST_COMPARED]
+    unknown = [f"unknown{number}" for number in range(50 * MOST_TERMS)]
+    tracemalloc.start()
+    try:
+        found = lookup.most_telling([*common, *unknown], 10, scope, store.lexicon)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.tolist() == lookup.most_telling(common, 10, scope, store.lexicon).tolist()
+    assert peak < MOST_BYTES
+    tally.tried(len(unknown))
+
+
+def test_a_long_text_has_no_marks_and_a_run_of_stops_is_cut_from_an_excluded_word(tally: Tally) -> None:
+    assert read("fox -" + "a" * MOST_CHARACTERS).excluded == ()
+    assert read("fox -a" + "." * 900).excluded == ("a",)
+    assert read("fox -a" + "." * 900 + "x").excluded == ("a" + "." * 900 + "x",)
+    tally.tried(3)
+
+
+@pytest.mark.parametrize("text", ["a b c", "the of", "b " * 3000, " ".join(map(str, range(MOST_TERMS)))])
+def test_a_page_is_searched_by_all_of_its_words(text: str, tally: Tally) -> None:
+    class Words:
+        analyse = staticmethod(Analyser().tokens)
+
+    assert searchable(text, Words()) == Analyser().tokens(text)  # type: ignore[arg-type]
+    tally.tried()
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"concepts": ("x" * (LENGTH + 1), "fox")}, "E042"),
+        ({"concepts": ("ﷺ" * LENGTH, "fox")}, "E042"),
+        ({"anchors": ("x" * 201,)}, "E032"),
+        ({"session": "x" * 201}, "E032"),
+        ({"folder": "x" * 201}, "E032"),
+    ],
+)
+def test_what_stands_beside_the_text_is_no_longer_than_it_needs_to_be(
+    memory: Memory, more: dict[str, object], code: str, tally: Tally
+) -> None:
+    with pytest.raises(SpeckitError) as caught:
+        memory.search("fox", **more)  # type: ignore[arg-type]
+    assert caught.value.code == code
+    assert len(str(caught.value)) < 500
+    tally.tried()
+
+
+def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, tally: Tally) -> None:
+    analysed = 0
+    word = "abcdefghijklmnopqrstuvwxyz"[:25]
+
+    class Counting:
+        def __init__(self, lexicon: Lexicon) -> None:
+            self.index, self.words = lexicon.index, lexicon.words
+
+        def analyse(self, text: str) -> tuple[str, ...]:
+            nonlocal analysed
+            analysed += 1
+            return memory.analyser.tokens(text)
+
+    step = spelling.Spelling(spelling.SpellingParams.model_validate({}))
+    lexicon = Counting(memory.store().lexicon)  # type: ignore[arg-type]
+    words = [word + end for end in ("q", "zz", "wqy", "vyxw")]
+    query = memory.search(" ".join(words), deadline_ms=None).outcome.query
+    unknown = list(step._unknown(query, lexicon))  # type: ignore[arg-type]
+    assert [found for found, _ in unknown] == words
+    for found, term in spelling._within(spelling.MOST_LETTERS, unknown):
+        step._respelt(found, term, lexicon)  # type: ignore[arg-type]
+    assert analysed < 70 * spelling.MOST_LETTERS
+    tally.tried(len(words))

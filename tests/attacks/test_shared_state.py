@@ -1,0 +1,267 @@
+"""Whatever is done to what the store answers, later searches answer as if it had not been done.
+
+The walk finds the answers by introspection: a new member of a port has no case here, and fails until it has one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol, get_type_hints
+
+import numpy as np
+import pytest
+from frame.observed import NOW, plain, searches
+from frame.vandal import public, swap, vandalise
+from storing.project import SESSION, live, project, write
+from tally import Tally
+
+from config.exchange import FIELDS, Filter
+from engine import Memory
+from pipeline import ports
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+TERMS = ("gateway", "fusion", "importer", "payment", "nowhere")
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    root = tmp_path_factory.mktemp("project")
+    write(root, NOW)
+    with project(root, {}) as opened:
+        opened.index([root])
+        live(opened, NOW)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def before(memory: Memory) -> dict[str, Any]:
+    """What searches answer before anything was attacked, twice, so that everything that is kept has been kept."""
+    first = searches(memory)
+    assert searches(memory) == first
+    return first
+
+
+def assert_unchanged(memory: Memory, before: dict[str, Any]) -> None:
+    """Some of the searches again; the last test makes all of them."""
+    found = searches(memory, ("default", "catalogue"), (1, 3, 9, 27))
+    assert found == {question: before[question] for question in found}
+
+
+def ids(store: Any) -> np.ndarray:
+    """Memories and chunks, some unknown."""
+    return np.array([*range(1, 60, 3), 10**6, -1], np.int64)
+
+
+def scopes(store: Any) -> list[Any]:
+    wanted = (Filter(), Filter(folder="docs"), Filter(folders=("specs",)), Filter(memories=(1, 2, 3)), Filter("void"))
+    return [store.attributes.scope(each, NOW) for each in wanted]
+
+
+def query_vector(store: Any) -> Any:
+    return store.vectors.embed("payment gateway")
+
+
+Cases = Callable[[Any], list[tuple[Any, ...]]]
+CASES: dict[tuple[str, str], Cases] = {
+    ("Scope", "admits"): lambda s: [(ids(s),), (ids(s)[:0],)],
+    ("Attributes", "parents"): lambda s: [(ids(s),), (ids(s)[:0],)],
+    ("Attributes", "number"): lambda s: [("created_at", ids(s)), ("characters", ids(s)), ("confidence", ids(s)[:0])],
+    ("Attributes", "label"): lambda s: [(name, ids(s)) for name in ("key", "title", "folder", "tier", "content_hash")],
+    ("Attributes", "neighbours"): lambda s: [(ids(s),), (ids(s)[:0],)],
+    ("Attributes", "scope"): lambda s: [(Filter(), NOW), (Filter(folder="docs"), NOW), (Filter(tier="critical"), NOW)],
+    ("Attributes", "of_tier"): lambda s: [("constitutional",), ("normal",), ("important",), ("none",)],
+    ("Attributes", "in_folder"): lambda s: [("docs/gateway",), ("docs/void",)],
+    ("Passages", "passages"): lambda s: [(ids(s).tolist(),), ([],)],
+    ("Passages", "of_memory"): lambda s: [(int(each),) for each in s.attributes.of_tier("normal")[:3]] + [(10**6,)],
+    ("Passages", "in_sections"): lambda s: [(("summary", "next-steps"),), ((),)],
+    ("Passages", "body"): lambda s: [(1,), (10**6,)],
+    ("VectorSpace", "embed"): lambda s: [("payment gateway",), ("quokka",), ("",)],
+    ("VectorSpace", "nearest"): lambda s: [
+        (vector, limit, scope, level)
+        for vector in (query_vector(s), np.zeros_like(query_vector(s)))
+        for limit in (0, 20)
+        for scope in scopes(s)
+        for level in ("memory", "chunk")
+    ],
+    ("VectorSpace", "vectors"): lambda s: [(ids(s),), (ids(s)[:0],)],
+    ("TermIndex", "rows_of"): lambda s: [(ids(s),), (ids(s)[:0],)],
+    ("TermIndex", "postings"): lambda s: [(term,) for term in TERMS],
+    ("TermIndex", "holders"): lambda s: [(term,) for term in TERMS],
+    ("TermIndex", "adjacent"): lambda s: [("payment", "gateway"), ("rank", "fusion"), ("no", "where")],
+    ("Lexicon", "analyse"): lambda s: [("payment gateway REQ-042",), ("",)],
+    ("Lexicon", "index"): lambda s: [*((field,) for field in FIELDS), ("body", "chunk")],
+    ("Lexicon", "words"): lambda s: [()],
+    ("FullText", "match"): lambda s: [
+        (tokens, (10.0, 5.0, 2.0, 1.0), limit, scope)
+        for tokens in (("payment", "gateway"), ("nowhere",), ())
+        for limit in (1, 20)
+        for scope in scopes(s)
+    ],
+    ("CausalGraph", "neighbours"): lambda s: [(ids(s), hops, {"supersedes": 1.5}) for hops in (1, 2)],
+    ("CausalGraph", "edges"): lambda s: [(ids(s), relation) for relation in ("supersedes", "contradicts", "void")],
+    ("CausalGraph", "regions"): lambda s: [(ids(s),)],
+    ("CausalGraph", "degrees"): lambda s: [({},), ({"supersedes": 1.5, "contradicts": 0.8},)],
+    ("Triggers", "exact"): lambda s: [("rank fusion",), ("",)],
+    ("Triggers", "matches"): lambda s: [("what about rank fusion and gateway retries", NOW), ("", NOW)],
+    ("Folders", "described"): lambda s: [()],
+    ("Sessions", "attention"): lambda s: [(SESSION, ids(s), NOW), ("", ids(s), NOW)],
+    ("Sessions", "sent"): lambda s: [(SESSION, ids(s), NOW), ("", ids(s), NOW)],
+    ("TokenSpace", "count"): lambda s: [(["payment gateway", ""],), ([],)],
+    ("TokenSpace", "of_text"): lambda s: [("payment gateway",), ("",)],
+    ("TokenSpace", "of_passages"): lambda s: [(ids(s),), (ids(s)[:0],)],
+    ("TokenSpace", "vectors"): lambda s: [(np.arange(300, 320),), (np.arange(0),)],
+    ("TokenSpace", "weights"): lambda s: [(np.arange(300, 320),), (np.arange(0),)],
+    ("RelevanceModel", "score"): lambda s: [("gateway", ["payment gateway", "x"], None), ("x", [], None)],
+}
+"""Arguments for every member of every port that takes some."""
+
+PORTS = tuple(
+    port
+    for name in ports.__all__
+    if isinstance(port := getattr(ports, name), type) and getattr(port, "_is_protocol", False)
+)
+MEMBERS = [(port, name) for port in PORTS for name in public(port)]
+
+
+def reached(store: Any, port: type[Any]) -> list[Any]:
+    """The objects of the store that answer for a port: there are several inverted indexes and scopes."""
+    if port is ports.Store:
+        return [store]
+    if port is ports.Scope:
+        return scopes(store)
+    if port is ports.TermIndex:
+        return [store.lexicon.index(*case) for case in CASES["Lexicon", "index"](store)]
+    [name] = [name for name in public(ports.Store) if get_type_hints(getattr(ports.Store, name).fget)["return"] is port]
+    return [getattr(store, name)]
+
+
+def answers(thing: Any, port: type[Any], name: str, store: Any) -> Iterator[Any]:
+    """What a member of a port answers, in all cases."""
+    if isinstance(getattr(port, name), property):
+        yield getattr(thing, name)
+        return
+    for case in CASES[port.__name__, name](store):
+        try:
+            yield getattr(thing, name)(*case)
+        except ValueError:
+            if name != "adjacent":  # only two indexes know the order of their words
+                raise
+
+
+def picture(store: Any, port: type[Any], name: str) -> list[Any]:
+    """The same as plain data. What is a port itself is pictured by its own members."""
+    return [
+        [plain(answer) for answer in answers(thing, port, name, store) if not is_port(answer)]
+        for thing in reached(store, port)
+    ]
+
+
+def is_port(answer: Any) -> bool:
+    return not isinstance(answer, np.ndarray) and any(
+        all(hasattr(answer, name) for name in public(port)) for port in PORTS
+    )
+
+
+def test_every_port_is_attacked(tally: Tally) -> None:
+    named = {get_type_hints(getattr(ports.Store, name).fget)["return"] for name in public(ports.Store)}
+    assert {*PORTS} == {*named, ports.Store, ports.Scope, ports.TermIndex}
+    tally.tried(len(MEMBERS))
+
+
+@pytest.mark.parametrize(("port", "name"), MEMBERS, ids=[f"{port.__name__}.{name}" for port, name in MEMBERS])
+def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
+    tally: Tally, memory: Memory, before: dict[str, Any], port: type[Protocol], name: str
+) -> None:
+    store = memory.store()
+    known = picture(store, port, name)
+    for _ in range(2):  # what is kept may be handed out only when it is asked for again
+        for thing in reached(store, port):
+            for answer in answers(thing, port, name, store):
+                tally.tried(1 + (swap(answer) if is_port(answer) else vandalise(answer)))
+
+    assert picture(store, port, name) == known
+    assert picture(memory.store(), port, name) == known
+    assert_unchanged(memory, before)
+
+
+@pytest.mark.parametrize("port", PORTS, ids=[port.__name__ for port in PORTS])
+def test_no_public_name_of_what_a_component_holds_can_be_swapped(
+    tally: Tally, memory: Memory, before: dict[str, Any], port: type[Protocol]
+) -> None:
+    store = memory.store()
+    for thing in reached(store, port):
+        names = public(thing)
+        tally.tried(swap(thing))
+        for name in names:
+            with pytest.raises((AttributeError, TypeError)):
+                setattr(thing, name, None)
+            with pytest.raises((AttributeError, TypeError)):
+                object.__setattr__(thing, name, None)
+        assert not hasattr(thing, "__dict__")
+        with pytest.raises(AttributeError):
+            thing.another = None
+
+    assert_unchanged(memory, before)
+
+
+def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
+    lexicon: Any = memory.store().lexicon
+    for case in CASES["Lexicon", "index"](memory.store()):
+        index = lexicon.index(*case)
+        entry = int(index.ids[0])
+        for change in (lambda index=index: index.add(10**7, ["payment"]), lambda index=index, e=entry: index.remove(e)):
+            with pytest.raises(TypeError, match="take a copy"):
+                change()
+        twin = index.copy()
+        twin.remove(entry)
+        twin.add(10**7, ["payment", "gateway"])
+        with pytest.raises(TypeError):
+            lexicon._indexes[case if len(case) == 2 else (*case, "memory")] = twin
+        tally.tried(4)
+
+    assert searches(memory) == before
+
+
+def test_public_answers_beyond_the_ports_are_safe_as_well(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
+    store = memory.store()
+    for port in PORTS:
+        for thing in reached(store, port):
+            for name in set(public(thing)) - set(public(port)):
+                answer = getattr(thing, name)
+                if not callable(answer):
+                    tally.tried(1 + vandalise(answer))
+    attributes: Any = store.attributes
+    tally.tried(vandalise(attributes.places(ids(store))) + vandalise(attributes.chunks_of(attributes.ids)))
+    words = list(memory.store().lexicon.index("title").terms())  # type: ignore[attr-defined]
+    tally.tried(vandalise(words))
+
+    assert searches(memory) == before
+
+
+def test_another_process_answers_as_the_attacked_one(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
+    """After all of the above; the order of tests does not matter, for what they did is done again."""
+    store = memory.store()
+    for port, name in MEMBERS:
+        for thing in reached(store, port):
+            for answer in answers(thing, port, name, store):
+                tally.tried(1 + (swap(answer) if is_port(answer) else vandalise(answer)))
+    swap(store)
+    after = json.loads(json.dumps(searches(memory)))
+
+    support = Path(__file__).parents[1] / "support"
+    program = (
+        "import json, sys; from pathlib import Path; from frame.observed import searches; "
+        "from storing.project import project\n"
+        "with project(Path(sys.argv[1]), {}) as opened: print(json.dumps(searches(opened)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(memory.settings.root)], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": f"{support}{os.pathsep}{support.parents[1]}"},
+    )  # fmt: skip
+    assert after == json.loads(done.stdout)
+    assert after == json.loads(json.dumps(before))

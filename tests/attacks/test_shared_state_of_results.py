@@ -1,0 +1,85 @@
+"""A reader of the Python interface may do with an answer what he likes: the next answer is as it would have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from frame.observed import ASKED, CLEAN, NOW, observed, plain, through
+from frame.vandal import swap, vandalise
+from storing.project import QUESTIONS, live, project, write
+from tally import Tally
+
+from engine import Memory
+from engine.results import SearchResult
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    root = tmp_path_factory.mktemp("project")
+    write(root, NOW)
+    with project(root, {}) as opened:
+        opened.index([root])
+        live(opened, NOW)
+        yield opened
+
+
+def asked(memory: Memory, place: int) -> SearchResult:
+    question = QUESTIONS[place]
+    return memory.search(question.text, now=NOW, deadline_ms=None, content=True, **question.arguments)
+
+
+def parts(found: SearchResult) -> list[Any]:
+    """An answer and all that it leads to."""
+    outcome = found.outcome
+    return [found.as_json(), found.plan, found.notes, found.results, *found.results, outcome.pool.candidates,
+            outcome.pool.steps, outcome.pool, outcome.notes, outcome.query.plan, outcome.query.wanted, outcome.query,
+            outcome.trace, outcome, found]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(CLEAN))
+@pytest.mark.parametrize("place", ASKED)
+def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: Memory, name: str, place: int) -> None:
+    behind = through(memory, CLEAN[name])
+    known = observed(asked(behind, place))
+    for part in parts(asked(behind, place)):
+        tally.tried(vandalise(part))
+    tally.tried(sum(map(swap, parts(asked(behind, place)))))
+
+    assert observed(asked(behind, place)) == known
+
+
+def test_explanations_plans_and_reports_belong_to_who_asked(tally: Tally, memory: Memory) -> None:
+    behind = through(memory, CLEAN["default"])
+
+    def said() -> list[Any]:
+        found = asked(behind, 3)
+        [row, *_] = found.results
+        plan = behind.plan(QUESTIONS[1].text).as_json()
+        return [behind.explain(found, row.id), plan, behind.why_not(found, "docs/cjk/design.md"), behind.list()]
+
+    known = [plain(each) for each in said()]
+    for each in said():
+        tally.tried(1 + vandalise(each))
+    assert [plain(each) for each in said()] == known
+
+
+def test_the_store_that_a_reader_is_handed_cannot_be_turned_against_searches(tally: Tally, memory: Memory) -> None:
+    behind = through(memory, CLEAN["catalogue"])
+    known = observed(asked(behind, 3))
+    store = memory.store()
+    tally.tried(swap(store))
+    for name in ("attributes", "lexicon", "vectors", "graph", "tokens", "passages"):
+        with pytest.raises(AttributeError):
+            setattr(store, name, None)
+        with pytest.raises(AttributeError):
+            object.__setattr__(store, name, None)
+        tally.tried(2)
+    # underscored names are out of bounds, and what is done by them ends with the view all the same
+    object.__setattr__(store, "_store", None)
+    tally.tried()
+    assert observed(asked(behind, 3)) == known
+    assert memory.store().attributes.count

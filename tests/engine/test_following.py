@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from config.errors import SpeckitError
+from engine import Memory
+from memory.indexing import Progress
+from memory.store.connection import Database
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    for number in range(70):
+        (tmp_path / "docs" / f"n{number:02}.md").write_text(f"# Note {number}\n\nThe marmot of number {number}.\n")
+    return tmp_path
+
+
+@pytest.fixture
+def memory(root: Path) -> Iterator[Memory]:
+    with Memory.open(root / "memory.db", root=root, environ={}) as memory:
+        memory.index([root / "docs"])
+        yield memory
+
+
+def without(path: Path) -> None:
+    for part in ("", "-wal", "-shm"):
+        path.with_name(path.name + part).unlink(missing_ok=True)
+
+
+def test_a_run_during_which_the_store_is_deleted_is_done_again_in_a_new_one(memory: Memory, root: Path) -> None:
+    turns = []
+
+    def deleting(_: Progress) -> None:
+        if not turns:
+            without(root / "memory.db")
+        turns.append(1)
+
+    report = memory.index([root / "docs"], force=True, progress=deleting)
+    assert len(report.created) == 70
+    with Database.open(root / "memory.db", create=False) as database:
+        assert database.reader().execute("SELECT count(*) FROM memories").get == 70
+    assert [change.what for change in memory.replacements] == ["was taken away (No such file or directory)"]
+
+
+def test_reading_never_makes_a_deleted_store_anew(memory: Memory, root: Path) -> None:
+    without(root / "memory.db")
+    for read in (lambda: memory.search("marmot"), memory.stats, memory.list, lambda: memory.get(1), memory.check):
+        with pytest.raises(SpeckitError) as caught:
+            read()
+        assert caught.value.code == "E010"
+    assert not (root / "memory.db").exists()
+
+
+def test_an_answer_of_another_store_is_neither_counted_nor_explained(memory: Memory, root: Path) -> None:
+    result = memory.search("marmot", limit=2)
+    shutil.copy(root / "memory.db", root / "copy.db")
+    without(root / "memory.db")
+    (root / "copy.db").rename(root / "memory.db")
+    assert len(memory.search("marmot", limit=2).results) <= 2
+    assert memory.served(result) == ""
+    for ask in (memory.explain, memory.why_not):
+        with pytest.raises(SpeckitError, match="was replaced since this search") as caught:
+            ask(result, result.results[0].id)
+        assert caught.value.code == "E026"
+
+
+def test_a_judgement_by_an_id_of_another_store_is_refused_once(memory: Memory, root: Path) -> None:
+    shutil.copy(root / "memory.db", root / "copy.db")
+    without(root / "memory.db")
+    (root / "copy.db").rename(root / "memory.db")
+    with pytest.raises(SpeckitError) as caught:
+        memory.validate(1, useful=True)
+    assert caught.value.code == "E026"
+
+
+def test_a_run_that_ends_early_says_how_many_documents_it_had_written(memory: Memory, root: Path) -> None:
+    def full(_: Progress) -> None:
+        raise SpeckitError("E081", "there is no space left")
+
+    with pytest.raises(SpeckitError, match="64 documents of this run had been written before and are kept") as caught:
+        memory.index([root / "docs"], force=True, progress=full)
+    assert caught.value.code == "E081"
+    assert "Nothing was written" not in caught.value.problems[0].hint

@@ -1,0 +1,210 @@
+"""An extension with a component of every role that does what the question says, and is honest otherwise.
+
+"zz-signal-exit" in a question asks the signal to exit. Honest answers change nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import signal
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from pipeline import runner
+from pipeline.contracts import About, ChannelParams, Params, Role, SignalParams
+from pipeline.model import Fused, Hits, Notes, Rescored
+from pipeline.ranking import Ranking
+from pipeline.scales import Scale
+
+PIPE: list[int] = []
+"""Held open for as long as this process, or one that it forked, lives."""
+
+
+def leave() -> None:
+    os._exit(7)
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def loop() -> None:
+    while True:
+        pass
+
+
+def allocate() -> None:
+    hoard = []
+    while True:
+        hoard.append(bytearray(1 << 24))
+
+
+def chatter() -> None:
+    sys.stdout.write(("y" * 63 + "\n") * 16_384)
+    os.write(1, b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
+
+
+def close() -> None:
+    os.closerange(0, 64)
+
+
+def quit_softly() -> None:
+    raise SystemExit(3)
+
+
+def garble(data: bytes = b"\x80\x04garbage" * 4096) -> None:
+    for descriptor in range(3, 64):
+        with suppress(OSError):
+            if str(Path(f"/proc/self/fd/{descriptor}").readlink()).startswith("socket"):
+                os.write(descriptor, data)
+
+
+def oversize() -> None:
+    garble(struct.pack("<4sIQ", b"smx1", 2**32 - 1, 2**64 - 1))
+
+
+def multiply() -> None:
+    for _ in range(3):
+        if os.fork() == 0:
+            signal.pause()
+            os._exit(0)
+
+
+def rewrite() -> None:
+    np.lexsort = np.isfinite = np.zeros = lambda *_, **__: np.array([])
+    runner.Runner.run = lambda *_: None
+    Ranking.__len__ = lambda _: 0
+    sys.modules.pop("pipeline.apply", None)
+    sys.modules["pipeline.checks"] = None
+
+
+def hunt() -> None:
+    frame = sys._getframe()
+    while frame is not None:
+        for value in frame.f_locals.values():
+            if isinstance(value, Ranking):
+                object.__setattr__(value, "scores", np.zeros(len(value.ids)))
+        frame = frame.f_back
+    for found in gc.get_objects():
+        if type(found).__name__ in ("Pool", "Candidates", "Ranking"):
+            for name in ("ids", "scores", "parents"):
+                with suppress(AttributeError, TypeError):
+                    object.__setattr__(found, name, np.zeros(1))
+
+
+DEEDS = {
+    "exit": leave, "crash": crash, "loop": loop, "allocate": allocate, "chatter": chatter, "close": close,
+    "quit": quit_softly, "garble": garble, "oversize": oversize, "multiply": multiply, "rewrite": rewrite, "hunt": hunt,
+}  # fmt: skip
+
+
+class Hostile:
+    about = About(features=("C2",))
+
+    def __init__(self, params):
+        self.params = params
+        if getattr(params, "pipe", "") and not PIPE:
+            PIPE.append(os.open(params.pipe, os.O_WRONLY))
+
+    def asked(self, role, query):
+        for wanted, deed in re.findall(r"zz-(\w+)-(\w+)", query.text):
+            if wanted == role and deed in DEEDS:
+                DEEDS[deed]()
+
+
+class Piped(Params):
+    pipe: str = Field("", description="A named pipe to hold open.")
+
+
+class PipedChannel(ChannelParams):
+    pipe: str = Field("", description="A named pipe to hold open.")
+
+
+class Understander(Hostile):
+    """Understands nothing."""
+
+    Params = Piped
+
+    def understand(self, query, plan, store):
+        self.asked("understander", query)
+        return plan
+
+
+class Channel(Hostile):
+    """Finds nothing."""
+
+    Params = PipedChannel
+    about = About(features=("C2",), gives=Scale.UNIT)
+
+    def search(self, query, limit, store):
+        self.asked("channel", query)
+        return Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
+
+
+class Recoverer(Hostile):
+    """Gives up."""
+
+    Params = Piped
+
+    def recover(self, query, plan, store):
+        self.asked("recoverer", query)
+        return plan
+
+
+class Fuser(Hostile):
+    """Gives each candidate the same."""
+
+    Params = Piped
+    about = About(features=("C2",), gives=Scale.UNIT)
+
+    def fuse(self, query, candidates):
+        self.asked("fuser", query)
+        return Fused(("all",), np.ones((len(candidates), 1)))
+
+
+class Signal(Hostile):
+    """Adds nothing."""
+
+    Params = SignalParams
+    combine = "multiply"
+
+    def evidence(self, query, pool, store):
+        self.asked("signal", query)
+        return np.ones(12_000_000 if "zz-signal-bulk" in query.text else len(pool))
+
+
+class Reranker(Hostile):
+    """Leaves every score as it is."""
+
+    Params = Piped
+
+    def rerank(self, query, pool, store):
+        self.asked("reranker", query)
+        return Rescored(pool.score.copy())
+
+
+class Annotator(Hostile):
+    """Notes nothing."""
+
+    Params = Piped
+
+    def annotate(self, query, ranking, store):
+        self.asked("annotator", query)
+        return Notes(overall={"bulk": "b" * 10_000_000} if "zz-annotator-bulk" in query.text else {})
+
+
+def register(registry):
+    registry.add(Role.UNDERSTANDER, Understander, "hostile_understander")
+    registry.add(Role.CHANNEL, Channel, "hostile_channel")
+    registry.add(Role.RECOVERER, Recoverer, "hostile_recoverer")
+    registry.add(Role.FUSER, Fuser, "hostile_fuser")
+    registry.add(Role.SIGNAL, Signal, "hostile_signal")
+    registry.add(Role.RERANKER, Reranker, "hostile_reranker")
+    registry.add(Role.ANNOTATOR, Annotator, "hostile_annotator")

@@ -1,0 +1,63 @@
+"""A store searched through extensions in a process of their own, in the process of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from config.settings import settings
+from engine import Memory, assembly
+from engine.following import Following
+from memory.store.connection import Database
+from pipeline.builder import build
+from pipeline.isolation.extensions import IsolatedExtensions
+from pipeline.isolation.host import Host
+from pipeline.registry import Registry
+from pipeline.runner import Runner
+
+MEMORY_MB = 512
+"""Enough for what the tests do, and soon used up."""
+
+
+def isolating(host: Host) -> Registry:
+    """The product's components, with those of installed extensions in the host's process."""
+    registry = Registry()
+    for role, component in assembly.COMPONENTS:
+        registry.add(role, component)
+    registry.add_elsewhere(IsolatedExtensions(host))
+    return registry
+
+
+def trusting() -> Registry:
+    """The same with the extensions in this process."""
+    registry = Registry()
+    for role, component in assembly.COMPONENTS:
+        registry.add(role, component)
+    registry.add_entry_points()
+    return registry
+
+
+@contextmanager
+def hosting(memory_mb: int = MEMORY_MB) -> Iterator[Host]:
+    """A host that may be started as often as a test makes its process end."""
+    hours = count(step=3600)
+    host = Host(memory_mb, clock=lambda: float(next(hours)))
+    yield host
+    host.end()
+
+
+@contextmanager
+def opened(root: Path, pipeline: Path | str, registry: Registry) -> Iterator[Memory]:
+    """The indexed workspace, searched through a pipeline."""
+    config = replace(settings(root / "memory.db", str(pipeline), root, {}), deadline_ms=None)
+    runner = Runner(build(config.pipeline, registry, {}))
+    models = assembly.TextModels({})
+
+    def store(create: bool) -> assembly.OpenStore:
+        return assembly.OpenStore(Database.open(config.db, create=create), root, models)
+
+    with Memory(Following(store, create=False), config, runner) as memory:
+        yield memory
