@@ -15,14 +15,14 @@ from typing import Any
 import anyio
 from mcp import Client
 
-from engine import Memory
-from memory.indexing.embedders import StaticEmbedder
-from memory.indexing.token_estimate import estimated_tokens
-from server import logs
-from server.app import build
-from server.demo_corpus import QUESTIONS, corpus
-from server.output import table
-from server.workspace import Workspace
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.indexing.token_estimate import estimated_tokens
+from speckit_memory.server import logs
+from speckit_memory.server.app import build
+from speckit_memory.server.demo_corpus import QUESTIONS, corpus
+from speckit_memory.server.output import table
+from speckit_memory.server.workspace import Workspace
 
 CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "memory_search, 5 rows": [("memory_search", {"query": asked.text, "limit": 5}) for asked in QUESTIONS],

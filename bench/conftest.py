@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from server.entry import SINGLE_THREADED
+from speckit_memory.server.entry import SINGLE_THREADED
 
 for name in SINGLE_THREADED:
     os.environ.setdefault(name, "false" if name.startswith("TOKENIZERS") else "1")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import Memory
-from memory.indexing import Source
-from memory.store.records import Relation, Tier
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing import Source
+from speckit_memory.memory.store.records import Relation, Tier
 
 MEMORIES = 10_000
 SEED = 20_261_121

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from bench.synthetic import Corpus
-from engine import Memory
-from memory.indexing import Source
-from memory.store.records import Tier
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing import Source
+from speckit_memory.memory.store.records import Tier
 
 COMMAND = Path(sys.executable).parent / "speckit-memory"
 PASSAGES = 20_000

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from memory.indexing import Analyser, Indexer
-from memory.indexing.chunks import split
-from memory.indexing.embedders import StaticEmbedder
-from memory.store.connection import Database
+from speckit_memory.memory.indexing import Analyser, Indexer
+from speckit_memory.memory.indexing.chunks import split
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.store.connection import Database
 
 DOCUMENTS = 300
 SIZE = 5000

@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 from storing.models import WordModels
 
-from config.exchange import Filter, Tokens, Vectors
-from memory.store import fulltext, writer
-from memory.store.connection import Database
-from memory.store.matrix import VectorMatrix
-from memory.store.postings import TermIndex
-from memory.store.read_model import ReadModel
-from memory.store.records import Chunk, Document
-from memory.store.snapshot import Snapshot
+from speckit_memory.config.exchange import Filter, Tokens, Vectors
+from speckit_memory.memory.store import fulltext, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.matrix import VectorMatrix
+from speckit_memory.memory.store.postings import TermIndex
+from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.records import Chunk, Document
+from speckit_memory.memory.store.snapshot import Snapshot
 
 MEMORIES = 10_000
 VOCABULARY = 30_000

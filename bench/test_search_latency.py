@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from bench.synthetic import Corpus, build
-from engine import Memory
+from speckit_memory.engine import Memory
 
 QUERIES = 60
 TRIES = 3

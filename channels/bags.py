@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.lookup import idf
-from pipeline.ports import Column, TermIndex
+from speckit_memory.pipeline.lookup import idf
+from speckit_memory.pipeline.ports import Column, TermIndex
 
 Rows = NDArray[np.intp]
 

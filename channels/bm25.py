@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from channels.bags import Bags, Part, Rows
-from channels.feedback import Feedback, with_feedback
-from pipeline.arithmetic import leading, positions
-from pipeline.contracts import About, ChannelParams, Params, Surroundings
-from pipeline.lookup import idf
-from pipeline.model import Hits, Query, total_order
-from pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
-from pipeline.scales import Scale
+from speckit_memory.channels.bags import Bags, Part, Rows
+from speckit_memory.channels.feedback import Feedback, with_feedback
+from speckit_memory.pipeline.arithmetic import leading, positions
+from speckit_memory.pipeline.contracts import About, ChannelParams, Params, Surroundings
+from speckit_memory.pipeline.lookup import idf
+from speckit_memory.pipeline.model import Hits, Query, total_order
+from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
+from speckit_memory.pipeline.scales import Scale
 
 
 class CombinedFields(Params):

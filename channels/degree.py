@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from channels.bm25 import Bm25, Bm25Params
-from pipeline.arithmetic import positions
-from pipeline.contracts import About, ChannelParams
-from pipeline.lookup import MOST_SEEDING
-from pipeline.model import Hits, Query
-from pipeline.ports import Store
-from pipeline.scales import Scale
+from speckit_memory.channels.bm25 import Bm25, Bm25Params
+from speckit_memory.pipeline.arithmetic import positions
+from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.lookup import MOST_SEEDING
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.scales import Scale
 
 RELATION_WEIGHTS = {
     "caused": 1.0,

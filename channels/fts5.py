@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pipeline.contracts import About, ChannelParams, Params
-from pipeline.model import Hits, Query
-from pipeline.ports import Store
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import About, ChannelParams, Params
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.scales import Scale
 
 
 class FieldWeights(Params):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from memory.indexing.anchors import find
-from memory.lifecycle.fsrs import SECONDS_PER_DAY
-from memory.store.records import Tier
-from pipeline.contracts import About, ChannelParams
-from pipeline.lookup import information_held
-from pipeline.model import Hits, Query
-from pipeline.ports import Column, Ids, Passage, Store
-from pipeline.scales import Scale
+from speckit_memory.memory.indexing.anchors import find
+from speckit_memory.memory.lifecycle.fsrs import SECONDS_PER_DAY
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.lookup import information_held
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Column, Ids, Passage, Store
+from speckit_memory.pipeline.scales import Scale
 
 PHRASES = (
     "please resume continue carry on go going pick up where was I where were we left off stopped what is next last "

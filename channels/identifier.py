@@ -8,11 +8,11 @@ from unicodedata import normalize
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, ChannelParams
-from pipeline.lookup import memories_with
-from pipeline.model import Hits, Query
-from pipeline.ports import Store
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.lookup import memories_with
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.scales import Scale
 
 _WORD = re.compile(r"\w+(?:[-./]\w+)*")
 _LETTER = re.compile(r"[^\W\d_]")

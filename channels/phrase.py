@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pipeline.contracts import About, ChannelParams
-from pipeline.lookup import idf
-from pipeline.model import Hits, Query
-from pipeline.ports import Column, Ids, Store, TermIndex
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.lookup import idf
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
+from speckit_memory.pipeline.scales import Scale
 
 Pairs = Mapping[tuple[str, str], float]
 """Adjacent words of a query and the share of its information that each pair holds."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.contracts import About, ChannelParams
-from pipeline.model import Hits, Query
-from pipeline.ports import Store
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.scales import Scale
 
 IMPORTANCE_SHARE = 0.1
 """How much the importance of a memory counts beside one matching phrase: enough to order equal matches."""

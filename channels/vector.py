@@ -8,11 +8,11 @@ from functools import reduce
 import numpy as np
 from pydantic import Field
 
-from pipeline.arithmetic import positions
-from pipeline.contracts import About, ChannelParams, Surroundings
-from pipeline.model import Hits, Query
-from pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
-from pipeline.scales import Scale
+from speckit_memory.pipeline.arithmetic import positions
+from speckit_memory.pipeline.contracts import About, ChannelParams, Surroundings
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
+from speckit_memory.pipeline.scales import Scale
 
 
 class VectorParams(ChannelParams):

@@ -340,14 +340,6 @@ CODES: dict[str, Code] = {
         ("give a path to a YAML file or the name of a preset",),
         True,
     ),
-    "E122": Code(
-        "packages shadowed",
-        "configuration",
-        "critical",
-        "A folder or another distribution hides one of the product's packages.",
-        ("start the command from another folder", "remove the other distribution"),
-        True,
-    ),
     "E123": Code(
         "dataset not valid",
         "configuration",

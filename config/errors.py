@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from config.codes import CODES
-from config.echo import LISTED, shortened
-from config.names import shown
+from speckit_memory.config.codes import CODES
+from speckit_memory.config.echo import LISTED, shortened
+from speckit_memory.config.names import shown
 
 LONGEST_TEXT = 2000
 """Characters of a message, a hint or a next step: all that is told of a problem is bounded, whatever it quotes."""

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from config.errors import Problem, SpeckitError, Where, closest, nearest
-from config.settings import VARIABLES
-from config.yaml_reader import Mapping as YamlMapping
-from config.yaml_reader import plain, read
+from speckit_memory.config.errors import Problem, SpeckitError, Where, closest, nearest
+from speckit_memory.config.settings import VARIABLES
+from speckit_memory.config.yaml_reader import Mapping as YamlMapping
+from speckit_memory.config.yaml_reader import plain, read
 
 STATES = ("off", "enabled", "permanent")
 UNBUILT = ("dark_run", "shadow")
@@ -50,7 +50,7 @@ def read_flags(
     A flag to which the environment gives no usable value keeps the state of the file.
     """
     if text is None:
-        text = resources.files("config").joinpath("flags.yaml").read_text(encoding="utf-8")
+        text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
     node, problems = read(text, file)
     start = Where(file, 1, 1)
     entry = node.get("flags") if isinstance(node, YamlMapping) else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from errno import EINVAL, ELOOP, ENAMETOOLONG
 from pathlib import Path
 
-from config.errors import Problem, SpeckitError
+from speckit_memory.config.errors import Problem, SpeckitError
 
 _NEVER_A_FILE = {
     ELOOP: ("a link on the way leads back to itself", "remove the link"),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from config.bounded_globs import bounded
+from speckit_memory.config.bounded_globs import bounded
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -6,10 +6,10 @@ from importlib import resources
 from os.path import normpath
 from pathlib import Path
 
-from config.echo import shortened
-from config.errors import SpeckitError, nearest
-from config.paths import is_there, named_path
-from config.regular_file import read_text
+from speckit_memory.config.echo import shortened
+from speckit_memory.config.errors import SpeckitError, nearest
+from speckit_memory.config.paths import is_there, named_path
+from speckit_memory.config.regular_file import read_text
 
 DEFAULT = "default"
 NOTHING = "none"
@@ -20,7 +20,7 @@ SHIPPED = "(shipped) config/"
 
 def presets() -> list[str]:
     """The names of the shipped pipelines; `default` is `config/pipeline.yaml`."""
-    folder = resources.files("config").joinpath("presets")
+    folder = resources.files("speckit_memory.config").joinpath("presets")
     names = (item.name.removesuffix(".yaml") for item in folder.iterdir() if item.name.endswith(".yaml"))
     return [DEFAULT, *sorted(names)]
 
@@ -34,7 +34,9 @@ def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
     """
     if source in presets():
         relative = "pipeline.yaml" if source == DEFAULT else f"presets/{source}.yaml"
-        return resources.files("config").joinpath(relative).read_text(encoding="utf-8"), f"{SHIPPED}{relative}"
+        return resources.files("speckit_memory.config").joinpath(relative).read_text(
+            encoding="utf-8"
+        ), f"{SHIPPED}{relative}"
     path = Path(normpath(Path(named_in).parent / named_path(source, "the pipeline")))
     if not is_there(path):
         hint = f"Paths in a file start at that file: there is no {path}." if named_in else ""

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from config.errors import SpeckitError
-from config.paths import is_folder
-from config.regular_file import NO_LINK, beginning
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import is_folder
+from speckit_memory.config.regular_file import NO_LINK, beginning
 
 _BEGINNING = 65_536
 """Bytes that are looked at to tell who made a file."""

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.emptiness import missing_sections, nothing_to_find, only_unconditional
-from engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
-from memory.indexing.limits import LONGEST_PATH, shortened
-from memory.indexing.title import LONGEST_TITLE
-from memory.lifecycle.fsrs import days_since, retrievability
-from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
-from pipeline.explain import explain
-from pipeline.model import NO_RANK, Plan, Pool, Respelling
-from pipeline.ports import Ids, Passage, Store
-from pipeline.runner import Outcome
-from pipeline.trace import STAGES
+from speckit_memory.engine.emptiness import missing_sections, nothing_to_find, only_unconditional
+from speckit_memory.engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
+from speckit_memory.memory.indexing.limits import LONGEST_PATH, shortened
+from speckit_memory.memory.indexing.title import LONGEST_TITLE
+from speckit_memory.memory.lifecycle.fsrs import days_since, retrievability
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
+from speckit_memory.pipeline.explain import explain
+from speckit_memory.pipeline.model import NO_RANK, Plan, Pool, Respelling
+from speckit_memory.pipeline.ports import Ids, Passage, Store
+from speckit_memory.pipeline.runner import Outcome
+from speckit_memory.pipeline.trace import STAGES
 
 OTHERS = ("also_at", "superseded_by")
 """Notes that speak of other memories, by their ids."""

@@ -9,83 +9,83 @@ from threading import RLock
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from channels.bm25 import Bm25
-from channels.constitutional import Constitutional
-from channels.degree import Degree
-from channels.fts5 import Fts5
-from channels.graph import Graph
-from channels.handover import Handover
-from channels.identifier import Identifier
-from channels.phrase import Phrase
-from channels.trigger import Trigger
-from channels.vector import Vector
-from config.extensions import ExtensionSettings, extensions_in_force
-from config.settings import CROSS_ENCODER_VARIABLE
-from engine.models import QueryModels
-from engine.once import Once
-from engine.usage import Usage
-from memory.indexing import Analyser, Indexer, crossencoders, embedders
-from memory.store.connection import Database
-from memory.store.read_model import ReadModel
-from pipeline.composition import Pipeline
-from pipeline.contracts import Role
-from pipeline.registry import Registry
-from signals.causal import Causal
-from signals.coactivation import Coactivation
-from signals.composite import Composite
-from signals.confidence import Confidence
-from signals.contiguity import Contiguity
-from signals.encoding_intent import EncodingIntent
-from signals.field_match import FieldMatch
-from signals.folder_score import FolderScore
-from signals.hierarchy import Hierarchy
-from signals.importance import Importance
-from signals.interference import Interference
-from signals.novelty import Novelty
-from signals.recency import Recency
-from signals.session import Session
-from signals.temporal import Temporal
-from signals.validation import Validation
-from stages.annotate.anchor_filter import AnchorFilter
-from stages.annotate.attribution import Attribution
-from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
-from stages.annotate.duplicates import Duplicates
-from stages.annotate.encoder_notice import EncoderNotice
-from stages.annotate.evidence_gap import EvidenceGap
-from stages.annotate.session_dedup import SessionDedup
-from stages.annotate.state_filter import StateFilter
-from stages.annotate.superseded import Superseded
-from stages.annotate.token_budget import TokenBudget
-from stages.candidates.complexity import Complexity
-from stages.candidates.coverage import Coverage
-from stages.candidates.embedding_expansion import EmbeddingExpansion
-from stages.candidates.expansion import Expansion
-from stages.candidates.fallback import Fallback
-from stages.candidates.folder_prefilter import FolderPrefilter
-from stages.candidates.intent import Intent
-from stages.candidates.pressure import Pressure
-from stages.candidates.router import Router
-from stages.candidates.signal_vocabulary import SignalVocabulary
-from stages.candidates.spelling import Spelling
-from stages.fusion.rrf import Rrf
-from stages.fusion.rsf import Rsf
-from stages.fusion.single import Single
-from stages.fusion.z_score import ZScore
-from stages.rerank.channel_floor import ChannelFloor
-from stages.rerank.collapse import Collapse
-from stages.rerank.confidence_cut import ConfidenceCut
-from stages.rerank.context_diversity import ContextDiversity
-from stages.rerank.cross_encoder import CrossEncoder
-from stages.rerank.maxsim import Maxsim
-from stages.rerank.min_max import MinMax
-from stages.rerank.mmr import Mmr
-from stages.rerank.pin import Pin
-from stages.rerank.regularise import Regularise
-from stages.rerank.relevance_floor import RelevanceFloor
-from stages.rerank.standardise import Standardise
+from speckit_memory.channels.bm25 import Bm25
+from speckit_memory.channels.constitutional import Constitutional
+from speckit_memory.channels.degree import Degree
+from speckit_memory.channels.fts5 import Fts5
+from speckit_memory.channels.graph import Graph
+from speckit_memory.channels.handover import Handover
+from speckit_memory.channels.identifier import Identifier
+from speckit_memory.channels.phrase import Phrase
+from speckit_memory.channels.trigger import Trigger
+from speckit_memory.channels.vector import Vector
+from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
+from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.engine.models import QueryModels
+from speckit_memory.engine.once import Once
+from speckit_memory.engine.usage import Usage
+from speckit_memory.memory.indexing import Analyser, Indexer, crossencoders, embedders
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.registry import Registry
+from speckit_memory.signals.causal import Causal
+from speckit_memory.signals.coactivation import Coactivation
+from speckit_memory.signals.composite import Composite
+from speckit_memory.signals.confidence import Confidence
+from speckit_memory.signals.contiguity import Contiguity
+from speckit_memory.signals.encoding_intent import EncodingIntent
+from speckit_memory.signals.field_match import FieldMatch
+from speckit_memory.signals.folder_score import FolderScore
+from speckit_memory.signals.hierarchy import Hierarchy
+from speckit_memory.signals.importance import Importance
+from speckit_memory.signals.interference import Interference
+from speckit_memory.signals.novelty import Novelty
+from speckit_memory.signals.recency import Recency
+from speckit_memory.signals.session import Session
+from speckit_memory.signals.temporal import Temporal
+from speckit_memory.signals.validation import Validation
+from speckit_memory.stages.annotate.anchor_filter import AnchorFilter
+from speckit_memory.stages.annotate.attribution import Attribution
+from speckit_memory.stages.annotate.constitutional_guarantee import ConstitutionalGuarantee
+from speckit_memory.stages.annotate.duplicates import Duplicates
+from speckit_memory.stages.annotate.encoder_notice import EncoderNotice
+from speckit_memory.stages.annotate.evidence_gap import EvidenceGap
+from speckit_memory.stages.annotate.session_dedup import SessionDedup
+from speckit_memory.stages.annotate.state_filter import StateFilter
+from speckit_memory.stages.annotate.superseded import Superseded
+from speckit_memory.stages.annotate.token_budget import TokenBudget
+from speckit_memory.stages.candidates.complexity import Complexity
+from speckit_memory.stages.candidates.coverage import Coverage
+from speckit_memory.stages.candidates.embedding_expansion import EmbeddingExpansion
+from speckit_memory.stages.candidates.expansion import Expansion
+from speckit_memory.stages.candidates.fallback import Fallback
+from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter
+from speckit_memory.stages.candidates.intent import Intent
+from speckit_memory.stages.candidates.pressure import Pressure
+from speckit_memory.stages.candidates.router import Router
+from speckit_memory.stages.candidates.signal_vocabulary import SignalVocabulary
+from speckit_memory.stages.candidates.spelling import Spelling
+from speckit_memory.stages.fusion.rrf import Rrf
+from speckit_memory.stages.fusion.rsf import Rsf
+from speckit_memory.stages.fusion.single import Single
+from speckit_memory.stages.fusion.z_score import ZScore
+from speckit_memory.stages.rerank.channel_floor import ChannelFloor
+from speckit_memory.stages.rerank.collapse import Collapse
+from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut
+from speckit_memory.stages.rerank.context_diversity import ContextDiversity
+from speckit_memory.stages.rerank.cross_encoder import CrossEncoder
+from speckit_memory.stages.rerank.maxsim import Maxsim
+from speckit_memory.stages.rerank.min_max import MinMax
+from speckit_memory.stages.rerank.mmr import Mmr
+from speckit_memory.stages.rerank.pin import Pin
+from speckit_memory.stages.rerank.regularise import Regularise
+from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor
+from speckit_memory.stages.rerank.standardise import Standardise
 
 if TYPE_CHECKING:
-    from pipeline.isolation.host import Host
+    from speckit_memory.pipeline.isolation.host import Host
 
 COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
     (Role.UNDERSTANDER, Complexity),
@@ -174,8 +174,8 @@ def _registry(extensions: ExtensionSettings) -> Registry:
         registry.add_entry_points()
     elif extensions.mode == "isolated":
         # imported by who wants it: it makes the start-up of everybody else no slower
-        from pipeline.isolation.extensions import IsolatedExtensions
-        from pipeline.isolation.host import Host
+        from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
+        from speckit_memory.pipeline.isolation.host import Host
 
         host = Host(extensions.memory_mb)
         _hosts.append(host)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from config.echo import shortened
-from memory.indexing.anchors import find
-from memory.store.records import Tier
-from pipeline.demands import demanded
-from pipeline.model import Query
-from pipeline.ports import Filter, Passage, Store
-from pipeline.runner import Outcome
+from speckit_memory.config.echo import shortened
+from speckit_memory.memory.indexing.anchors import find
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.demands import demanded
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.ports import Filter, Passage, Store
+from speckit_memory.pipeline.runner import Outcome
 
 EMPTY_STORE = "the store is empty: run `speckit-memory index PATH`"
 MAX_SECTIONS = 12

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memory.store import sessions
-from memory.store.connection import Database
-from pipeline.runner import Outcome
+from speckit_memory.memory.store import sessions
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.pipeline.runner import Outcome
 
 PATIENCE_MS = 250
 """No answer waits longer for other writers; what it leaves behind is worth less than the answer."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from config.errors import SpeckitError
-from memory.store.failures import told_by_driver
-from memory.store.identity import ReplacedError
-from memory.store.store_file import set_aside
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store.failures import told_by_driver
+from speckit_memory.memory.store.identity import ReplacedError
+from speckit_memory.memory.store.store_file import set_aside
 
 if TYPE_CHECKING:
-    from engine.assembly import OpenStore
+    from speckit_memory.engine.assembly import OpenStore
 
 T = TypeVar("T")
 ATTEMPTS = 4

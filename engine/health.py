@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from config.errors import SpeckitError
-from config.extensions import extensions_in_force
-from engine import assembly
-from memory.indexing.indexer import ANALYSER
-from memory.store import reader
-from memory.store.failures import told_by_driver
-from memory.store.meta import get_meta
-from memory.store.vectors import MODEL
-from pipeline.registry import Extension
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.extensions import extensions_in_force
+from speckit_memory.engine import assembly
+from speckit_memory.memory.indexing.indexer import ANALYSER
+from speckit_memory.memory.store import reader
+from speckit_memory.memory.store.failures import told_by_driver
+from speckit_memory.memory.store.meta import get_meta
+from speckit_memory.memory.store.vectors import MODEL
+from speckit_memory.pipeline.registry import Extension
 
 if TYPE_CHECKING:
-    from engine.memory import Memory
+    from speckit_memory.engine.memory import Memory
 
 EXAMPLE = "how does the memory fuse its channels?"
 LISTED = 6

@@ -10,37 +10,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from config.clock import opening, opening_ns, query_ns
-from config.deadline import deadline_in_force, deadline_of
-from config.errors import SpeckitError, nearest
-from config.paths import named_path, named_paths
-from config.settings import Settings, settings
-from engine import assembly, events, resuming
-from engine.answer import answer, explanation
-from engine.emptiness import EMPTY_STORE
-from engine.following import Following, Replacement
-from engine.health import HealthReport, health
-from engine.kept import Kept
-from engine.plans import PlanReport, plan_report
-from engine.questions import Question, normalised_folder
-from engine.results import Explanation, SearchResult
-from engine.why_not import why_not
-from memory.indexing import Analyser, IndexReport, Progress, Saved, Source
-from memory.indexing.embedders import Embedder, counted_tokens
-from memory.lifecycle import validations
-from memory.store import reader
-from memory.store.connection import Database
-from memory.store.edges import add_edge
-from memory.store.identity import ReplacedError
-from memory.store.records import Memory as MemoryRecord
-from memory.store.records import Relation
-from pipeline.builder import build
-from pipeline.composition import Pipeline
-from pipeline.model import Mode, Query
-from pipeline.ports import Store
-from pipeline.registry import Registry
-from pipeline.runner import Runner
-from pipeline.view import StoreView
+from speckit_memory.config.clock import opening, opening_ns, query_ns
+from speckit_memory.config.deadline import deadline_in_force, deadline_of
+from speckit_memory.config.errors import SpeckitError, nearest
+from speckit_memory.config.paths import named_path, named_paths
+from speckit_memory.config.settings import Settings, settings
+from speckit_memory.engine import assembly, events, resuming
+from speckit_memory.engine.answer import answer, explanation
+from speckit_memory.engine.emptiness import EMPTY_STORE
+from speckit_memory.engine.following import Following, Replacement
+from speckit_memory.engine.health import HealthReport, health
+from speckit_memory.engine.kept import Kept
+from speckit_memory.engine.plans import PlanReport, plan_report
+from speckit_memory.engine.questions import Question, normalised_folder
+from speckit_memory.engine.results import Explanation, SearchResult
+from speckit_memory.engine.why_not import why_not
+from speckit_memory.memory.indexing import Analyser, IndexReport, Progress, Saved, Source
+from speckit_memory.memory.indexing.embedders import Embedder, counted_tokens
+from speckit_memory.memory.lifecycle import validations
+from speckit_memory.memory.store import reader
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.edges import add_edge
+from speckit_memory.memory.store.identity import ReplacedError
+from speckit_memory.memory.store.records import Memory as MemoryRecord
+from speckit_memory.memory.store.records import Relation
+from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.model import Mode, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.view import StoreView
 
 
 class Memory:

@@ -8,16 +8,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from config.errors import SpeckitError
-from config.exchange import Column, Ids, Tokens, Unavailable, Vectors
-from config.immutable import own
-from memory.indexing import Analyser
-from memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
-from memory.indexing.embedders import Embedder, PoolingModel, TokenModel, counted_tokens
-from memory.indexing.embedding import weighted_query
-from memory.store import token_sets, vectors
-from memory.store.connection import Database
-from memory.store.meta import get_meta
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Ids, Tokens, Unavailable, Vectors
+from speckit_memory.config.immutable import own
+from speckit_memory.memory.indexing import Analyser
+from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
+from speckit_memory.memory.indexing.embedders import Embedder, PoolingModel, TokenModel, counted_tokens
+from speckit_memory.memory.indexing.embedding import weighted_query
+from speckit_memory.memory.store import token_sets, vectors
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.meta import get_meta
 
 T = TypeVar("T")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from config.errors import Where
-from config.pipeline_file import CANDIDATE_SLOTS, SLOTS
-from config.sources import NOTHING
-from config.yaml_reader import Entry, plain
-from config.yaml_reader import Mapping as YamlMapping
-from engine.flow import flow
-from pipeline.binding import Bound
-from pipeline.builder import Checked
-from pipeline.effective import Effective
-from pipeline.overriding import BY_CALL
+from speckit_memory.config.errors import Where
+from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
+from speckit_memory.config.sources import NOTHING
+from speckit_memory.config.yaml_reader import Entry, plain
+from speckit_memory.config.yaml_reader import Mapping as YamlMapping
+from speckit_memory.engine.flow import flow
+from speckit_memory.pipeline.binding import Bound
+from speckit_memory.pipeline.builder import Checked
+from speckit_memory.pipeline.effective import Effective
+from speckit_memory.pipeline.overriding import BY_CALL
 
 
 def as_yaml(checked: Checked, *, effective: bool, origin: bool) -> str:

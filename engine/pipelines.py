@@ -8,18 +8,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from config.errors import Problem, SpeckitError
-from config.extension_modes import Mode
-from config.extensions import extensions_in_force
-from config.pipeline_file import CANDIDATE_SLOTS, SLOTS
-from config.sources import NOTHING, presets
-from engine import assembly
-from engine.flow import flow
-from engine.pipeline_text import as_lines, as_yaml, step_lines
-from engine.rewriting import rewritten
-from pipeline.builder import Checked, examine
-from pipeline.contracts import SLOT_ROLES
-from pipeline.schema import file_schema
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.config.extension_modes import Mode
+from speckit_memory.config.extensions import extensions_in_force
+from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
+from speckit_memory.config.sources import NOTHING, presets
+from speckit_memory.engine import assembly
+from speckit_memory.engine.flow import flow
+from speckit_memory.engine.pipeline_text import as_lines, as_yaml, step_lines
+from speckit_memory.engine.rewriting import rewritten
+from speckit_memory.pipeline.builder import Checked, examine
+from speckit_memory.pipeline.contracts import SLOT_ROLES
+from speckit_memory.pipeline.schema import file_schema
 
 
 def _sound(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Checked:

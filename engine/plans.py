@@ -6,14 +6,14 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.answer import coverage
-from engine.work import Work, work
-from pipeline.boundary import Journal
-from pipeline.gathering import channel_limit, understand
-from pipeline.lookup import memories_with, searchable
-from pipeline.model import Mode, Query
-from pipeline.ports import Store
-from pipeline.runner import Runner
+from speckit_memory.engine.answer import coverage
+from speckit_memory.engine.work import Work, work
+from speckit_memory.pipeline.boundary import Journal
+from speckit_memory.pipeline.gathering import channel_limit, understand
+from speckit_memory.pipeline.lookup import memories_with, searchable
+from speckit_memory.pipeline.model import Mode, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.runner import Runner
 
 
 @dataclass(frozen=True, slots=True)

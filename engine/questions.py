@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from config.errors import Problem, SpeckitError, nearest
-from engine.query_syntax import Typed, read
-from memory.indexing.encoding import clean
-from memory.store.records import Tier
-from pipeline.lookup import searchable
-from pipeline.model import Mode, Query
-from pipeline.ports import Filter, Store
+from speckit_memory.config.errors import Problem, SpeckitError, nearest
+from speckit_memory.engine.query_syntax import Typed, read
+from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.lookup import searchable
+from speckit_memory.pipeline.model import Mode, Query
+from speckit_memory.pipeline.ports import Filter, Store
 
 MAX_QUERY_CHARACTERS = 10_000
 MAX_UNFOLDED = 2 * MAX_QUERY_CHARACTERS

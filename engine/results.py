@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.explain import StepExplanation
-from pipeline.runner import Outcome
+from speckit_memory.pipeline.explain import StepExplanation
+from speckit_memory.pipeline.runner import Outcome
 
 
 @dataclass(frozen=True, slots=True)

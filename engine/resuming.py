@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from channels.handover import naming_terms
-from pipeline.model import Query
-from pipeline.ports import Store
-from pipeline.runner import Outcome
+from speckit_memory.channels.handover import naming_terms
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.runner import Outcome
 
 PIPELINE = "resume"
 """The preset that answers in this mode, whichever pipeline serves other questions."""

@@ -7,14 +7,14 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from engine.results import SearchResult
-from memory.store.records import Memory
-from pipeline.boundary import Journal
-from pipeline.demands import unmet
-from pipeline.gathering import channel_limit
-from pipeline.gathering import found as found_by
-from pipeline.ports import Store
-from pipeline.runner import Runner
+from speckit_memory.engine.results import SearchResult
+from speckit_memory.memory.store.records import Memory
+from speckit_memory.pipeline.boundary import Journal
+from speckit_memory.pipeline.demands import unmet
+from speckit_memory.pipeline.gathering import channel_limit
+from speckit_memory.pipeline.gathering import found as found_by
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.runner import Runner
 
 DEEP_LIMIT = 1000
 """How far down each channel is searched for the lost memory."""

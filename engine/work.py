@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from channels.bm25 import Bm25Params, telling
-from channels.degree import DegreeParams
-from channels.fts5 import Fts5Params
-from channels.graph import GraphParams
-from channels.identifier import IdentifierParams, identifiers
-from channels.vector import VectorParams
-from memory.store.matrix import GATHERED_SHARE
-from pipeline.composition import BoundStep
-from pipeline.contracts import Channel, Reranker
-from pipeline.lookup import memories_with
-from pipeline.model import Query
-from pipeline.ports import FIELDS, Ids, Scope, Store, TermIndex, Unavailable
-from stages.rerank.cross_encoder import CrossEncoderParams
-from stages.rerank.maxsim import MaxsimParams
+from speckit_memory.channels.bm25 import Bm25Params, telling
+from speckit_memory.channels.degree import DegreeParams
+from speckit_memory.channels.fts5 import Fts5Params
+from speckit_memory.channels.graph import GraphParams
+from speckit_memory.channels.identifier import IdentifierParams, identifiers
+from speckit_memory.channels.vector import VectorParams
+from speckit_memory.memory.store.matrix import GATHERED_SHARE
+from speckit_memory.pipeline.composition import BoundStep
+from speckit_memory.pipeline.contracts import Channel, Reranker
+from speckit_memory.pipeline.lookup import memories_with
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.ports import FIELDS, Ids, Scope, Store, TermIndex, Unavailable
+from speckit_memory.stages.rerank.cross_encoder import CrossEncoderParams
+from speckit_memory.stages.rerank.maxsim import MaxsimParams
 
 SEEDS = Bm25Params.model_validate({})
 """How the channels of the graph look for the memories that they start from."""

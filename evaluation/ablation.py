@@ -14,20 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from config.errors import SpeckitError
-from config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
-from config.sources import NOTHING
-from config.yaml_reader import Mapping as YamlMapping
-from config.yaml_reader import Node, Sequence, plain
-from engine import assembly, pipelines
-from evaluation.ablation_report import AblationReport, Share, Worth
-from evaluation.comparison import Values, compare, levelled
-from evaluation.measure import Report
-from evaluation.report import EvalReport
-from evaluation.run import evaluate_pipelines
-from evaluation.trials import read_sets
-from pipeline.builder import examine
-from pipeline.effective import Effective
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
+from speckit_memory.config.sources import NOTHING
+from speckit_memory.config.yaml_reader import Mapping as YamlMapping
+from speckit_memory.config.yaml_reader import Node, Sequence, plain
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.evaluation.ablation_report import AblationReport, Share, Worth
+from speckit_memory.evaluation.comparison import Values, compare, levelled
+from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.report import EvalReport
+from speckit_memory.evaluation.run import evaluate_pipelines
+from speckit_memory.evaluation.trials import read_sets
+from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.effective import Effective
 
 Evaluated = tuple[EvalReport, Mapping[str, Values]]
 """One dataset: the figures of the full pipeline and of the variants, and their values for each query."""

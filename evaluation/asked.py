@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from config.exchange import Column
-from engine.memory import Memory
-from engine.questions import Question
-from evaluation.dataset import DatasetQuery
-from evaluation.folds import Rows
-from evaluation.metrics import DEPTH, evaluate
-from evaluation.remembered import StepAnswers
-from pipeline.composition import Pipeline
-from pipeline.runner import Outcome, Runner
+from speckit_memory.config.exchange import Column
+from speckit_memory.engine.memory import Memory
+from speckit_memory.engine.questions import Question
+from speckit_memory.evaluation.dataset import DatasetQuery
+from speckit_memory.evaluation.folds import Rows
+from speckit_memory.evaluation.metrics import DEPTH, evaluate
+from speckit_memory.evaluation.remembered import StepAnswers
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.runner import Outcome, Runner
 
 Judged = tuple[DatasetQuery, Mapping[str, float]]
 """A query and its judgements by document."""

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from config.errors import SpeckitError
-from config.exchange import Column
-from engine import assembly
-from evaluation import folds as splits
-from evaluation.calibration_report import CalibrationReport, Detection, Rate
-from evaluation.evidence import Evidence, collect
-from evaluation.measure import Report
-from evaluation.trials import open_sets, read_sets, sampled
-from pipeline.builder import examine
-from pipeline.model import Mask
-from stages.annotate.evidence_gap import EvidenceGapParams
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column
+from speckit_memory.engine import assembly
+from speckit_memory.evaluation import folds as splits
+from speckit_memory.evaluation.calibration_report import CalibrationReport, Detection, Rate
+from speckit_memory.evaluation.evidence import Evidence, collect
+from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.trials import open_sets, read_sets, sampled
+from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.model import Mask
+from speckit_memory.stages.annotate.evidence_gap import EvidenceGapParams
 
 SEED = 20
 FALSE_ALARMS = 0.05

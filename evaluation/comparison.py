@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from config.exchange import Column
-from evaluation.significance import (
+from speckit_memory.config.exchange import Column
+from speckit_memory.evaluation.significance import (
     bootstrap_interval,
     holm,
     minimum_detectable_effect,

@@ -8,13 +8,13 @@ from itertools import zip_longest
 
 import numpy as np
 
-from config.exchange import Column
-from engine.questions import MAX_LIMIT
-from evaluation.folds import Rows, folds
-from evaluation.measure import Progress, Report
-from evaluation.trials import OpenSet
-from pipeline.ports import Store
-from stages.annotate.evidence_gap import EvidenceGapParams, coverage
+from speckit_memory.config.exchange import Column
+from speckit_memory.engine.questions import MAX_LIMIT
+from speckit_memory.evaluation.folds import Rows, folds
+from speckit_memory.evaluation.measure import Progress, Report
+from speckit_memory.evaluation.trials import OpenSet
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.stages.annotate.evidence_gap import EvidenceGapParams, coverage
 
 
 @dataclass(frozen=True, slots=True)

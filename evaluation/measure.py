@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from engine.memory import Memory
-from engine.results import SearchResult
-from evaluation.dataset import DatasetQuery
-from evaluation.metrics import DEPTH
-from evaluation.trec import Ranking
+from speckit_memory.engine.memory import Memory
+from speckit_memory.engine.results import SearchResult
+from speckit_memory.evaluation.dataset import DatasetQuery
+from speckit_memory.evaluation.metrics import DEPTH
+from speckit_memory.evaluation.trec import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pipeline.composition import BoundStep, Pipeline
-from pipeline.contracts import Channel, Understander
-from pipeline.model import Hits, Plan, Query
-from pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.contracts import Channel, Understander
+from speckit_memory.pipeline.model import Hits, Plan, Query
+from speckit_memory.pipeline.ports import Store, Unavailable
 
 KEPT = 4
 """The answers of so many configurations of each component are kept, the ones used last."""

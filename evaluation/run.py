@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from config.errors import SpeckitError
-from config.settings import settings
-from engine.pipelines import check
-from evaluation.comparison import Values, compare
-from evaluation.dataset import Dataset, DatasetQuery, read
-from evaluation.measure import Answer, Report, measure
-from evaluation.metrics import evaluate
-from evaluation.report import EvalReport, figures
-from evaluation.throwaway import throwaway_store
-from evaluation.trec import Ranking, check_run_file, write_run
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import settings
+from speckit_memory.engine.pipelines import check
+from speckit_memory.evaluation.comparison import Values, compare
+from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read
+from speckit_memory.evaluation.measure import Answer, Report, measure
+from speckit_memory.evaluation.metrics import evaluate
+from speckit_memory.evaluation.report import EvalReport, figures
+from speckit_memory.evaluation.throwaway import throwaway_store
+from speckit_memory.evaluation.trec import Ranking, check_run_file, write_run
 
 SEED = 20
 """Seeds the sample of queries, their order, and the draws of the tests, so that a report can be repeated."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from config.errors import SpeckitError
-from engine.memory import Memory
-from evaluation.dataset import Dataset, DatasetDocument
-from evaluation.measure import Progress, Report
-from memory.indexing import sources
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine.memory import Memory
+from speckit_memory.evaluation.dataset import Dataset, DatasetDocument
+from speckit_memory.evaluation.measure import Progress, Report
+from speckit_memory.memory.indexing import sources
 
 _REFUSALS = ("E032", "E080")
 """A memory has as many edges as it may have; a document could not be indexed."""

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from config.errors import SpeckitError
-from engine import pipelines
-from engine.memory import Memory
-from evaluation.asked import Judged
-from evaluation.comparison import Values
-from evaluation.dataset import Dataset, DatasetQuery, read
-from evaluation.folds import Rows
-from evaluation.measure import Report, measure
-from evaluation.metrics import METRICS, evaluate
-from evaluation.throwaway import throwaway_store
-from evaluation.tunable import Setting
-from evaluation.workers import Ask, Work
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import pipelines
+from speckit_memory.engine.memory import Memory
+from speckit_memory.evaluation.asked import Judged
+from speckit_memory.evaluation.comparison import Values
+from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read
+from speckit_memory.evaluation.folds import Rows
+from speckit_memory.evaluation.measure import Report, measure
+from speckit_memory.evaluation.metrics import METRICS, evaluate
+from speckit_memory.evaluation.throwaway import throwaway_store
+from speckit_memory.evaluation.tunable import Setting
+from speckit_memory.evaluation.workers import Ask, Work
 
 START: Setting = {}
 """The pipeline as it was given."""

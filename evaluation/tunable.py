@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from config.errors import Problem, SpeckitError, nearest
-from pipeline.binding import Bound
+from speckit_memory.config.errors import Problem, SpeckitError, nearest
+from speckit_memory.pipeline.binding import Bound
 
 PROPOSALS = 4
 """So many values of a parameter are tried in one visit, one from each equal part of the window."""

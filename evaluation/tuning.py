@@ -14,18 +14,18 @@ from pathlib import Path
 
 import numpy as np
 
-from config.errors import SpeckitError
-from engine import assembly
-from evaluation import folds as splits
-from evaluation.comparison import Values, compare, levelled
-from evaluation.measure import Progress, Report
-from evaluation.metrics import METRICS
-from evaluation.parameter_search import Found, Seen, search
-from evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
-from evaluation.tunable import Parameter, overrides, tunable
-from evaluation.tuning_report import SetFigures, Tuned, TuneReport
-from evaluation.workers import asking
-from pipeline.builder import examine
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import assembly
+from speckit_memory.evaluation import folds as splits
+from speckit_memory.evaluation.comparison import Values, compare, levelled
+from speckit_memory.evaluation.measure import Progress, Report
+from speckit_memory.evaluation.metrics import METRICS
+from speckit_memory.evaluation.parameter_search import Found, Seen, search
+from speckit_memory.evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
+from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
+from speckit_memory.evaluation.tuning_report import SetFigures, Tuned, TuneReport
+from speckit_memory.evaluation.workers import asking
+from speckit_memory.pipeline.builder import examine
 
 TRIALS = 100
 SEED = 20

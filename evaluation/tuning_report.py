@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.comparison import Comparison
-from evaluation.parameter_search import OBJECTIVE
-from evaluation.report import comparison_json, sentence
-from evaluation.tables import Block, Table, plain_text
-from evaluation.tunable import Parameter
+from speckit_memory.evaluation.comparison import Comparison
+from speckit_memory.evaluation.parameter_search import OBJECTIVE
+from speckit_memory.evaluation.report import comparison_json, sentence
+from speckit_memory.evaluation.tables import Block, Table, plain_text
+from speckit_memory.evaluation.tunable import Parameter
 
 _DIGITS = 6
 _STANDARD_ERRORS = 3.92

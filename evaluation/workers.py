@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from config.errors import Problem, SpeckitError
-from config.exchange import Column
-from engine import assembly
-from engine.memory import Memory
-from evaluation.asked import Asked, Judged
-from evaluation.folds import Rows
-from pipeline.builder import build
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.config.exchange import Column
+from speckit_memory.engine import assembly
+from speckit_memory.engine.memory import Memory
+from speckit_memory.evaluation.asked import Asked, Judged
+from speckit_memory.evaluation.folds import Rows
+from speckit_memory.pipeline.builder import build
 
 Ask = Callable[[int, Mapping[str, str], Rows], dict[str, Column]]
 """What a pipeline with these overrides reaches on the dataset at a place for the queries at these rows, by metric."""

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.contracts import SignalParams
-from pipeline.model import (
+from speckit_memory.pipeline.contracts import SignalParams
+from speckit_memory.pipeline.model import (
     NO_RANK,
     Candidates,
     Fused,
@@ -22,8 +22,8 @@ from pipeline.model import (
     Selected,
     StepScore,
 )
-from pipeline.ports import Attributes, Column, Ids
-from pipeline.scales import Scale
+from speckit_memory.pipeline.ports import Attributes, Column, Ids
+from speckit_memory.pipeline.scales import Scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ports import Column, Ids
+from speckit_memory.pipeline.ports import Column, Ids
 
 
 def min_max(scores: Column) -> Column:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from config.echo import LISTED
-from config.errors import Problem, Where, closest, nearest
-from config.pipeline_file import Step
-from config.yaml_reader import Mapping, Node, Sequence, locate, plain
-from pipeline import describing
-from pipeline.accepted import describe, keys, schema_at
-from pipeline.contracts import SLOT_ROLES, Params, Role
-from pipeline.heeded import heeded
-from pipeline.interrupts import guarded
-from pipeline.registry import Registered, Registry
+from speckit_memory.config.echo import LISTED
+from speckit_memory.config.errors import Problem, Where, closest, nearest
+from speckit_memory.config.pipeline_file import Step
+from speckit_memory.config.yaml_reader import Mapping, Node, Sequence, locate, plain
+from speckit_memory.pipeline import describing
+from speckit_memory.pipeline.accepted import describe, keys, schema_at
+from speckit_memory.pipeline.contracts import SLOT_ROLES, Params, Role
+from speckit_memory.pipeline.heeded import heeded
+from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.registry import Registered, Registry
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,16 @@ from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
-from config.errors import SpeckitError
-from pipeline.composition import BoundStep, Pipeline
-from pipeline.describing import describe
-from pipeline.errors import ContractError
-from pipeline.interrupts import Interrupts
-from pipeline.model import Complexity, Grouped, Hits, Notes, Selected
-from pipeline.ports import Ids, Unavailable
-from pipeline.process_state import ProcessState
-from pipeline.showing import Showing
-from pipeline.trace import Degradation, Loss, Stage, State, StepRecord, Trace, too_late
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.describing import describe
+from speckit_memory.pipeline.errors import ContractError
+from speckit_memory.pipeline.interrupts import Interrupts
+from speckit_memory.pipeline.model import Complexity, Grouped, Hits, Notes, Selected
+from speckit_memory.pipeline.ports import Ids, Unavailable
+from speckit_memory.pipeline.process_state import ProcessState
+from speckit_memory.pipeline.showing import Showing
+from speckit_memory.pipeline.trace import Degradation, Loss, Stage, State, StepRecord, Trace, too_late
 
 T = TypeVar("T")
 Clock = Callable[[], int]

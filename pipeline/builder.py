@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from config.errors import Problem, SpeckitError, Where
-from config.layering import holds
-from config.pipeline_file import CANDIDATE_SLOTS, SLOTS
-from config.sources import SHIPPED
-from pipeline.binding import Bound, bind
-from pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
-from pipeline.contracts import Role
-from pipeline.declared import constructed
-from pipeline.effective import Effective, load
-from pipeline.registry import Registry
-from pipeline.rules import check
-from pipeline.scale_rules import scale_of
-from pipeline.surroundings import settled, without_left_out
+from speckit_memory.config.errors import Problem, SpeckitError, Where
+from speckit_memory.config.layering import holds
+from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
+from speckit_memory.config.sources import SHIPPED
+from speckit_memory.pipeline.binding import Bound, bind
+from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.declared import constructed
+from speckit_memory.pipeline.effective import Effective, load
+from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.rules import check
+from speckit_memory.pipeline.scale_rules import scale_of
+from speckit_memory.pipeline.surroundings import settled, without_left_out
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from pipeline.composition import BoundStep
-from pipeline.contracts import Channel
-from pipeline.copying import LARGEST, absence, absent, array, number, text, texts, values_of
-from pipeline.describing import said
-from pipeline.errors import ContractError, Unfit
-from pipeline.model import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
-from pipeline.note_checks import check_notes
-from pipeline.plan_checks import check_asked, check_plan
-from pipeline.ports import Attributes, Column, Ids, Level, Scope, Unavailable
-from pipeline.scales import Scale
+from speckit_memory.pipeline.composition import BoundStep
+from speckit_memory.pipeline.contracts import Channel
+from speckit_memory.pipeline.copying import LARGEST, absence, absent, array, number, text, texts, values_of
+from speckit_memory.pipeline.describing import said
+from speckit_memory.pipeline.errors import ContractError, Unfit
+from speckit_memory.pipeline.model import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
+from speckit_memory.pipeline.note_checks import check_notes
+from speckit_memory.pipeline.plan_checks import check_asked, check_plan
+from speckit_memory.pipeline.ports import Attributes, Column, Ids, Level, Scope, Unavailable
+from speckit_memory.pipeline.scales import Scale
 
 __all__ = [
     "check_asked", "check_column", "check_combine", "check_fused", "check_hits", "check_memories", "check_notes",

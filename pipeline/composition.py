@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pipeline.contracts import About, Annotator, Channel, Fuser, Params, Recoverer, Reranker, Signal, Understander
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import (
+    About,
+    Annotator,
+    Channel,
+    Fuser,
+    Params,
+    Recoverer,
+    Reranker,
+    Signal,
+    Understander,
+)
+from speckit_memory.pipeline.scales import Scale
 
 T_co = TypeVar("T_co", covariant=True)
 

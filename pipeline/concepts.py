@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.boundary import Journal
-from pipeline.checks import check_memories
-from pipeline.composition import BoundStep, CandidateStage
-from pipeline.contracts import ConceptJudge
-from pipeline.lookup import memories_with_all
-from pipeline.model import Query
-from pipeline.ports import Ids, Scope, Store, Unavailable
-from pipeline.showing import Showing
+from speckit_memory.pipeline.boundary import Journal
+from speckit_memory.pipeline.checks import check_memories
+from speckit_memory.pipeline.composition import BoundStep, CandidateStage
+from speckit_memory.pipeline.contracts import ConceptJudge
+from speckit_memory.pipeline.lookup import memories_with_all
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.ports import Ids, Scope, Store, Unavailable
+from speckit_memory.pipeline.showing import Showing
 
 
 def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[int, ...] | None:

@@ -12,10 +12,10 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
-from pipeline.ports import Column, Ids, Store, Unavailable
-from pipeline.ranking import Ranking
-from pipeline.scales import Scale
+from speckit_memory.pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
+from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.scales import Scale
 
 
 class Role(StrEnum):

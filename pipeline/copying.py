@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.describing import said, shape_of
-from pipeline.errors import Unfit
-from pipeline.ports import Unavailable
+from speckit_memory.pipeline.describing import said, shape_of
+from speckit_memory.pipeline.errors import Unfit
+from speckit_memory.pipeline.ports import Unavailable
 
 T = TypeVar("T")
 D = TypeVar("D", bound=np.generic)

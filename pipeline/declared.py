@@ -6,15 +6,15 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, TypeVar, cast, get_args
 
-from config.errors import Problem, SpeckitError
-from pipeline.binding import Bound
-from pipeline.contracts import IntentWeighing, Params
-from pipeline.copying import text
-from pipeline.describing import describe, shape_of
-from pipeline.errors import Unfit
-from pipeline.heeded import heeded
-from pipeline.interrupts import guarded
-from pipeline.scales import Scale
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.pipeline.binding import Bound
+from speckit_memory.pipeline.contracts import IntentWeighing, Params
+from speckit_memory.pipeline.copying import text
+from speckit_memory.pipeline.describing import describe, shape_of
+from speckit_memory.pipeline.errors import Unfit
+from speckit_memory.pipeline.heeded import heeded
+from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.scales import Scale
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]

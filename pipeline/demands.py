@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.model import Plan, Query
-from pipeline.phrases import memories_with_phrase, telling
-from pipeline.ports import Filter, Store
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.phrases import memories_with_phrase, telling
+from speckit_memory.pipeline.ports import Filter, Store
 
 
 def with_demands(plan: Plan, query: Query, store: Store) -> Plan:

@@ -6,8 +6,14 @@ from inspect import getattr_static
 
 import numpy as np
 
-from config.errors import SpeckitError
-from pipeline.errors import ContractError, IsolatedFailureError, NotStartedError, StageInvariantError, Unfit
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.errors import (
+    ContractError,
+    IsolatedFailureError,
+    NotStartedError,
+    StageInvariantError,
+    Unfit,
+)
 
 MOST_SAID = 1000
 """Characters of a reason or a message that are shown."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.model import Pool
+from speckit_memory.pipeline.model import Pool
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from config.errors import SpeckitError
-from pipeline.apply import Search, union
-from pipeline.boundary import Journal
-from pipeline.checks import check_asked, check_hits, check_plan, check_source
-from pipeline.composition import BoundStep, CandidateStage
-from pipeline.concepts import about_all
-from pipeline.contracts import Channel, ChannelParams
-from pipeline.demands import with_demands
-from pipeline.lookup import left_unsearched, searchable
-from pipeline.model import Candidates, Hits, Plan, Query
-from pipeline.ports import Scope, Store, Unavailable
-from pipeline.showing import Showing
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.apply import Search, union
+from speckit_memory.pipeline.boundary import Journal
+from speckit_memory.pipeline.checks import check_asked, check_hits, check_plan, check_source
+from speckit_memory.pipeline.composition import BoundStep, CandidateStage
+from speckit_memory.pipeline.concepts import about_all
+from speckit_memory.pipeline.contracts import Channel, ChannelParams
+from speckit_memory.pipeline.demands import with_demands
+from speckit_memory.pipeline.lookup import left_unsearched, searchable
+from speckit_memory.pipeline.model import Candidates, Hits, Plan, Query
+from speckit_memory.pipeline.ports import Scope, Store, Unavailable
+from speckit_memory.pipeline.showing import Showing
 
 MAX_ATTEMPTS = 3
 """How often silent channels are asked again with a more generous plan (feature C14)."""

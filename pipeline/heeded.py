@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from pipeline.contracts import ChannelParams, Params, SignalParams
-from pipeline.describing import shape_of
-from pipeline.errors import Unfit
+from speckit_memory.pipeline.contracts import ChannelParams, Params, SignalParams
+from speckit_memory.pipeline.describing import shape_of
+from speckit_memory.pipeline.errors import Unfit
 
 
 def heeded(params: Params) -> Params:

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
+from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 MOST_TERMS = 800
 """So many different words of a text are searched, the first ones; a page of 10,000 characters holds up to 770."""

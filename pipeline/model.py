@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ports import Column, Filter, Ids, Level
-from pipeline.scales import Scale
+from speckit_memory.pipeline.ports import Column, Filter, Ids, Level
+from speckit_memory.pipeline.scales import Scale
 
 Mode = Literal["auto", "quick", "deep", "focused", "resume"]
 Complexity = Literal["simple", "moderate", "complex"]

@@ -7,12 +7,12 @@ from operator import itemgetter
 
 import numpy as np
 
-from pipeline.copying import MOST_CHARACTERS, absent, array, flag, pairs, row_of, text, values_of
-from pipeline.describing import shape_of
-from pipeline.errors import StageInvariantError, Unfit
-from pipeline.model import JSON, Notes, Pool
-from pipeline.ports import Unavailable
-from pipeline.remarks import check_row_names, check_whole_names, names_the_ranking
+from speckit_memory.pipeline.copying import MOST_CHARACTERS, absent, array, flag, pairs, row_of, text, values_of
+from speckit_memory.pipeline.describing import shape_of
+from speckit_memory.pipeline.errors import StageInvariantError, Unfit
+from speckit_memory.pipeline.model import JSON, Notes, Pool
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.remarks import check_row_names, check_whole_names, names_the_ranking
 
 DEEPEST = 16
 """How many lists and mappings may lie in one another."""

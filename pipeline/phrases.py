@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.lookup import memories_with
-from pipeline.ports import Ids, Lexicon, Store, TermIndex
+from speckit_memory.pipeline.lookup import memories_with
+from speckit_memory.pipeline.ports import Ids, Lexicon, Store, TermIndex
 
 Rows = NDArray[np.int32]
 LONGEST_HUMPED = 64

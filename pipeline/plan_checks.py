@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter, is_
 from typing import Any, get_args
 
-from pipeline.copying import LARGEST, absent, flag, number, pairs, row_of, text, texts, values_of, whole
-from pipeline.describing import name_of, said
-from pipeline.errors import ContractError, Unfit
-from pipeline.model import Complexity, Confidence, Mode, Plan, Query, Respelling
-from pipeline.ports import Unavailable
+from speckit_memory.pipeline.copying import LARGEST, absent, flag, number, pairs, row_of, text, texts, values_of, whole
+from speckit_memory.pipeline.describing import name_of, said
+from speckit_memory.pipeline.errors import ContractError, Unfit
+from speckit_memory.pipeline.model import Complexity, Confidence, Mode, Plan, Query, Respelling
+from speckit_memory.pipeline.ports import Unavailable
 
 MOST_VARIANTS = 16
 """Every channel searches every variant."""

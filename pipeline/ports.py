@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from config.exchange import (
+from speckit_memory.config.exchange import (
     FIELDS,
     Column,
     Field,

@@ -7,8 +7,8 @@ from typing import NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.model import Ranks
-from pipeline.ports import Column, Ids
+from speckit_memory.pipeline.model import Ranks
+from speckit_memory.pipeline.ports import Column, Ids
 
 COLUMNS = ("ids", "scores", "parents", "passages", "chunk_hits", "raw", "rank", "channels")
 

@@ -12,13 +12,13 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 from typing import Any, Protocol, get_args
 
-from config.errors import SpeckitError
-from pipeline.contracts import About, ChannelParams, IntentWeighing, NoParams, Params, Role, SignalParams
-from pipeline.copying import flag, row_of, texts, values_of
-from pipeline.describing import describe, shape_of
-from pipeline.errors import Unfit
-from pipeline.interrupts import guarded
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.contracts import About, ChannelParams, IntentWeighing, NoParams, Params, Role, SignalParams
+from speckit_memory.pipeline.copying import flag, row_of, texts, values_of
+from speckit_memory.pipeline.describing import describe, shape_of
+from speckit_memory.pipeline.errors import Unfit
+from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.scales import Scale
 
 ENTRY_POINTS = "speckit_memory.components"
 """Third parties offer a function that takes the registry under this entry-point group."""

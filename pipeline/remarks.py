@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from pipeline.errors import Unfit
+from speckit_memory.pipeline.errors import Unfit
 
 RANKING_WORDS = frozenset({"score", "scores", "rank", "ranks", "ranking", "position", "positions", "order"})
 """Names that no remark has: they would let stage 4 contradict the ranking."""

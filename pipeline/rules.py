@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from config.errors import Problem
-from config.yaml_reader import locate
-from pipeline.binding import Bound, Places, of_role
-from pipeline.contracts import Role
-from pipeline.declared import as_scale, as_weighing, ask
-from pipeline.scale_rules import bounds_of_signals, scales_agree
-from pipeline.surroundings import objections, settled_params, surroundings
+from speckit_memory.config.errors import Problem
+from speckit_memory.config.yaml_reader import locate
+from speckit_memory.pipeline.binding import Bound, Places, of_role
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.declared import as_scale, as_weighing, ask
+from speckit_memory.pipeline.scale_rules import bounds_of_signals, scales_agree
+from speckit_memory.pipeline.surroundings import objections, settled_params, surroundings
 
 INTENT = "C8"
 """The feature of understanders that determine the intent."""

@@ -8,22 +8,29 @@ from functools import partial
 
 import numpy as np
 
-from config.clock import query_ns
-from pipeline.apply import fused, ordered, reranked, signalled
-from pipeline.boundary import Clock, Journal
-from pipeline.checks import check_column, check_combine, check_fused, check_notes, check_reranking, check_score
-from pipeline.composition import BoundStep, Pipeline
-from pipeline.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
-from pipeline.errors import StageInvariantError
-from pipeline.gathering import gather, understand
-from pipeline.model import Candidates, Fused, Notes, Pool, Query, Reranking
-from pipeline.note_checks import check_sections
-from pipeline.ports import Column, Store, Unavailable
-from pipeline.scales import Scale
-from pipeline.sealing import Seal, narrow
-from pipeline.showing import Showing
-from pipeline.trace import Trace
-from pipeline.view import StoreView
+from speckit_memory.config.clock import query_ns
+from speckit_memory.pipeline.apply import fused, ordered, reranked, signalled
+from speckit_memory.pipeline.boundary import Clock, Journal
+from speckit_memory.pipeline.checks import (
+    check_column,
+    check_combine,
+    check_fused,
+    check_notes,
+    check_reranking,
+    check_score,
+)
+from speckit_memory.pipeline.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
+from speckit_memory.pipeline.errors import StageInvariantError
+from speckit_memory.pipeline.gathering import gather, understand
+from speckit_memory.pipeline.model import Candidates, Fused, Notes, Pool, Query, Reranking
+from speckit_memory.pipeline.note_checks import check_sections
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.sealing import Seal, narrow
+from speckit_memory.pipeline.showing import Showing
+from speckit_memory.pipeline.trace import Trace
+from speckit_memory.pipeline.view import StoreView
 
 
 @dataclass(frozen=True, slots=True)

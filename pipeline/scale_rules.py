@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from config.errors import Problem
-from config.yaml_reader import locate
-from pipeline.binding import Bound, Places, of_role
-from pipeline.contracts import Role, SignalParams
-from pipeline.declared import as_scale, ask
-from pipeline.registry import Registered
-from pipeline.scales import Scale
+from speckit_memory.config.errors import Problem
+from speckit_memory.config.yaml_reader import locate
+from speckit_memory.pipeline.binding import Bound, Places, of_role
+from speckit_memory.pipeline.contracts import Role, SignalParams
+from speckit_memory.pipeline.declared import as_scale, ask
+from speckit_memory.pipeline.registry import Registered
+from speckit_memory.pipeline.scales import Scale
 
 
 def scale_of(entry: Bound) -> Scale | None:

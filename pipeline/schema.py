@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.pipeline_file import BUDGETS_MS, CANDIDATE_SLOTS, SLOTS
-from config.sources import NOTHING
-from pipeline.contracts import SLOT_ROLES
-from pipeline.registry import Registered, Registry
+from speckit_memory.config.pipeline_file import BUDGETS_MS, CANDIDATE_SLOTS, SLOTS
+from speckit_memory.config.sources import NOTHING
+from speckit_memory.pipeline.contracts import SLOT_ROLES
+from speckit_memory.pipeline.registry import Registered, Registry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -8,9 +8,9 @@ from operator import is_
 
 import numpy as np
 
-from config.immutable import immutable
-from pipeline.model import Mask, Pool
-from pipeline.ranking import COLUMNS, Ranking
+from speckit_memory.config.immutable import immutable
+from speckit_memory.pipeline.model import Mask, Pool
+from speckit_memory.pipeline.ranking import COLUMNS, Ranking
 
 
 def seal(pool: Pool) -> Ranking:

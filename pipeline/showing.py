@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.model import Candidates, Plan, Pool, Query, Respelling, StepScore
-from pipeline.ports import Filter
+from speckit_memory.pipeline.model import Candidates, Plan, Pool, Query, Respelling, StepScore
+from speckit_memory.pipeline.ports import Filter
 
 _VALUES: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {
     kind: attrgetter(*(field.name for field in fields(kind)))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from config.errors import Problem, Where
-from config.layering import without
-from config.yaml_reader import locate
-from pipeline.binding import Bound, validated
-from pipeline.contracts import Params, Surroundings
-from pipeline.declared import Path, as_objections, as_params, ask
-from pipeline.scale_rules import scale_of
+from speckit_memory.config.errors import Problem, Where
+from speckit_memory.config.layering import without
+from speckit_memory.config.yaml_reader import locate
+from speckit_memory.pipeline.binding import Bound, validated
+from speckit_memory.pipeline.contracts import Params, Surroundings
+from speckit_memory.pipeline.declared import Path, as_objections, as_params, ask
+from speckit_memory.pipeline.scale_rules import scale_of
 
 LeftOut = Callable[[str, Where], bool]
 """Whether what is said about a channel at a place is out of use, because the channel is."""

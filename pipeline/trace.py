@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pipeline.ports import Ids
+from speckit_memory.pipeline.ports import Ids
 
 Stage = Literal["candidates", "fusion", "rerank", "annotate"]
 STAGES: tuple[Stage, ...] = ("candidates", "fusion", "rerank", "annotate")

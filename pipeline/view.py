@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from pipeline.ports import (
+from speckit_memory.pipeline.ports import (
     Attributes,
     CausalGraph,
     Folders,

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-import server.cli
-from config.codes import CODES
-from engine import assembly
-from pipeline.contracts import SLOT_ROLES
-from pipeline.registry import Registered
+import speckit_memory.server.cli
+from speckit_memory.config.codes import CODES
+from speckit_memory.engine import assembly
+from speckit_memory.pipeline.contracts import SLOT_ROLES
+from speckit_memory.pipeline.registry import Registered
 
 DOCS = Path(__file__).parent.parent / "docs"
 SLOT_TITLES = {
@@ -96,7 +96,7 @@ def errors() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    root = server.cli.ROOT
+    root = speckit_memory.server.cli.ROOT
     yield front_matter("Command line", "commands, options, command line help")
     yield from command(root, context(root, "speckit-memory"), 2)
 
@@ -112,7 +112,7 @@ def command(item: click.Command, here: click.Context, level: int) -> Iterator[st
 
 def context(item: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
     """A context of fixed width, so that the page does not depend on the terminal."""
-    names = server.cli.ROOT.context_settings["help_option_names"]
+    names = speckit_memory.server.cli.ROOT.context_settings["help_option_names"]
     return click.Context(
         item, info_name=name, parent=parent, terminal_width=100, max_content_width=100, help_option_names=names
     )

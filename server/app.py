@@ -15,18 +15,18 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from pydantic import ValidationError
 
-from config.echo import shortened
-from config.errors import LONGEST_TEXT, SpeckitError, nearest
-from config.settings import settings
-from server import logs
-from server.envelope import failure
-from server.failures import internal
-from server.options import Common
-from server.tool import SpeckitTool
-from server.tools import context, health, index_scan, save, search, stats, validate
-from server.tools import list as list_memories
-from server.wire import Wire
-from server.workspace import Workspace
+from speckit_memory.config.echo import shortened
+from speckit_memory.config.errors import LONGEST_TEXT, SpeckitError, nearest
+from speckit_memory.config.settings import settings
+from speckit_memory.server import logs
+from speckit_memory.server.envelope import failure
+from speckit_memory.server.failures import internal
+from speckit_memory.server.options import Common
+from speckit_memory.server.tool import SpeckitTool
+from speckit_memory.server.tools import context, health, index_scan, save, search, stats, validate
+from speckit_memory.server.tools import list as list_memories
+from speckit_memory.server.wire import Wire
+from speckit_memory.server.workspace import Workspace
 
 NAME = "speckit-memory"
 INSTRUCTIONS = (

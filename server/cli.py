@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from config.errors import SpeckitError, nearest
-from server import completion, failures, standard_streams, terminal
+from speckit_memory.config.errors import SpeckitError, nearest
+from speckit_memory.server import completion, failures, standard_streams, terminal
 
 COMMANDS: dict[str, str | dict[str, str]] = {
     "demo": "demo",
@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
             return None
         if isinstance(entry, dict):
             return LazyGroup(entry, name=cmd_name, help=GROUPS[cmd_name])
-        command: click.Command = import_module(f"server.commands.{entry}").command
+        command: click.Command = import_module(f"speckit_memory.server.commands.{entry}").command
         return command
 
     def resolve_command(

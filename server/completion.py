@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from config.errors import SpeckitError
-from server.invocation import PROGRAM
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.server.invocation import PROGRAM
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -31,7 +31,7 @@ def complete(root: click.Command, instruction: str) -> int:
 
 def pipelines(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The shipped pipelines, and files. Files come first: bash forgets what stands before them."""
-    from config.sources import presets
+    from speckit_memory.config.sources import presets
 
     return [*files(context, parameter, begun), *_beginning(begun, dict.fromkeys(presets(), "shipped pipeline"))]
 
@@ -45,7 +45,7 @@ def files(_context: click.Context, _parameter: click.Parameter, begun: str) -> l
 
 def settings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """STEP.PARAM=VALUE for every plain value of the pipeline that the line names, with the value it has."""
-    from engine.pipelines import plain_values
+    from speckit_memory.engine.pipelines import plain_values
 
     try:
         values = plain_values(_in_force(context.params.get("pipeline")), os.environ)
@@ -56,9 +56,9 @@ def settings(context: click.Context, _parameter: click.Parameter, begun: str) ->
 
 def tunables(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """STEP.PARAM for every parameter of the pipeline that the line names which may be tuned."""
-    from engine.assembly import registry
-    from evaluation.tunable import tunable
-    from pipeline.builder import examine
+    from speckit_memory.engine.assembly import registry
+    from speckit_memory.evaluation.tunable import tunable
+    from speckit_memory.pipeline.builder import examine
 
     # click gives up on the arguments of a line that ends in an option without its value, and leaves them here
     named = context.params.get("source") or next(iter(context.args), None)
@@ -71,7 +71,7 @@ def tunables(context: click.Context, _parameter: click.Parameter, begun: str) ->
 
 
 def _in_force(pipeline: str | None) -> str:
-    from config.settings import settings as decided
+    from speckit_memory.config.settings import settings as decided
 
     return decided(pipeline=pipeline).pipeline
 

@@ -6,8 +6,7 @@ import gc
 import os
 import sys
 
-from server import standard_streams
-from server.shadowing import report, shadowed
+from speckit_memory.server import standard_streams
 
 SINGLE_THREADED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
 YOUNG_OBJECTS = 50_000
@@ -27,15 +26,11 @@ def _main() -> None:
     # Nothing allocated while modules load is garbage; collecting then costs a tenth of the start-up.
     gc.disable()
     arguments = sys.argv[1:]
-    if messages := shadowed():
-        as_json = "--json" in arguments
-        print(report(messages, as_json), file=sys.stdout if as_json else sys.stderr)
-        sys.exit(2)
     for name in SINGLE_THREADED:
         # One query is too small a matrix product for two threads: they make it slower. An operator may still decide.
         os.environ.setdefault(name, "false" if name.startswith("TOKENIZERS") else "1")
     standard_streams.prepare()
-    from server.cli import run
+    from speckit_memory.server.cli import run
 
     gc.freeze()
     gc.enable()

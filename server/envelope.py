@@ -8,12 +8,12 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from config.echo import LISTED
-from config.errors import SpeckitError
-from config.names import sendable, shown
-from server import logs
-from server.failures import internal
-from server.markdown import fields, one_line
+from speckit_memory.config.echo import LISTED
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.names import sendable, shown
+from speckit_memory.server import logs
+from speckit_memory.server.failures import internal
+from speckit_memory.server.markdown import fields, one_line
 
 SHORT_TEXT = 500
 """Texts are cut to this many characters before any row is dropped."""

@@ -10,10 +10,10 @@ from typing import TextIO
 
 import click
 
-from config.echo import shortened
-from config.errors import Problem, SpeckitError
-from server import standard_streams
-from server.output import print_json, printable, wrapped
+from speckit_memory.config.echo import shortened
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.server import standard_streams
+from speckit_memory.server.output import print_json, printable, wrapped
 
 DEBUG = "SPECKIT_DEBUG"
 CLOSED_PIPE = 141

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib import resources
 
-from config.errors import Problem, Where
-from config.flags import load_flags
-from config.yaml_reader import Mapping as YamlMapping
-from config.yaml_reader import plain, read
+from speckit_memory.config.errors import Problem, Where
+from speckit_memory.config.flags import load_flags
+from speckit_memory.config.yaml_reader import Mapping as YamlMapping
+from speckit_memory.config.yaml_reader import plain, read
 
 FILE = "config/flags.yaml"
 ACTIVE = ("enabled",)
@@ -63,7 +63,7 @@ def audit(environ: Mapping[str, str], day: date, text: str | None = None, *, str
     """
     lenient = text is None and not strict
     if text is None:
-        text = resources.files("config").joinpath("flags.yaml").read_text(encoding="utf-8")
+        text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
     states = load_flags(environ, text, FILE)
     node, _ = read(text, FILE)
     entry = node.get("flags") if isinstance(node, YamlMapping) else None

@@ -18,13 +18,13 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
-from config.errors import SpeckitError
-from config.regular_file import read_text
-from server import logs
-from server.http_guard import Guard
-from server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, BoundedProtocol
-from server.log_stream import detach
-from server.options import Common
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.regular_file import read_text
+from speckit_memory.server import logs
+from speckit_memory.server.http_guard import Guard
+from speckit_memory.server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, BoundedProtocol
+from speckit_memory.server.log_stream import detach
+from speckit_memory.server.options import Common
 
 PATH = "/mcp"
 SCOPE = "memory"
@@ -135,7 +135,7 @@ def serve_http(
     listener = listen(host, port)
     stream = detach()
     logs.configure()
-    from server.app import THREADS, build, workspace_of
+    from speckit_memory.server.app import THREADS, build, workspace_of
 
     workspace = workspace_of(common)
     limiter = anyio.CapacityLimiter(THREADS)

@@ -9,7 +9,7 @@ import os
 import sys
 from threading import RLock
 
-from server.line_writer import LineWriter
+from speckit_memory.server.line_writer import LineWriter
 
 MOST_WAITING = 1 << 20
 """Bytes of lines that nobody has read yet; a pipe holds 64 KiB more."""

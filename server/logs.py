@@ -10,7 +10,7 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from server.failures import DEBUG
+from speckit_memory.server.failures import DEBUG
 
 CONTENT = "SPECKIT_LOG_CONTENT"
 

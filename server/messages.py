@@ -10,8 +10,8 @@ from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from config.echo import shortened
-from server.lines import LONGEST_ID
+from speckit_memory.config.echo import shortened
+from speckit_memory.server.lines import LONGEST_ID
 
 
 class RefusedError(Exception):

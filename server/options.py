@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from config.paths import named_path, working_folder
-from server import completion
-from server.output import wrapped
+from speckit_memory.config.paths import named_path, working_folder
+from speckit_memory.server import completion
+from speckit_memory.server.output import wrapped
 
 if TYPE_CHECKING:
-    from engine import Memory
+    from speckit_memory.engine import Memory
 
 Command = Callable[..., int | None]
 Option = Literal["db", "pipeline", "set", "json"]
@@ -33,7 +33,7 @@ class Common:
 
     def open(self, *, create: bool = True, root: Path | None = None) -> Memory:
         """Opens the store that the options name. Raises SpeckitError when it cannot be."""
-        from engine import Memory
+        from speckit_memory.engine import Memory
 
         return Memory.open(self.db, self.pipeline, root=root, create=create, overrides=self.overrides)
 

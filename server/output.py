@@ -9,8 +9,8 @@ from typing import Any, TextIO
 
 import click
 
-from config.names import sendable, shown
-from server import terminal
+from speckit_memory.config.names import sendable, shown
+from speckit_memory.server import terminal
 
 MAX_WIDTH = 120
 """Cells; longer lines of prose are hard to read, however wide the terminal is."""
@@ -33,7 +33,7 @@ def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextI
 
     `first` stands before it in place of the first indent, and keeps the styles it has. `style` is click's.
     """
-    from server.folding import fold
+    from speckit_memory.server.folding import fold
 
     first = indent if first is None else first
     text = " ".join(printable(text).split())
@@ -50,7 +50,7 @@ def wrapped(text: str, indent: str = "", first: str | None = None, stream: TextI
 
 def block(text: str, indent: str) -> str:
     """Text line by line, as code and tables need it; only lines that do not fit the terminal are wrapped."""
-    from server.folding import cells
+    from speckit_memory.server.folding import cells
 
     room = terminal.columns()
     shown = []
@@ -81,7 +81,7 @@ def table_rows(
     rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "", headed: bool = False
 ) -> list[str]:
     """The same, each row apart: a text of one or several lines."""
-    from server.tables import GAP, aligned, fitted, widths
+    from speckit_memory.server.tables import GAP, aligned, fitted, widths
 
     if not rows:
         return []

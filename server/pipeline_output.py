@@ -10,9 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from config import written_file
-from config.errors import SpeckitError
-from config.paths import is_there
+from speckit_memory.config import written_file
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import is_there
 
 _MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)
 
@@ -34,7 +34,7 @@ def write_pipeline(
     remarks: Mapping[str, Sequence[str]],
 ) -> None:
     """Writes a pipeline with overrides applied, named like the file. Raises SpeckitError."""
-    from engine.pipelines import written
+    from speckit_memory.engine.pipelines import written
 
     origin = [f"Made on {time.strftime('%Y-%m-%d')} by:", f"  speckit-memory {shlex.join(sys.argv[1:])}"]
     text = written(source, os.environ, overrides, name=file.stem, heading=[*heading, *origin], remarks=remarks)

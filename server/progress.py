@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from server import terminal
-from server.output import printable
+from speckit_memory.server import terminal
+from speckit_memory.server.output import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task
@@ -78,7 +78,7 @@ class ProgressReporter:
 
 def line(label: str, task: Task, room: int) -> str:
     """One line of at most `room` cells: label, bar, count, rate and time left, as many of them as fit."""
-    from server.folding import cells, shortened
+    from speckit_memory.server.folding import cells, shortened
 
     count, rate, left = _count(task), _rate(task), _left(task)
     share = f"{task.percentage:.0f} %" if task.total else count

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.output import table, wrapped
+from speckit_memory.server.output import table, wrapped
 
 if TYPE_CHECKING:
-    from engine.results import Explanation
-    from pipeline.explain import StepExplanation
+    from speckit_memory.engine.results import Explanation
+    from speckit_memory.pipeline.explain import StepExplanation
 
 
 def recombined(explanation: Explanation, indent: str) -> str:

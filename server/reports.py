@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from server import terminal
-from server.output import table, wrapped
+from speckit_memory.server import terminal
+from speckit_memory.server.output import table, wrapped
 
 if TYPE_CHECKING:
-    from evaluation.tables import Block
+    from speckit_memory.evaluation.tables import Block
 
 
 class Report(Protocol):
@@ -34,7 +34,7 @@ def show_report(report: Report) -> None:
 
 
 def _fitted(block: Block, room: int) -> str:
-    from server.folding import cells
+    from speckit_memory.server.folding import cells
 
     lines = str(block).split("\n")
     if isinstance(block, str):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from config.errors import SpeckitError
-from config.settings import CONFIG_FILE, settings
-from config.sources import presets
-from memory.store.store_file import require_file, store_is_there
-from server.options import Common
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import CONFIG_FILE, settings
+from speckit_memory.config.sources import presets
+from speckit_memory.memory.store.store_file import require_file, store_is_there
+from speckit_memory.server.options import Common
 
 
 def check_configuration(common: Common) -> None:
@@ -18,12 +18,12 @@ def check_configuration(common: Common) -> None:
     if store_is_there(config.db):
         require_file(config.db, create=True)
     if (config.root / CONFIG_FILE).exists():
-        from config.workspace_file import load_workspace_config
+        from speckit_memory.config.workspace_file import load_workspace_config
 
         load_workspace_config(config.root)
     if config.pipeline in presets() and not common.overrides:
         return
-    from pipeline.effective import load
+    from speckit_memory.pipeline.effective import load
 
     problems = load(config.pipeline, config.environ, common.overrides).problems
     if problems:

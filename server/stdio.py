@@ -9,10 +9,10 @@ from typing import NoReturn
 
 import anyio
 
-from server import failures, logs
-from server.failures import CLOSED_PIPE
-from server.log_stream import detach
-from server.options import Common
+from speckit_memory.server import failures, logs
+from speckit_memory.server.failures import CLOSED_PIPE
+from speckit_memory.server.log_stream import detach
+from speckit_memory.server.options import Common
 
 
 def serve_stdio(common: Common, *, warm_up: bool) -> NoReturn:
@@ -24,8 +24,8 @@ def serve_stdio(common: Common, *, warm_up: bool) -> NoReturn:
     gc.disable()
     stream = detach()
     logs.configure()
-    from server.app import THREADS, build, workspace_of
-    from server.wire import Wire
+    from speckit_memory.server.app import THREADS, build, workspace_of
+    from speckit_memory.server.wire import Wire
 
     workspace = workspace_of(common)
     limiter = anyio.CapacityLimiter(THREADS)

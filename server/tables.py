@@ -7,7 +7,7 @@ from io import StringIO
 
 import click
 
-from server.folding import cells, fold
+from speckit_memory.server.folding import cells, fold
 
 GAP = 2
 LEAST_CELLS = 20

@@ -11,11 +11,11 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
-from config.echo import LISTED, shortened
-from config.errors import Problem, SpeckitError, closest, nearest
-from server import logs
-from server.envelope import SCHEMA, Count, Reply, failure, success
-from server.failures import internal
+from speckit_memory.config.echo import LISTED, shortened
+from speckit_memory.config.errors import Problem, SpeckitError, closest, nearest
+from speckit_memory.server import logs
+from speckit_memory.server.envelope import SCHEMA, Count, Reply, failure, success
+from speckit_memory.server.failures import internal
 
 RANGES = frozenset(
     {"greater_than_equal", "less_than_equal", "greater_than", "less_than", "too_long", "too_short", "string_too_short"}

@@ -28,9 +28,9 @@ from mcp_types import (
 )
 from mcp_types.jsonrpc import JSONRPCMessage
 
-from server.line_writer import LineWriter
-from server.lines import LONGEST_LINE, Lines, TooLong
-from server.messages import RefusedError, parse, refusal
+from speckit_memory.server.line_writer import LineWriter
+from speckit_memory.server.lines import LONGEST_LINE, Lines, TooLong
+from speckit_memory.server.messages import RefusedError, parse, refusal
 
 MOST_AT_ONCE = 256
 """Requests that are being answered; further ones are read when one of them is done."""

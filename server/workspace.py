@@ -7,16 +7,16 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from config.errors import SpeckitError
-from config.paths import is_file, is_there, named_path, resolved
-from config.settings import ROOT_VARIABLE, Settings
-from memory.store.store_file import store_is_there
-from server import logs
-from server.failures import internal
-from server.missing_store import no_store, why_not_create
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import is_file, is_there, named_path, resolved
+from speckit_memory.config.settings import ROOT_VARIABLE, Settings
+from speckit_memory.memory.store.store_file import store_is_there
+from speckit_memory.server import logs
+from speckit_memory.server.failures import internal
+from speckit_memory.server.missing_store import no_store, why_not_create
 
 if TYPE_CHECKING:
-    from engine import Memory
+    from speckit_memory.engine import Memory
 
 WARM_UP = "warm up"
 _ELSEWHERE = (
@@ -70,7 +70,9 @@ class Workspace:
         """How many tokens each text has; estimated while there is no open memory, as after a failure to open it."""
         if self._memory is not None:
             return self._memory.count_tokens(texts)
-        from memory.indexing.embedders import counted_tokens  # loads numpy, which must not delay the handshake
+        from speckit_memory.memory.indexing.embedders import (
+            counted_tokens,  # loads numpy, which must not delay the handshake
+        )
 
         return counted_tokens(texts)
 
@@ -108,8 +110,8 @@ class Workspace:
 
     def _require_open(self, path: str, parts: tuple[str, ...], is_folder: bool) -> None:
         """Raises E014 for a path where nothing is indexed, unless somebody named it at the command line."""
-        from config.workspace_file import load_workspace_config
-        from memory.indexing.selection import (  # loads numpy, which must not delay the handshake
+        from speckit_memory.config.workspace_file import load_workspace_config
+        from speckit_memory.memory.indexing.selection import (  # loads numpy, which must not delay the handshake
             DOCUMENT_FOLDERS,
             SKIPPED_FOLDERS,
             refusal,
@@ -130,8 +132,8 @@ class Workspace:
 
     def _named_before(self, parts: tuple[str, ...], is_folder: bool) -> bool:
         """Whether a path is a source, or nothing but a source's name keeps it from being taken."""
-        from config.workspace_file import SourcePatterns
-        from memory.indexing.selection import refusal
+        from speckit_memory.config.workspace_file import SourcePatterns
+        from speckit_memory.memory.indexing.selection import refusal
 
         if not store_is_there(self._config.db):
             return False
@@ -151,7 +153,7 @@ class Workspace:
 
     def document(self, path: str) -> Path:
         """A document of the workspace, made absolute: what an index run would take. Raises E014 for any other path."""
-        from memory.indexing.selection import SUFFIXES  # loads numpy, which must not delay the handshake
+        from speckit_memory.memory.indexing.selection import SUFFIXES  # loads numpy, which must not delay the handshake
 
         file, parts = self._inside(path)
         self._require_open(path, parts, is_folder=False)

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from memory.store.records import Relation
-from pipeline.contracts import About, SignalParams
-from pipeline.model import Pool, Query
-from pipeline.ports import Column, Store, Unavailable
+from speckit_memory.memory.store.records import Relation
+from speckit_memory.pipeline.contracts import About, SignalParams
+from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
 
 HOPS = {"quick": 1, "auto": 2, "focused": 2, "resume": 2, "deep": 3}
 RELATIONS = {Relation.SUPERSEDES.value: 1.5, Relation.CONTRADICTS.value: 0.8}

@@ -7,14 +7,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from memory.lifecycle.fsrs import days_since, recalled, stability_multipliers
-from memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
-from memory.store.records import Tier
-from pipeline.contracts import About, SignalParams
-from pipeline.model import Pool, Query
-from pipeline.ports import Attributes, Column, Ids, Store, Unavailable
-from pipeline.scales import Scale
-from signals.matching import SUITS, matched_share, named_label, named_section
+from speckit_memory.memory.lifecycle.fsrs import days_since, recalled, stability_multipliers
+from speckit_memory.memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.contracts import About, SignalParams
+from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.ports import Attributes, Column, Ids, Store, Unavailable
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.signals.matching import SUITS, matched_share, named_label, named_section
 
 FIVE = {"temporal": 0.25, "usage": 0.15, "importance": 0.25, "pattern": 0.20, "citation": 0.15}
 SIX = {

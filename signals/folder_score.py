@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from memory.lifecycle.fsrs import days_since
-from memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
-from pipeline.contracts import About, SignalParams
-from pipeline.model import Pool, Query
-from pipeline.ports import Column, Store, Unavailable
+from speckit_memory.memory.lifecycle.fsrs import days_since
+from speckit_memory.memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
+from speckit_memory.pipeline.contracts import About, SignalParams
+from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
 
 ARCHIVES = (
     (re.compile(r"(^|/)z_archive(/|$)"), 0.1),

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pipeline.contracts import About, SignalParams
-from pipeline.model import Pool, Query
-from pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.contracts import About, SignalParams
+from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
 
 
 class HierarchyParams(SignalParams):

@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from memory.lifecycle.tables import by_label
-from memory.store.records import Tier
-from pipeline.contracts import About, SignalParams
-from pipeline.model import Pool, Query
-from pipeline.ports import Column, Store, Unavailable
-from pipeline.scales import Scale
+from speckit_memory.memory.lifecycle.tables import by_label
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.contracts import About, SignalParams
+from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.scales import Scale
 
 
 class ImportanceParams(SignalParams):

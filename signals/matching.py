@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.lookup import holders, idf
-from pipeline.model import Pool, Query
-from pipeline.ports import Column, Field, Ids, Store
+from speckit_memory.pipeline.lookup import holders, idf
+from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.ports import Column, Field, Ids, Store
 
 SUITS = {
     "add_feature": "implementation",

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pipeline.contracts import About, SignalParams
-from pipeline.model import Pool, Query
-from pipeline.ports import Column, Store, Unavailable
+from speckit_memory.pipeline.contracts import About, SignalParams
+from speckit_memory.pipeline.model import Pool, Query
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
 
 
 class SessionParams(SignalParams):

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from config.codes import CODES
-from engine import Memory
-from memory.indexing import classify
-from memory.indexing.documents import content_hash
-from memory.indexing.embedders.encoder import REMEMBERED_QUERIES
-from memory.store.records import Relation
-from server.tools import context, health, index_scan, save, search, stats, validate
-from server.tools import list as list_memories
+from speckit_memory.config.codes import CODES
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing import classify
+from speckit_memory.memory.indexing.documents import content_hash
+from speckit_memory.memory.indexing.embedders.encoder import REMEMBERED_QUERIES
+from speckit_memory.memory.store.records import Relation
+from speckit_memory.server.tools import context, health, index_scan, save, search, stats, validate
+from speckit_memory.server.tools import list as list_memories
 
 SECTION = "{word} " * 150 + "\n\n"
 

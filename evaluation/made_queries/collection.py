@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from unicodedata import normalize
 
-from evaluation.dataset import DatasetDocument
-from evaluation.made_queries.prose import prose_lines
-from memory.indexing.analysis import STOP_WORDS, Analyser
+from speckit_memory.evaluation.dataset import DatasetDocument
+from speckit_memory.evaluation.made_queries.prose import prose_lines
+from speckit_memory.memory.indexing.analysis import STOP_WORDS, Analyser
 
 Rows = tuple[int, ...]
 """Documents, by their place in the collection, ascending."""

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from config.errors import Problem, SpeckitError
-from config.paths import resolved
-from config.written_file import written
-from evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
-from evaluation.made_queries.making import JudgedQuery
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.config.paths import resolved
+from speckit_memory.config.written_file import written
+from speckit_memory.evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
+from speckit_memory.evaluation.made_queries.making import JudgedQuery
 
 
 def targets(out: Path, kinds: Sequence[str]) -> dict[str, Path]:

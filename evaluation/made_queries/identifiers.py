@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from evaluation.made_queries.collection import Collection, Rows
-from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.collection import Collection, Rows
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 
 _MOST_DOCUMENTS = 5
 _LONGEST = 64

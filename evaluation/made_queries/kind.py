@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
-from evaluation.made_queries.collection import Collection, Rows
+from speckit_memory.evaluation.made_queries.collection import Collection, Rows
 
 Item = TypeVar("Item")
 

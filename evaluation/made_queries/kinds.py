@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from evaluation.made_queries.identifiers import identifiers
-from evaluation.made_queries.kind import Kind
-from evaluation.made_queries.names import names
-from evaluation.made_queries.pairs import pairs
-from evaluation.made_queries.paragraphs import paragraphs
-from evaluation.made_queries.phrases import phrases
-from evaluation.made_queries.titles import titles
-from evaluation.made_queries.typos import typos
-from evaluation.made_queries.words import words
+from speckit_memory.evaluation.made_queries.identifiers import identifiers
+from speckit_memory.evaluation.made_queries.kind import Kind
+from speckit_memory.evaluation.made_queries.names import names
+from speckit_memory.evaluation.made_queries.pairs import pairs
+from speckit_memory.evaluation.made_queries.paragraphs import paragraphs
+from speckit_memory.evaluation.made_queries.phrases import phrases
+from speckit_memory.evaluation.made_queries.titles import titles
+from speckit_memory.evaluation.made_queries.typos import typos
+from speckit_memory.evaluation.made_queries.words import words
 
 KINDS: dict[str, Kind] = {
     "words": Kind(words, "word that stands in 1, 2, 3 or 5 documents, with no word of its stem in others"),

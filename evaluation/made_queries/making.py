@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from config.errors import SpeckitError
-from evaluation.dataset import DatasetDocument
-from evaluation.made_queries.collection import Collection
-from evaluation.made_queries.kind import MadeQuery, in_turn
-from evaluation.made_queries.kinds import KINDS
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.evaluation.dataset import DatasetDocument
+from speckit_memory.evaluation.made_queries.collection import Collection
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn
+from speckit_memory.evaluation.made_queries.kinds import KINDS
 
 SEED = 20
 """The seed that is used when none is given."""

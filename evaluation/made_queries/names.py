@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from random import Random
 
-from evaluation.made_queries.collection import Collection, Rows, is_content
-from evaluation.made_queries.collection import words as folded_words
-from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content
+from speckit_memory.evaluation.made_queries.collection import words as folded_words
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 
 _MOST_DOCUMENTS = 5
 _LONGEST = 3

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
 
-from evaluation.made_queries.collection import Collection, is_content
-from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from evaluation.made_queries.prose import plain_runs
+from speckit_memory.evaluation.made_queries.collection import Collection, is_content
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.prose import plain_runs
 
 _FEWEST, _MOST, _SHARE = 5, 200, 0.05
 _LEAST_LETTERS = 4

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from engine.questions import MAX_QUERY_CHARACTERS
-from evaluation.made_queries.collection import Collection
-from evaluation.made_queries.collection import words as folded_words
-from evaluation.made_queries.kind import MadeQuery, shuffled
+from speckit_memory.engine.questions import MAX_QUERY_CHARACTERS
+from speckit_memory.evaluation.made_queries.collection import Collection
+from speckit_memory.evaluation.made_queries.collection import words as folded_words
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffled
 
 _LENGTH = 80
 _LONG = 200

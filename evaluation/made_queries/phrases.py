@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from evaluation.made_queries.collection import Collection, is_content
-from evaluation.made_queries.collection import words as folded_words
-from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.collection import Collection, is_content
+from speckit_memory.evaluation.made_queries.collection import words as folded_words
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
 
 _LENGTH = 5
 _LEAST_CONTENT = 2

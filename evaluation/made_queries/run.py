@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from config.errors import SpeckitError, nearest
-from evaluation.dataset import Dataset, read
-from evaluation.made_queries.folders import check_targets, clear, targets, write
-from evaluation.made_queries.kinds import KINDS
-from evaluation.made_queries.making import SEED, Maker
+from speckit_memory.config.errors import SpeckitError, nearest
+from speckit_memory.evaluation.dataset import Dataset, read
+from speckit_memory.evaluation.made_queries.folders import check_targets, clear, targets, write
+from speckit_memory.evaluation.made_queries.kinds import KINDS
+from speckit_memory.evaluation.made_queries.making import SEED, Maker
 
 Scope = Literal["auto", "corpus", "folder"]
 

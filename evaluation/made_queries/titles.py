@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from evaluation.made_queries.collection import Collection, common, is_content, postings
-from evaluation.made_queries.collection import words as folded_words
-from evaluation.made_queries.kind import MadeQuery, shuffled
+from speckit_memory.evaluation.made_queries.collection import Collection, common, is_content, postings
+from speckit_memory.evaluation.made_queries.collection import words as folded_words
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffled
 
 _WORD = re.compile(r"\w+(?:[.'’-]\w+)*")
 _LEAST_CONTENT = 2

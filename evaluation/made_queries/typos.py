@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from evaluation.made_queries.collection import Collection
-from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from evaluation.made_queries.words import rare_words
+from speckit_memory.evaluation.made_queries.collection import Collection
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.words import rare_words
 
 _FREQUENCIES = (1, 2, 3)
 _LEAST_LETTERS = 6

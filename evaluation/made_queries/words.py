@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
-from evaluation.made_queries.collection import Collection, Rows, is_content
-from evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
-from evaluation.made_queries.prose import plain_runs
+from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content
+from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffled
+from speckit_memory.evaluation.made_queries.prose import plain_runs
 
 FREQUENCIES = (1, 2, 3, 5)
 """In so many documents a word stands."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from memory.indexing.scanner import below
-from memory.indexing.sources import IndexReport
-from memory.store.connection import Database, Transaction
-from memory.store.meta import get_meta, set_meta
+from speckit_memory.memory.indexing.scanner import below
+from speckit_memory.memory.indexing.sources import IndexReport
+from speckit_memory.memory.store.connection import Database, Transaction
+from speckit_memory.memory.store.meta import get_meta, set_meta
 
 NAMED = "named_links"
 """The store's fact that says which links to a file have been named: pairs of keys, as JSON."""

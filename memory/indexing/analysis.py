@@ -21,7 +21,7 @@ from unicodedata import category, normalize
 
 import Stemmer
 
-from memory.indexing import identifiers
+from speckit_memory.memory.indexing import identifiers
 
 VERSION = "3"
 """Part of `Analyser.version`: raise it whenever the rules below change, so that stores are analysed again."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from config.errors import Problem, Where
-from memory.indexing.limits import MOST_TAGS, Limits
+from speckit_memory.config.errors import Problem, Where
+from speckit_memory.memory.indexing.limits import MOST_TAGS, Limits
 
 # Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.
 # Another comment cannot begin in a name, so that tags that are never closed are read once.

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import nullcontext
 
-from config.errors import Problem, SpeckitError
-from memory.indexing.embedders.protocol import Embedder, TokenModel
-from memory.indexing.embedding import Embedded, embed, embedding_text, title_repeats
-from memory.indexing.sources import IndexReport, OnProgress, Progress
-from memory.store import embedding_cache, reader, token_sets, vectors, writer
-from memory.store.connection import Database
-from memory.store.meta import get_meta
-from memory.store.records import Document
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenModel
+from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, title_repeats
+from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress
+from speckit_memory.memory.store import embedding_cache, reader, token_sets, vectors, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.meta import get_meta
+from speckit_memory.memory.store.records import Document
 
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 2_000_000

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
-from memory.indexing.anchors import Section, borders, says_nothing
-from memory.indexing.limits import LONGEST_HEADING, LONGEST_PATH, MOST_BLOCKS, Limits, shortened
-from memory.indexing.markdown import Block, blocks
-from memory.store.records import Chunk
+from speckit_memory.memory.indexing.anchors import Section, borders, says_nothing
+from speckit_memory.memory.indexing.limits import LONGEST_HEADING, LONGEST_PATH, MOST_BLOCKS, Limits, shortened
+from speckit_memory.memory.indexing.markdown import Block, blocks
+from speckit_memory.memory.store.records import Chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Set
 from itertools import chain
 from pathlib import PurePosixPath
 
-from memory.store.records import Tier
+from speckit_memory.memory.store.records import Tier
 
 CONTEXT_WORDS = {
     "research": ("explored", "researched", "investigated", "compared"),

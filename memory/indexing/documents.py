@@ -10,12 +10,12 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import PurePosixPath
 
-from config.errors import Problem, Where
-from memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
-from memory.indexing.analysis import Analyser
-from memory.indexing.encoding import clean
-from memory.indexing.importance import OPENING, importance_weight
-from memory.indexing.limits import (
+from speckit_memory.config.errors import Problem, Where
+from speckit_memory.memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
+from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.indexing.importance import OPENING, importance_weight
+from speckit_memory.memory.indexing.limits import (
     MOST_DISTINCT_WORDS,
     MOST_LINKS,
     MOST_PASSAGES,
@@ -25,8 +25,8 @@ from memory.indexing.limits import (
     Limits,
     few,
 )
-from memory.indexing.sources import Source
-from memory.store.records import Chunk, Document, Tier, known_time
+from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.store.records import Chunk, Document, Tier, known_time
 
 OWN_WORDS = 20_000
 """After so many new words of one document the analyser begins anew."""

@@ -6,17 +6,17 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from config.errors import Problem, SpeckitError
-from config.settings import CONFIG_FILE
-from config.workspace_file import SourcePatterns
-from memory.indexing.scanner import below, scan
-from memory.indexing.sources import IndexReport
-from memory.indexing.workspace_sources import WorkspaceSources
-from memory.lifecycle import interference
-from memory.store import reader, writer
-from memory.store.connection import Database, Transaction
-from memory.store.links import resolve_links
-from memory.store.reader import KnownFile
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.config.settings import CONFIG_FILE
+from speckit_memory.config.workspace_file import SourcePatterns
+from speckit_memory.memory.indexing.scanner import below, scan
+from speckit_memory.memory.indexing.sources import IndexReport
+from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
+from speckit_memory.memory.lifecycle import interference
+from speckit_memory.memory.store import reader, writer
+from speckit_memory.memory.store.connection import Database, Transaction
+from speckit_memory.memory.store.links import resolve_links
+from speckit_memory.memory.store.reader import KnownFile
 
 
 def forget(

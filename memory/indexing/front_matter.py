@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from config.errors import Problem, Where, nearest
-from config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain, read
-from memory.indexing.causal_links import declared_links
-from memory.indexing.classify import CONTEXT_TYPES, MEMORY_TYPES
-from memory.indexing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over
-from memory.store.records import Link, Tier, known_time
+from speckit_memory.config.errors import Problem, Where, nearest
+from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.memory.indexing.causal_links import declared_links
+from speckit_memory.memory.indexing.classify import CONTEXT_TYPES, MEMORY_TYPES
+from speckit_memory.memory.indexing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over
+from speckit_memory.memory.store.records import Link, Tier, known_time
 
 LONGEST_TRIGGER = 100
 """Characters; a longer phrase never occurs in a question."""

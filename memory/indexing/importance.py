@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from config.signal_words import BOOSTS, signal_words
-from memory.lifecycle.tables import TIER_WEIGHTS
-from memory.store.records import Tier
+from speckit_memory.config.signal_words import BOOSTS, signal_words
+from speckit_memory.memory.lifecycle.tables import TIER_WEIGHTS
+from speckit_memory.memory.store.records import Tier
 
 DOCUMENT_WEIGHTS = {
     "spec": 0.8,

@@ -7,28 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from config.errors import Problem, SpeckitError, Where
-from config.workspace_file import SourcePatterns, load_workspace_config
-from memory.indexing import aliases, causal_links, preflight
-from memory.indexing.analysis import Analyser
-from memory.indexing.batches import BatchWriter
-from memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
-from memory.indexing.documents import build, content_hash
-from memory.indexing.embedders.counting import counted_tokens
-from memory.indexing.embedders.protocol import Embedder
-from memory.indexing.encoding import clean
-from memory.indexing.forgetting import forget, still_stored
-from memory.indexing.limits import few
-from memory.indexing.scanner import FoundFile, Scan, decide, scan
-from memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
-from memory.indexing.workspace_sources import WorkspaceSources
-from memory.lifecycle import interference
-from memory.store import reader, writer
-from memory.store.connection import Database
-from memory.store.links import resolve_links
-from memory.store.meta import get_meta, set_meta
-from memory.store.reader import KnownFile
-from memory.store.records import Document
+from speckit_memory.config.errors import Problem, SpeckitError, Where
+from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
+from speckit_memory.memory.indexing import aliases, causal_links, preflight
+from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.indexing.batches import BatchWriter
+from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
+from speckit_memory.memory.indexing.documents import build, content_hash
+from speckit_memory.memory.indexing.embedders.counting import counted_tokens
+from speckit_memory.memory.indexing.embedders.protocol import Embedder
+from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.indexing.forgetting import forget, still_stored
+from speckit_memory.memory.indexing.limits import few
+from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
+from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
+from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
+from speckit_memory.memory.lifecycle import interference
+from speckit_memory.memory.store import reader, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.links import resolve_links
+from speckit_memory.memory.store.meta import get_meta, set_meta
+from speckit_memory.memory.store.reader import KnownFile
+from speckit_memory.memory.store.records import Document
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095"})
 """Codes of problems that need no correction before a document is saved: it was cut, or its time is unknown."""

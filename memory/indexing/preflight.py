@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from config.errors import Problem, Where
-from memory.store.records import Document
+from speckit_memory.config.errors import Problem, Where
+from speckit_memory.memory.store.records import Document
 
 
 def no_text(text: str, key: str, line: int = 1) -> Problem:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from config.errors import Problem
-from memory.store.records import Document, Tier
+from speckit_memory.config.errors import Problem
+from speckit_memory.memory.store.records import Document, Tier
 
 
 @dataclass(frozen=True, slots=True)

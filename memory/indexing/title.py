@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from pathlib import PurePosixPath
 
-from memory.indexing.limits import shortened
+from speckit_memory.memory.indexing.limits import shortened
 
 LONGEST_TITLE = 120
 """Characters, the ellipsis included."""

@@ -11,8 +11,8 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.store import near_duplicates
-from memory.store.connection import Database
+from speckit_memory.memory.store import near_duplicates
+from speckit_memory.memory.store.connection import Database
 
 SIMILARITY = 0.75
 MANY = 32

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.errors import SpeckitError
-from memory.lifecycle import confidence
-from memory.store import promotions, reader
-from memory.store.connection import Database
-from memory.store.records import Memory, Promotion, Tier
-from memory.store.writer import set_attribute
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.lifecycle import confidence
+from speckit_memory.memory.store import promotions, reader
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.records import Memory, Promotion, Tier
+from speckit_memory.memory.store.writer import set_attribute
 
 
 @dataclass(frozen=True, slots=True)

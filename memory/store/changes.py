@@ -11,9 +11,9 @@ from typing import Literal
 
 import apsw
 
-from memory.store.connection import Transaction
-from memory.store.identity import KEPT
-from memory.store.queries import rows, value
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.identity import KEPT
+from speckit_memory.memory.store.queries import rows, value
 
 Kind = Literal["put", "delete", "edges", "attributes"]
 

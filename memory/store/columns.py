@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from config.clock import opening
-from config.exchange import Column, Filter, Ids
-from config.immutable import own
-from memory.store.loading import ATTRIBUTES
-from memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
-from memory.store.scope import Mask, MemoryScope
+from speckit_memory.config.clock import opening
+from speckit_memory.config.exchange import Column, Filter, Ids
+from speckit_memory.config.immutable import own
+from speckit_memory.memory.store.loading import ATTRIBUTES
+from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
+from speckit_memory.memory.store.scope import Mask, MemoryScope
 
 LABELS = ("key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash")
 NUMBERS = tuple(name for name in ATTRIBUTES if name not in {"id", *LABELS})

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from memory.store.connection import Database
+from speckit_memory.memory.store.connection import Database
 
 
 @contextmanager

@@ -13,13 +13,13 @@ from typing import Self
 
 import apsw
 
-from config.clock import opening
-from config.errors import SpeckitError
-from memory.store.consistency import inconsistencies
-from memory.store.failures import translated
-from memory.store.identity import Identity, ReplacedError
-from memory.store.opening import harden, prepare, require_sqlite, start_of, vector_extension
-from memory.store.store_file import keep_out_of_git, make_file, require_file
+from speckit_memory.config.clock import opening
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store.consistency import inconsistencies
+from speckit_memory.memory.store.failures import translated
+from speckit_memory.memory.store.identity import Identity, ReplacedError
+from speckit_memory.memory.store.opening import harden, prepare, require_sqlite, start_of, vector_extension
+from speckit_memory.memory.store.store_file import keep_out_of_git, make_file, require_file
 
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536

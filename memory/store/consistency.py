@@ -9,7 +9,7 @@ from itertools import islice
 import apsw
 import numpy as np
 
-from memory.store.queries import table_exists, value
+from speckit_memory.memory.store.queries import table_exists, value
 
 _TOLERANCE = 1e-2
 """How far the squared length of a stored vector may be from 1."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import apsw
 
-from config.errors import SpeckitError
-from memory.store import changes, link_targets
-from memory.store.connection import Transaction
-from memory.store.queries import integers, rows, value
-from memory.store.records import Edge, Relation
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import changes, link_targets
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.queries import integers, rows, value
+from speckit_memory.memory.store.records import Edge, Relation
 
 EDGES_PER_NODE = 20
 """No memory has more edges than this, incoming and outgoing together."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
-from config.exchange import Vectors
-from memory.store.connection import Transaction
-from memory.store.queries import rows, texts
+from speckit_memory.config.exchange import Vectors
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.queries import rows, texts
 
 _TOLERANCE = 1e-2
 """How far the squared length of a vector may be from 1."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from config.errors import SpeckitError
+from speckit_memory.config.errors import SpeckitError
 
 _MISSING = re.compile(
     r"no such (table|column)|table \S+ has (no column|\d+ columns)|vtable constructor failed|malformed"

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import apsw
 import numpy as np
 
-from config.clock import opening
-from config.exchange import FolderDescription, Ids
-from memory.store import loading
-from memory.store.columns import UNKNOWN, Columns
-from memory.store.committed import committed_read
-from memory.store.connection import Database
-from memory.store.queries import value
-from memory.store.records import Tier
+from speckit_memory.config.clock import opening
+from speckit_memory.config.exchange import FolderDescription, Ids
+from speckit_memory.memory.store import loading
+from speckit_memory.memory.store.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.committed import committed_read
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.queries import value
+from speckit_memory.memory.store.records import Tier
 
 LONGEST_SENTENCE = 150
 """Characters, the ellipsis included."""

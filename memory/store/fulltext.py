@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from config.exchange import Column, Ids
-from memory.store.connection import Transaction
-from memory.store.queries import integers, rows
+from speckit_memory.config.exchange import Column, Ids
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.queries import integers, rows
 
 
 def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: bytes | bytearray) -> None:

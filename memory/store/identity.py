@@ -14,8 +14,8 @@ from threading import Lock
 
 import apsw
 
-from config.errors import SpeckitError
-from memory.store.queries import rows
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store.queries import rows
 
 KEPT = 10_000
 """So many entries the log of changes keeps, the latest ones."""

@@ -8,14 +8,14 @@ from types import MappingProxyType
 
 import apsw
 
-from config.clock import opening
-from config.exchange import FIELDS, Field, Ids, Level
-from config.immutable import own
-from memory.store import loading
-from memory.store.columns import Columns
-from memory.store.committed import committed_read
-from memory.store.connection import Database
-from memory.store.postings import TermIndex
+from speckit_memory.config.clock import opening
+from speckit_memory.config.exchange import FIELDS, Field, Ids, Level
+from speckit_memory.config.immutable import own
+from speckit_memory.memory.store import loading
+from speckit_memory.memory.store.columns import Columns
+from speckit_memory.memory.store.committed import committed_read
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.postings import TermIndex
 
 Analyse = Callable[[str], tuple[str, ...]]
 Part = tuple[str, str]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from posixpath import normpath
 
-from memory.store.connection import Transaction
-from memory.store.queries import rows
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.queries import rows
 
 
 def last_part(path: str) -> str:

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from memory.store import changes
-from memory.store.connection import Connection, Transaction
-from memory.store.edges import EDGES_PER_NODE
-from memory.store.link_targets import find_targets, note_memories
-from memory.store.queries import integers, rows
+from speckit_memory.memory.store import changes
+from speckit_memory.memory.store.connection import Connection, Transaction
+from speckit_memory.memory.store.edges import EDGES_PER_NODE
+from speckit_memory.memory.store.link_targets import find_targets, note_memories
+from speckit_memory.memory.store.queries import integers, rows
 
 Triple = tuple[int, int, str]
 

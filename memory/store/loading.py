@@ -12,9 +12,9 @@ from typing import Any
 import apsw
 import numpy as np
 
-from config.exchange import Ids, Vectors
-from memory.store import vectors
-from memory.store.queries import integers, rows
+from speckit_memory.config.exchange import Ids, Vectors
+from speckit_memory.memory.store import vectors
+from speckit_memory.memory.store.queries import integers, rows
 
 ATTRIBUTES = (
     "id",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from config.errors import SpeckitError
-from config.exchange import Column, Ids, Level, Vectors
-from memory.store.scope import Restriction
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Ids, Level, Vectors
+from speckit_memory.memory.store.scope import Restriction
 
 HOLE = -1
 """Stands for chunk and memory of a row that was removed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from memory.store.connection import Transaction
+from speckit_memory.memory.store.connection import Transaction
 
 
 def get_meta(connection: apsw.Connection, key: str) -> str | None:

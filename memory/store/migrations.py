@@ -12,9 +12,9 @@ from pathlib import Path
 
 import apsw
 
-from config.errors import SpeckitError
-from memory.store.queries import table_exists
-from memory.store.schema import (
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store.queries import table_exists
+from speckit_memory.memory.store.schema import (
     CHANGE_TOKENS,
     CHUNK_TOKENS,
     FIRST_SCHEMA,
@@ -25,7 +25,7 @@ from memory.store.schema import (
     TOKEN_MODEL,
     UNCOUNTED_FOLDERS,
 )
-from memory.store.store_file import make_file
+from speckit_memory.memory.store.store_file import make_file
 
 
 @dataclass(frozen=True, slots=True)

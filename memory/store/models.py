@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from config.exchange import Column, Ids, Unavailable, Vectors
+from speckit_memory.config.exchange import Column, Ids, Unavailable, Vectors
 
 Rarity = Callable[[Ids], Column]
 """The inverse document frequency of tokens, > 0."""

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import apsw
 
-from memory.store import changes
-from memory.store.connection import Database, Transaction
-from memory.store.queries import rows, value
+from speckit_memory.memory.store import changes
+from speckit_memory.memory.store.connection import Database, Transaction
+from speckit_memory.memory.store.queries import rows, value
 
 _TEXT = (
     "title || coalesce((SELECT ' ' || group_concat(phrase, ' ') FROM triggers "

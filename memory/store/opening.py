@@ -8,9 +8,9 @@ from pathlib import Path
 
 import apsw
 
-from config.errors import SpeckitError
-from memory.store import migrations
-from memory.store.schema import APPLICATION_ID
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import migrations
+from speckit_memory.memory.store.schema import APPLICATION_ID
 
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones can damage a file in WAL mode that two processes write at once."""

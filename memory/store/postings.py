@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from config.exchange import Ids, Postings
-from config.immutable import own
-from memory.store.word_order import WordOrder
+from speckit_memory.config.exchange import Ids, Postings
+from speckit_memory.config.immutable import own
+from speckit_memory.memory.store.word_order import WordOrder
 
 HOLE = -1
 """Stands in `ids` for a row whose entry was removed."""

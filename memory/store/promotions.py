@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import apsw
 
-from memory.store import changes
-from memory.store.connection import Transaction
-from memory.store.queries import integers, rows, value
-from memory.store.records import Promotion, Tier
+from speckit_memory.memory.store import changes
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.queries import integers, rows, value
+from speckit_memory.memory.store.records import Promotion, Tier
 
 PROMOTED_FROM = (Tier.IMPORTANT, Tier.NORMAL, Tier.TEMPORARY)
 """Tiers that a promotion raises. The others are the author's word: as high already, or not to be served at all."""

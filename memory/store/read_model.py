@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from config.clock import opening
-from memory.store import changes
-from memory.store.committed import committed_read
-from memory.store.connection import Database
-from memory.store.models import Models
-from memory.store.snapshot import Snapshot
+from speckit_memory.config.clock import opening
+from speckit_memory.memory.store import changes
+from speckit_memory.memory.store.committed import committed_read
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.models import Models
+from speckit_memory.memory.store.snapshot import Snapshot
 
 MOST_CHANGES = 500
 """Beyond so many changes, reading everything again is faster than applying them one by one."""

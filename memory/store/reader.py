@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import apsw
 
-from config.errors import SpeckitError, nearest
-from config.exchange import Passage
-from memory.store import vectors
-from memory.store.meta import get_meta
-from memory.store.promotions import promotions
-from memory.store.queries import integers, rows, value
-from memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Memory, Tier
+from speckit_memory.config.errors import SpeckitError, nearest
+from speckit_memory.config.exchange import Passage
+from speckit_memory.memory.store import vectors
+from speckit_memory.memory.store.meta import get_meta
+from speckit_memory.memory.store.promotions import promotions
+from speckit_memory.memory.store.queries import integers, rows, value
+from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Memory, Tier
 
 
 def _known(column: str) -> str:

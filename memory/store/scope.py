@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from config.exchange import Ids
+from speckit_memory.config.exchange import Ids
 
 Mask = NDArray[np.bool_]
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from config.exchange import Column, Ids
-from memory.store.columns import Columns
-from memory.store.connection import Database, Transaction
-from memory.store.queries import integers, rows
+from speckit_memory.config.exchange import Column, Ids
+from speckit_memory.memory.store.columns import Columns
+from speckit_memory.memory.store.connection import Database, Transaction
+from speckit_memory.memory.store.queries import integers, rows
 
 LIFE = 30 * 60.0
 """Seconds."""

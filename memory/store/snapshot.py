@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
-from config.exchange import Ids
-from memory.store import changes, loading
-from memory.store.changes import Kind
-from memory.store.columns import Columns
-from memory.store.connection import Database
-from memory.store.folders import Folders
-from memory.store.lexicon import Lexicon
-from memory.store.models import Models, Relevance
-from memory.store.sessions import Sessions
-from memory.store.sql_answers import CausalGraph, FullText, Passages
-from memory.store.token_space import TokenSpace
-from memory.store.trigger_index import Entry, TriggerIndex
-from memory.store.vector_space import VectorSpace
+from speckit_memory.config.exchange import Ids
+from speckit_memory.memory.store import changes, loading
+from speckit_memory.memory.store.changes import Kind
+from speckit_memory.memory.store.columns import Columns
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.folders import Folders
+from speckit_memory.memory.store.lexicon import Lexicon
+from speckit_memory.memory.store.models import Models, Relevance
+from speckit_memory.memory.store.sessions import Sessions
+from speckit_memory.memory.store.sql_answers import CausalGraph, FullText, Passages
+from speckit_memory.memory.store.token_space import TokenSpace
+from speckit_memory.memory.store.trigger_index import Entry, TriggerIndex
+from speckit_memory.memory.store.vector_space import VectorSpace
 
 
 @dataclass(frozen=True, slots=True)

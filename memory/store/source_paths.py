@@ -13,9 +13,9 @@ from pathlib import Path
 
 import apsw
 
-from config.names import named, shown
-from memory.store.connection import Transaction
-from memory.store.queries import rows
+from speckit_memory.config.names import named, shown
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.queries import rows
 
 
 def root_name(root: Path, store: Path) -> str:

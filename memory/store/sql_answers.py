@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.clock import opening
-from config.errors import SpeckitError
-from config.exchange import Column, Ids, Neighbours, Passage
-from config.immutable import own
-from memory.store import edges, fulltext, reader, traversal
-from memory.store.columns import UNKNOWN, Columns
-from memory.store.connection import Database
-from memory.store.queries import rows
-from memory.store.scope import Restriction
+from speckit_memory.config.clock import opening
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Ids, Neighbours, Passage
+from speckit_memory.config.immutable import own
+from speckit_memory.memory.store import edges, fulltext, reader, traversal
+from speckit_memory.memory.store.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.queries import rows
+from speckit_memory.memory.store.scope import Restriction
 
 
 class Passages:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from config.errors import SpeckitError
-from config.names import shown
-from config.settings import DB_VARIABLE, FOLDER
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.names import shown
+from speckit_memory.config.settings import DB_VARIABLE, FOLDER
 
 if sys.platform != "win32":
     import fcntl

@@ -12,11 +12,11 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from config.errors import SpeckitError
-from config.exchange import Ids, Tokens
-from memory.store.connection import Transaction
-from memory.store.meta import get_meta, set_meta
-from memory.store.queries import integers, rows
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Ids, Tokens
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.meta import get_meta, set_meta
+from speckit_memory.memory.store.queries import integers, rows
 
 MODEL = "token_model"
 """The store's fact that says which model cut the tokens."""

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from config.clock import opening
-from config.exchange import Column, Ids, Unavailable, Vectors
-from config.immutable import own
-from memory.store import token_sets
-from memory.store.columns import Columns
-from memory.store.committed import committed_read
-from memory.store.connection import Database
-from memory.store.models import Models
-from memory.store.token_table import TokenTable
+from speckit_memory.config.clock import opening
+from speckit_memory.config.exchange import Column, Ids, Unavailable, Vectors
+from speckit_memory.config.immutable import own
+from speckit_memory.memory.store import token_sets
+from speckit_memory.memory.store.columns import Columns
+from speckit_memory.memory.store.committed import committed_read
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.models import Models
+from speckit_memory.memory.store.token_table import TokenTable
 
 
 class TokenSpace:

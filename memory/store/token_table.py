@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from config.exchange import Ids, Tokens
+from speckit_memory.config.exchange import Ids, Tokens
 
 
 class _Room:

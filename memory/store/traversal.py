@@ -14,11 +14,11 @@ from typing import Literal
 import apsw
 import numpy as np
 
-from config.errors import SpeckitError
-from config.exchange import Column, Ids, Neighbours
-from memory.store.edges import edges_by_id
-from memory.store.queries import integers, rows, texts
-from memory.store.records import Edge, Relation
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Ids, Neighbours
+from speckit_memory.memory.store.edges import edges_by_id
+from speckit_memory.memory.store.queries import integers, rows, texts
+from speckit_memory.memory.store.records import Edge, Relation
 
 Direction = Literal["outgoing", "incoming", "both"]
 MOST_HOPS = 10

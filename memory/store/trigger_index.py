@@ -9,8 +9,8 @@ from unicodedata import category
 
 import numpy as np
 
-from config.exchange import Column, Ids
-from memory.store.phrases import normalised_phrase
+from speckit_memory.config.exchange import Column, Ids
+from speckit_memory.memory.store.phrases import normalised_phrase
 
 # Kana, CJK ideographs and Hangul are written without blanks: there every character begins a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"

@@ -6,19 +6,19 @@ import threading
 
 import apsw
 
-from config.clock import opening
-from config.exchange import Column, Ids, Level, Unavailable, Vectors
-from config.immutable import own
-from memory.store import loading
-from memory.store.columns import UNKNOWN, Columns
-from memory.store.committed import committed_read
-from memory.store.connection import Database
-from memory.store.matrix import VectorMatrix
-from memory.store.meta import get_meta
-from memory.store.models import Models
-from memory.store.scope import Restriction
-from memory.store.token_space import TokenSpace
-from memory.store.vectors import MODEL
+from speckit_memory.config.clock import opening
+from speckit_memory.config.exchange import Column, Ids, Level, Unavailable, Vectors
+from speckit_memory.config.immutable import own
+from speckit_memory.memory.store import loading
+from speckit_memory.memory.store.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.committed import committed_read
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.matrix import VectorMatrix
+from speckit_memory.memory.store.meta import get_meta
+from speckit_memory.memory.store.models import Models
+from speckit_memory.memory.store.scope import Restriction
+from speckit_memory.memory.store.token_space import TokenSpace
+from speckit_memory.memory.store.vectors import MODEL
 
 
 class VectorSpace:

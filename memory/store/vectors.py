@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from config.errors import SpeckitError
-from config.exchange import Column, Ids, Vectors
-from memory.store import changes, token_sets
-from memory.store.connection import Transaction
-from memory.store.meta import get_meta, set_meta
-from memory.store.queries import integers, rows
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Ids, Vectors
+from speckit_memory.memory.store import changes, token_sets
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.meta import get_meta, set_meta
+from speckit_memory.memory.store.queries import integers, rows
 
 MODEL = "embedding_model"
 DIMENSIONS = "embedding_dimensions"

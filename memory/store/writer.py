@@ -13,14 +13,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from config.errors import SpeckitError
-from config.exchange import Tokens, Vectors
-from memory.store import changes, fulltext, link_targets, near_duplicates, token_sets, vectors
-from memory.store.connection import Transaction
-from memory.store.phrases import normalised_phrase
-from memory.store.promotions import tier_in_force
-from memory.store.queries import integers, rows, value
-from memory.store.records import UNKNOWN_TIME, Document
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Tokens, Vectors
+from speckit_memory.memory.store import changes, fulltext, link_targets, near_duplicates, token_sets, vectors
+from speckit_memory.memory.store.connection import Transaction
+from speckit_memory.memory.store.phrases import normalised_phrase
+from speckit_memory.memory.store.promotions import tier_in_force
+from speckit_memory.memory.store.queries import integers, rows, value
+from speckit_memory.memory.store.records import UNKNOWN_TIME, Document
 
 PIECE = 100_000
 """Characters of a long text that are digested at a time."""

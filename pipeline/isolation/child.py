@@ -13,8 +13,15 @@ from contextlib import suppress
 from socket import socket
 from typing import Any
 
-from pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, ORPHAN_SECONDS, STORE_ARRAYS, STORE_DOCUMENT
-from pipeline.isolation.wire import MEGABYTE, EndedError, GarbledError, Wire
+from speckit_memory.pipeline.isolation.limits import (
+    ANSWER_ARRAYS,
+    ANSWER_DOCUMENT,
+    LOST,
+    ORPHAN_SECONDS,
+    STORE_ARRAYS,
+    STORE_DOCUMENT,
+)
+from speckit_memory.pipeline.isolation.wire import MEGABYTE, EndedError, GarbledError, Wire
 
 
 def main(descriptor: int, memory_mb: int) -> None:
@@ -45,8 +52,8 @@ def _bounded(memory_mb: int) -> None:
 
 def _serve(wire: Wire) -> None:
     # below the limits: what is imported here counts
-    from pipeline.isolation.codec import UnsendableError, packed, unpacked
-    from pipeline.isolation.workshop import Workshop
+    from speckit_memory.pipeline.isolation.codec import UnsendableError, packed, unpacked
+    from speckit_memory.pipeline.isolation.workshop import Workshop
 
     def for_ever() -> float:
         return 1e6

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from config.exchange import Filter, FolderDescription, Neighbours, Passage, Postings, Unavailable
-from config.immutable import immutable
-from pipeline.contracts import Surroundings
-from pipeline.model import (
+from speckit_memory.config.exchange import Filter, FolderDescription, Neighbours, Passage, Postings, Unavailable
+from speckit_memory.config.immutable import immutable
+from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.model import (
     Candidates,
     Fused,
     Grouped,
@@ -30,8 +30,8 @@ from pipeline.model import (
     Selected,
     StepScore,
 )
-from pipeline.ranking import COLUMNS, Ranking
-from pipeline.scales import Scale
+from speckit_memory.pipeline.ranking import COLUMNS, Ranking
+from speckit_memory.pipeline.scales import Scale
 
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
 ALIGNED = 8

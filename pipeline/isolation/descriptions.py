@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from pipeline.contracts import About, Role
-from pipeline.registry import Registered
+from speckit_memory.pipeline.contracts import About, Role
+from speckit_memory.pipeline.registry import Registered
 
 Offer = Literal["check", "settled", "scale", "weighs_intent", "about_concept"]
 OFFERS: tuple[Offer, ...] = ("check", "settled", "scale", "weighs_intent", "about_concept")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from importlib.metadata import EntryPoint
 
-from pipeline.errors import IsolatedFailureError, NotStartedError
-from pipeline.isolation.descriptions import Description
-from pipeline.isolation.host import Host
-from pipeline.isolation.proxies import registered
-from pipeline.registry import Extension, Registered, installed
+from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.isolation.descriptions import Description
+from speckit_memory.pipeline.isolation.host import Host
+from speckit_memory.pipeline.isolation.proxies import registered
+from speckit_memory.pipeline.registry import Extension, Registered, installed
 
 
 class IsolatedExtensions:

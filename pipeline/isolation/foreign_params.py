@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, PrivateAttr, ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from pipeline.contracts import ChannelParams, Params, Role, SignalParams, Surroundings
-from pipeline.errors import IsolatedFailureError
-from pipeline.isolation.codec import packed
-from pipeline.isolation.descriptions import Description
-from pipeline.isolation.host import Host
+from speckit_memory.pipeline.contracts import ChannelParams, Params, Role, SignalParams, Surroundings
+from speckit_memory.pipeline.errors import IsolatedFailureError
+from speckit_memory.pipeline.isolation.codec import packed
+from speckit_memory.pipeline.isolation.descriptions import Description
+from speckit_memory.pipeline.isolation.host import Host
 
 _BASES: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
 

@@ -11,21 +11,21 @@ from itertools import count
 from threading import Lock
 from typing import Any
 
-from config.clock import opening, query_ns
-from pipeline.errors import IsolatedFailureError, NotStartedError
-from pipeline.isolation.codec import Handle
-from pipeline.isolation.limits import (
+from speckit_memory.config.clock import opening, query_ns
+from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.isolation.codec import Handle
+from speckit_memory.pipeline.isolation.limits import (
     LEAST_SECONDS,
     LOAD_SECONDS,
     LONGEST_SECONDS,
     STARTS,
     STARTS_WITHIN_SECONDS,
 )
-from pipeline.isolation.process import Message, Process
-from pipeline.isolation.store_server import StoreServer
-from pipeline.isolation.wire import Remaining
-from pipeline.model import Query
-from pipeline.ports import Store
+from speckit_memory.pipeline.isolation.process import Message, Process
+from speckit_memory.pipeline.isolation.store_server import StoreServer
+from speckit_memory.pipeline.isolation.wire import Remaining
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.ports import Store
 
 
 class Host:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.isolation.wire import MEGABYTE
+from speckit_memory.pipeline.isolation.wire import MEGABYTE
 
 ANSWER_DOCUMENT = 8 * MEGABYTE
 ANSWER_ARRAYS = 64 * MEGABYTE

@@ -6,7 +6,7 @@ import logging
 import os
 from threading import Thread
 
-from pipeline.isolation.limits import LONGEST_LINE, SHOWN_LINES
+from speckit_memory.pipeline.isolation.limits import LONGEST_LINE, SHOWN_LINES
 
 LOGGER = logging.getLogger("speckit_memory.extensions")
 _CHUNK = 65_536

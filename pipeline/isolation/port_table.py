@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from inspect import Signature, isfunction, signature
 from typing import Any, get_type_hints
 
-from pipeline import ports
-from pipeline.isolation.codec import Handle
+from speckit_memory.pipeline import ports
+from speckit_memory.pipeline.isolation.codec import Handle
 
 DEADLINE = "deadline_ns"
 """The parameter that is a reading of a clock, which each process has of its own."""

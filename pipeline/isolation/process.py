@@ -14,15 +14,15 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from pipeline.errors import IsolatedFailureError, NotStartedError
-from pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
-from pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, STORE_ARRAYS, STORE_DOCUMENT
-from pipeline.isolation.output import Output
-from pipeline.isolation.store_server import StoreServer
-from pipeline.isolation.wire import EndedError, GarbledError, Remaining, Wire
+from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
+from speckit_memory.pipeline.isolation.limits import ANSWER_ARRAYS, ANSWER_DOCUMENT, LOST, STORE_ARRAYS, STORE_DOCUMENT
+from speckit_memory.pipeline.isolation.output import Output
+from speckit_memory.pipeline.isolation.store_server import StoreServer
+from speckit_memory.pipeline.isolation.wire import EndedError, GarbledError, Remaining, Wire
 
 _BOOT = (
-    "import sys; sys.path[:] = sys.argv[3:]; from pipeline.isolation.child import main; "
+    "import sys; sys.path[:] = sys.argv[3:]; from speckit_memory.pipeline.isolation.child import main; "
     "main(int(sys.argv[1]), int(sys.argv[2]))"
 )
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV")

@@ -8,11 +8,11 @@ from threading import Lock
 from typing import Any
 from weakref import finalize
 
-from config.clock import query_ns
-from config.codes import CODES
-from config.errors import SpeckitError
-from pipeline.isolation.codec import Handle
-from pipeline.isolation.port_table import PARTS, PORTS, Member
+from speckit_memory.config.clock import query_ns
+from speckit_memory.config.codes import CODES
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.isolation.codec import Handle
+from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS, Member
 
 Ask = Callable[[int, str, Sequence[Any], Sequence[int]], tuple[Any, ...]]
 """Sends a question (number of the object, name, arguments, numbers let go) and waits for what `StoreServer` answers."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.clock import query_ns
-from config.errors import SpeckitError
-from pipeline.isolation.codec import Handle
-from pipeline.isolation.port_table import PARTS, PORTS
-from pipeline.ports import Store
+from speckit_memory.config.clock import query_ns
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.isolation.codec import Handle
+from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS
+from speckit_memory.pipeline.ports import Store
 
 MOST_HANDLES = 256
 """Scopes and indexes that a component may hold at once: each is as large as the store has memories."""

@@ -9,15 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.clock import query_ns
-from pipeline.contracts import Params, Surroundings
-from pipeline.describing import describe
-from pipeline.isolation.codec import Handle, unpacked
-from pipeline.isolation.descriptions import described
-from pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
-from pipeline.isolation.store_client import Ask, Line, made
-from pipeline.model import Query
-from pipeline.registry import ENTRY_POINTS, Registered, Registry
+from speckit_memory.config.clock import query_ns
+from speckit_memory.pipeline.contracts import Params, Surroundings
+from speckit_memory.pipeline.describing import describe
+from speckit_memory.pipeline.isolation.codec import Handle, unpacked
+from speckit_memory.pipeline.isolation.descriptions import described
+from speckit_memory.pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
+from speckit_memory.pipeline.isolation.store_client import Ask, Line, made
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.registry import ENTRY_POINTS, Registered, Registry
 
 
 class Workshop:

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from config.errors import SpeckitError
-from config.paths import working_folder
-from config.settings import settings
-from server.commands.search import show_row
-from server.demo_corpus import QUESTIONS, corpus
-from server.invocation import called
-from server.options import Common, NamedPath, shared
-from server.output import print_json, wrapped
-from server.progress import ProgressReporter
-from server.recombination import recombined
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import working_folder
+from speckit_memory.config.settings import settings
+from speckit_memory.server.commands.search import show_row
+from speckit_memory.server.demo_corpus import QUESTIONS, corpus
+from speckit_memory.server.invocation import called
+from speckit_memory.server.options import Common, NamedPath, shared
+from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.recombination import recombined
 
 if TYPE_CHECKING:
-    from engine import Memory
-    from engine.results import SearchResult
+    from speckit_memory.engine import Memory
+    from speckit_memory.engine.results import SearchResult
 
 SHOWN = 2
 
@@ -75,7 +75,7 @@ def command(common: Common, keep: Path | None) -> int:
 
 
 def _open(common: Common, store: Path, folder: Path) -> Memory:
-    from engine import Memory
+    from speckit_memory.engine import Memory
 
     return Memory.open(store, common.pipeline, root=folder, overrides=common.overrides)
 

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from config.codes import CODES
-from config.errors import SpeckitError
-from config.settings import settings
-from config.sources import DEFAULT
-from server.environment import remarks
-from server.missing_store import no_store
-from server.options import Common, shared
-from server.output import print_json, table_rows, wrapped
-from server.shadowing import ACTIONS, shadowed
+from speckit_memory.config.codes import CODES
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import settings
+from speckit_memory.config.sources import DEFAULT
+from speckit_memory.server.environment import remarks
+from speckit_memory.server.missing_store import no_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, table_rows, wrapped
 
 if TYPE_CHECKING:
-    from engine import Memory
+    from speckit_memory.engine import Memory
 
 Verdict = Literal["ok", "warn", "fail"]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -44,7 +43,7 @@ def command(common: Common) -> int:
 
     Exits with 1 when something is wrong. A store that does not exist yet is no fault.
     """
-    checks = [_packages(), *_environment(), *(_workspace_file(common) or _engine(common))]
+    checks = [*_environment(), *(_workspace_file(common) or _engine(common))]
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
@@ -58,13 +57,6 @@ def command(common: Common) -> int:
     return 0 if healthy else 1
 
 
-def _packages() -> Check:
-    messages = shadowed()
-    if messages:
-        return Check("packages", "fail", "; ".join(messages), "; ".join(ACTIONS))
-    return Check("packages", "ok", "all of our packages are our own")
-
-
 def _environment() -> list[Check]:
     hint = "correct the name; `speckit-memory flags list` shows the flags"
     return [Check("environment", "warn", remark, hint) for remark in remarks(os.environ)]
@@ -72,7 +64,7 @@ def _environment() -> list[Check]:
 
 def _workspace_file(common: Common) -> list[Check]:
     """What is wrong with `.speckit/config.yaml`: nothing can be opened until it is mended."""
-    from config.workspace_file import read_workspace_config
+    from speckit_memory.config.workspace_file import read_workspace_config
 
     _, problems = read_workspace_config(settings(common.db).root)
     return _wrong("configuration", SpeckitError.of(problems)) if problems else []
@@ -87,7 +79,7 @@ def _engine(common: Common) -> list[Check]:
         if CODES[error.code].category == "configuration":
             return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common)]
         if error.code == "E024":
-            from engine.health import DAMAGED
+            from speckit_memory.engine.health import DAMAGED
 
             return [Check("store", "fail", str(problem), DAMAGED) for problem in error.problems]
         if error.code != "E010":

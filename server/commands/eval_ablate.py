@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from config.settings import settings
-from server.options import Common, datasets_option, shared
-from server.output import print_json
-from server.progress import ProgressReporter
-from server.reports import show_report
+from speckit_memory.config.settings import settings
+from speckit_memory.server.options import Common, datasets_option, shared
+from speckit_memory.server.output import print_json
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.reports import show_report
 
 
 @click.command("ablate")
@@ -23,7 +23,7 @@ def command(common: Common, datasets: tuple[Path, ...], queries: int | None) -> 
     With several datasets each counts the same in the verdict: pays, harms, no effect (within ±0.005), undecided, or
     not exercised, when leaving the step out changes no figure of any query.
     """
-    from evaluation.ablation import ablate
+    from speckit_memory.evaluation.ablation import ablate
 
     with ProgressReporter("ablate") as bar:
         report = ablate(

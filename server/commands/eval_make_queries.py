@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaluation.made_queries import KIND_NAMES
-from server.options import Common, NamedPath, shared
-from server.output import print_json
-from server.progress import ProgressReporter
+from speckit_memory.evaluation.made_queries import KIND_NAMES
+from speckit_memory.server.options import Common, NamedPath, shared
+from speckit_memory.server.output import print_json
+from speckit_memory.server.progress import ProgressReporter
 
 if TYPE_CHECKING:
-    from evaluation.made_queries.run import Scope
+    from speckit_memory.evaluation.made_queries.run import Scope
 
 
 @click.command("make-queries")
@@ -61,7 +61,7 @@ def command(
     stand in some documents and in no others. Writes datasets that `eval run` measures. Exits with 1 when the documents
     allow not one.
     """
-    from evaluation.made_queries.run import make_queries
+    from speckit_memory.evaluation.made_queries.run import make_queries
 
     with ProgressReporter("make-queries") as bar:
         report = make_queries(

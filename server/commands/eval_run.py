@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from server import completion
-from server.options import Common, NamedPath, datasets_option, shared
-from server.output import print_json, wrapped
-from server.progress import ProgressReporter
-from server.reports import show_report
+from speckit_memory.server import completion
+from speckit_memory.server.options import Common, NamedPath, datasets_option, shared
+from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.reports import show_report
 
 
 @click.command("run")
@@ -32,7 +32,7 @@ def command(
     """Index a dataset into a throw-away store, run every query through each pipeline, report and compare."""
     if run_file is not None and len(datasets) > 1:
         raise click.UsageError("--run-file takes one dataset", click.get_current_context())
-    from evaluation.run import run
+    from speckit_memory.evaluation.run import run
 
     reports = []
     for dataset in datasets:

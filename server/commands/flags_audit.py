@@ -6,10 +6,10 @@ import os
 
 import click
 
-from config.errors import SpeckitError
-from server.flag_audit import audit, today
-from server.options import Common, shared
-from server.output import print_json
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.server.flag_audit import audit, today
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json
 
 
 @click.command("audit")

@@ -7,10 +7,10 @@ import sys
 
 import click
 
-from server.environment import remarks
-from server.flag_audit import audit, today
-from server.options import Common, shared
-from server.output import print_json, table, wrapped
+from speckit_memory.server.environment import remarks
+from speckit_memory.server.flag_audit import audit, today
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, table, wrapped
 
 
 @click.command("list")

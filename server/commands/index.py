@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from config.echo import shortened
-from config.errors import Problem, SpeckitError
-from config.paths import is_there, named_paths
-from config.settings import settings
-from memory.store.store_file import store_is_there
-from server import completion
-from server.commands.search import existing_store
-from server.failures import lines
-from server.options import Common, shared
-from server.output import counted, print_json, wrapped
-from server.progress import ProgressReporter
+from speckit_memory.config.echo import shortened
+from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.config.paths import is_there, named_paths
+from speckit_memory.config.settings import settings
+from speckit_memory.memory.store.store_file import store_is_there
+from speckit_memory.server import completion
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.failures import lines
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
 
 if TYPE_CHECKING:
-    from engine import Memory
-    from memory.indexing import IndexReport, Progress
+    from speckit_memory.engine import Memory
+    from speckit_memory.memory.indexing import IndexReport, Progress
 
 OUTCOMES = ("created", "updated", "unchanged", "deleted")
 COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links")
@@ -81,7 +81,7 @@ def _forget(common: Common, paths: tuple[str, ...], dry_run: bool) -> int:
 @contextmanager
 def _opened(common: Common, dry_run: bool) -> Iterator[Memory]:
     """The store; for a dry run without one a temporary one, because a dry run must not leave anything behind."""
-    from engine import Memory
+    from speckit_memory.engine import Memory
 
     config = settings(common.db)
     if not dry_run or store_is_there(config.db):

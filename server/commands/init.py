@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from config.errors import SpeckitError
-from config.paths import named_path, resolved, working_folder
-from config.settings import CONFIG_FILE, DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
-from memory.store.store_file import keep_out_of_git, make_folder
-from server.options import Common, shared
-from server.output import print_json, printable
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import named_path, resolved, working_folder
+from speckit_memory.config.settings import CONFIG_FILE, DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
+from speckit_memory.memory.store.store_file import keep_out_of_git, make_folder
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, printable
 
 TEMPLATE = """\
 # What holds for everybody who works in this workspace. Commit this file. docs/workspace.md explains it,

@@ -7,13 +7,13 @@ import sys
 
 import click
 
-from config.echo import shortened
-from config.errors import SpeckitError
-from server import completion
-from server.environment import remarks
-from server.failures import SHOWN_PROBLEMS, lines
-from server.options import Common, shared
-from server.output import print_json, wrapped
+from speckit_memory.config.echo import shortened
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.server import completion
+from speckit_memory.server.environment import remarks
+from speckit_memory.server.failures import SHOWN_PROBLEMS, lines
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
 
 
 @click.command("check")
@@ -21,7 +21,7 @@ from server.output import print_json, wrapped
 @shared("set", "json")
 def command(common: Common, file: str) -> int:
     """Check a pipeline FILE (or preset): all problems at once, as file:line:column: code message, and a hint."""
-    from engine.pipelines import check
+    from speckit_memory.engine.pipelines import check
 
     for remark in remarks(os.environ):
         click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from server import completion
-from server.options import Common, NamedPath, datasets_option, shared
-from server.output import print_json, printable
-from server.pipeline_output import check_target, write_pipeline
-from server.progress import ProgressReporter
-from server.reports import show_report
+from speckit_memory.server import completion
+from speckit_memory.server.options import Common, NamedPath, datasets_option, shared
+from speckit_memory.server.output import print_json, printable
+from speckit_memory.server.pipeline_output import check_target, write_pipeline
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.reports import show_report
 
 
 @click.command("tune")
@@ -55,7 +55,7 @@ def command(
     file then keeps the old ones and says so.
     """
     check_target(out, source)
-    from evaluation.tuning import tune
+    from speckit_memory.evaluation.tuning import tune
 
     with ProgressReporter("tune") as bar:
         report = tune(

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from config.errors import SpeckitError
-from config.paths import is_working_folder
-from config.settings import settings
-from server.missing_store import no_store
-from server.options import Common, query_argument, shared
-from server.output import block, counted, print_json, table, wrapped
-from server.recombination import recombined
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import is_working_folder
+from speckit_memory.config.settings import settings
+from speckit_memory.server.missing_store import no_store
+from speckit_memory.server.options import Common, query_argument, shared
+from speckit_memory.server.output import block, counted, print_json, table, wrapped
+from speckit_memory.server.recombination import recombined
 
 if TYPE_CHECKING:
-    from engine import Memory
-    from engine.results import Explanation, ResultRow, SearchResult
+    from speckit_memory.engine import Memory
+    from speckit_memory.engine.results import Explanation, ResultRow, SearchResult
 
 SHOWN_FROM_MS = 1
 ID_DIGITS = 18
@@ -133,7 +133,7 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
         more = "; --deadline-ms gives more time" if "steps" in part else ""
         text = f"degraded: {what}; instead: {part['instead']}; loss of confidence: {part['confidence_impact']}{more}"
         click.echo(wrapped(text, fg="yellow"))
-    from pipeline.demands import demanded
+    from speckit_memory.pipeline.demands import demanded
 
     if marks := demanded(result.plan["required"], result.plan["excluded"]):
         click.echo(wrapped(f"asked for memories {marks}", dim=True))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from config.errors import SpeckitError
-from server.failures import show
-from server.options import Common, NamedPath, shared
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.server.failures import show
+from speckit_memory.server.options import Common, NamedPath, shared
 
 BAD_CONFIGURATION = 2
 
@@ -49,7 +49,7 @@ def command(
     Exits with 2 when the store, the pipeline or .speckit/config.yaml cannot be what was meant. Without a store the
     server starts all the same: memory_index_scan and memory_save create one where it is clear which workspace is meant.
     """
-    from server.startup import check_configuration
+    from speckit_memory.server.startup import check_configuration
 
     try:
         check_configuration(common)
@@ -57,9 +57,9 @@ def command(
         show(error, as_json=False)
         return BAD_CONFIGURATION
     if transport == "http":
-        from server.http import serve_http
+        from speckit_memory.server.http import serve_http
 
         return serve_http(common, host, port, token_file, allowed, warm_up=warm_up)
-    from server.stdio import serve_stdio
+    from speckit_memory.server.stdio import serve_stdio
 
     return serve_stdio(common, warm_up=warm_up)

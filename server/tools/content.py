@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from engine.results import ResultRow
-from server import logs
-from server.envelope import TEXT_FIELD, Count
-from server.markdown import quoted
-from server.tools.row_text import search_row_text
+from speckit_memory.engine.results import ResultRow
+from speckit_memory.server import logs
+from speckit_memory.server.envelope import TEXT_FIELD, Count
+from speckit_memory.server.markdown import quoted
+from speckit_memory.server.tools.row_text import search_row_text
 
 BUDGET = 4000
 """Tokens of a search that asks for whole memories: what the catalogue allows a complex question."""

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from server.context_mode import SETTINGS, choose
-from server.envelope import Reply
-from server.tools.parameters import Anchors, Dedup, Folder, SessionId
-from server.workspace import Workspace
+from speckit_memory.server.context_mode import SETTINGS, choose
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.tools.parameters import Anchors, Dedup, Folder, SessionId
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 2000
 
@@ -36,9 +36,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Start here: get the memories that matter for a task, sized to your remaining context."""
-        from server.tools import content
-        from server.tools.row_text import search_row_text
-        from server.tools.rows import EXCERPT, found, note_served, search_data, search_facts, search_hints
+        from speckit_memory.server.tools import content
+        from speckit_memory.server.tools.row_text import search_row_text
+        from speckit_memory.server.tools.rows import (
+            EXCERPT,
+            found,
+            note_served,
+            search_data,
+            search_facts,
+            search_hints,
+        )
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))

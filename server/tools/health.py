@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from config.codes import CODES
-from config.errors import SpeckitError
-from server.envelope import Reply
-from server.log_stream import lost_lines
-from server.markdown import about
-from server.workspace import Workspace
+from speckit_memory.config.codes import CODES
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.log_stream import lost_lines
+from speckit_memory.server.markdown import about
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 800
 
@@ -18,7 +18,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
     def memory_health() -> Reply:
         """Check the store, its database engine, the embedding model and the configuration."""
-        from server.output import counted
+        from speckit_memory.server.output import counted
 
         try:
             report = workspace.memory().health()

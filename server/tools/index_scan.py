@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from server.envelope import Reply
-from server.markdown import fields
-from server.tools.parameters import Folder
-from server.workspace import Workspace
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.tools.parameters import Folder
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1000
 
@@ -22,7 +22,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         incremental: Annotated[bool, Field(strict=True, description="false is the same as force")] = True,
     ) -> Reply:
         """Index new and changed documents of the workspace; delete memories of files now gone or ignored."""
-        from server.tools.rows import problem_text
+        from speckit_memory.server.tools.rows import problem_text
 
         folder = workspace.folder(specFolder)
         report = workspace.memory_to_fill(folder).index(

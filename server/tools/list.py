@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from server.envelope import Reply
-from server.markdown import about, fields
-from server.tools.parameters import Folder, Limit
-from server.workspace import Workspace
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import about, fields
+from speckit_memory.server.tools.parameters import Folder, Limit
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 800
 DATE = len("2026-11-22")
@@ -25,10 +25,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
     ) -> Reply:
         """List stored memories, newest or heaviest first, a page at a time."""
-        from memory.indexing.limits import shortened
-        from memory.indexing.title import LONGEST_TITLE
-        from server.output import counted
-        from server.tools.rows import judgement, when
+        from speckit_memory.memory.indexing.limits import shortened
+        from speckit_memory.memory.indexing.title import LONGEST_TITLE
+        from speckit_memory.server.output import counted
+        from speckit_memory.server.tools.rows import judgement, when
 
         memories, total = workspace.memory().list(specFolder, sortBy, limit, offset)
         rows = [

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from server.envelope import TEXT_FIELD
-from server.markdown import about, fields, one_line, quoted
+from speckit_memory.server.envelope import TEXT_FIELD
+from speckit_memory.server.markdown import about, fields, one_line, quoted
 
 _RANK = re.compile(r"\(rank (\d+)\)")
 _HEADING = re.compile(r"#{1,6}\s++([^\n]*)(\s*)")

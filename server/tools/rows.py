@@ -5,15 +5,15 @@ from typing import Any
 
 import structlog
 
-from engine import Memory
-from engine.emptiness import EMPTY_STORE
-from engine.results import ResultRow, SearchResult
-from memory.lifecycle.validations import Validated
-from memory.store.records import Memory as MemoryRecord
-from server import logs
-from server.envelope import TEXT_FIELD
-from server.markdown import about
-from server.output import counted
+from speckit_memory.engine import Memory
+from speckit_memory.engine.emptiness import EMPTY_STORE
+from speckit_memory.engine.results import ResultRow, SearchResult
+from speckit_memory.memory.lifecycle.validations import Validated
+from speckit_memory.memory.store.records import Memory as MemoryRecord
+from speckit_memory.server import logs
+from speckit_memory.server.envelope import TEXT_FIELD
+from speckit_memory.server.markdown import about
+from speckit_memory.server.output import counted
 
 EXCERPT = 300
 MAX_NAMED = 10

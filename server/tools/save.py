@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from server.envelope import Reply
-from server.markdown import fields
-from server.tools.parameters import Flag
-from server.workspace import Workspace
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.tools.parameters import Flag
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
 
@@ -25,7 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         asyncEmbedding: Flag = False,  # noqa: N803
     ) -> Reply:
         """Remember one file, or bring its memory up to date, after checking it."""
-        from server.tools.rows import problem_text
+        from speckit_memory.server.tools.rows import problem_text
 
         path = workspace.document(filePath)
         memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from server.envelope import Reply
-from server.tools.parameters import Anchors, ContextType, Dedup, Folder, Limit, SessionId, TierName
-from server.workspace import Workspace
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.tools.parameters import Anchors, ContextType, Dedup, Folder, Limit, SessionId, TierName
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
 
@@ -41,9 +41,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = None,
     ) -> Reply:
         """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
-        from server.tools import content
-        from server.tools.row_text import search_row_text
-        from server.tools.rows import (
+        from speckit_memory.server.tools import content
+        from speckit_memory.server.tools.row_text import search_row_text
+        from speckit_memory.server.tools.rows import (
             EXCERPT,
             budget_of,
             found,

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from server.envelope import Reply
-from server.markdown import about, fields, one_line
-from server.tools.parameters import Limit
-from server.workspace import Workspace
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import about, fields, one_line
+from speckit_memory.server.tools.parameters import Limit
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 800
 

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from server.envelope import Reply
-from server.markdown import fields
-from server.tools.parameters import Flag, MemoryId
-from server.workspace import Workspace
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.tools.parameters import Flag, MemoryId
+from speckit_memory.server.workspace import Workspace
 
 BUDGET = 500
 
@@ -22,8 +22,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         promote: Annotated[bool, Field(strict=True, description="Also make it critical, once it is eligible")] = False,
     ) -> Reply:
         """Tell whether a memory that you read was useful: its confidence rises or falls."""
-        from server.output import counted
-        from server.tools.rows import judgement
+        from speckit_memory.server.output import counted
+        from speckit_memory.server.tools.rows import judgement
 
         judged = workspace.memory().validate(id, useful=wasUseful, promote=promote)
         hint = "eligible for the tier critical: the next memory_validate may say promote"

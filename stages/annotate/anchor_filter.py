@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from memory.indexing.anchors import find, without_tags
-from memory.store.records import Tier
-from pipeline.contracts import About, NoParams
-from pipeline.model import Notes, Query
-from pipeline.ports import Passage, Store, Unavailable
-from pipeline.ranking import Ranking
+from speckit_memory.memory.indexing.anchors import find, without_tags
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.contracts import About, NoParams
+from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.ports import Passage, Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
 
 
 class AnchorFilter:

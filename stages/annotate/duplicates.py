@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.model import Notes, Query
-from pipeline.ports import Store, Unavailable
-from pipeline.ranking import Ranking
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
 
 
 class DuplicatesParams(Params):

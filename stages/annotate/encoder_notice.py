@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from config.settings import EMBEDDER_VARIABLE
-from pipeline.contracts import About, NoParams
-from pipeline.model import Notes, Query
-from pipeline.ports import Store, Unavailable
-from pipeline.ranking import Ranking
+from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.pipeline.contracts import About, NoParams
+from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
 
 MESSAGE = (
     "the bundled static vectors are in use, although this pipeline is weighted for a sentence encoder: name one in "

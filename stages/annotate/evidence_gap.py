@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from memory.lifecycle.tables import any_of
-from pipeline.contracts import About, Params
-from pipeline.lookup import information_held
-from pipeline.model import Notes, Query
-from pipeline.ports import Ids, Store, Unavailable
-from pipeline.ranking import Ranking
+from speckit_memory.memory.lifecycle.tables import any_of
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.lookup import information_held
+from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.ports import Ids, Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
 
 
 class EvidenceGapParams(Params):

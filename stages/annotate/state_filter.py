@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from memory.lifecycle.fsrs import days_since, retrievability
-from memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states
-from memory.store.records import Tier
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Notes, Query
-from pipeline.ports import Store, Unavailable
-from pipeline.ranking import Ranking
+from speckit_memory.memory.lifecycle.fsrs import days_since, retrievability
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
 
 StateName = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 

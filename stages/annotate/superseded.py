@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from memory.store.records import Relation
-from pipeline.contracts import About, Params
-from pipeline.model import Notes, Query
-from pipeline.ports import Ids, Store, Unavailable
-from pipeline.ranking import Ranking
+from speckit_memory.memory.store.records import Relation
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.ports import Ids, Store, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
 
 
 class SupersededParams(Params):

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Complexity as Tier
-from pipeline.model import Confidence, Plan, Query
-from pipeline.ports import Store
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Complexity as Tier
+from speckit_memory.pipeline.model import Confidence, Plan, Query
+from speckit_memory.pipeline.ports import Store
 
 _STOP_WORDS = """
     a an and are as at be by can did do does for from how i in is it me my of on or the that this to was what when where

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.lookup import most_telling
-from pipeline.model import Plan, Query
-from pipeline.ports import Store
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.lookup import most_telling
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.ports import Store
 
 
 class CoverageParams(Params):

@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Plan, Query
-from pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.ports import Store, Unavailable
 
 SHORTEST = 3
 """Shorter words are not added."""

@@ -8,9 +8,9 @@ from functools import partial
 
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.model import Mode, Plan, Query
-from pipeline.ports import Store
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Mode, Plan, Query
+from speckit_memory.pipeline.ports import Store
 
 VOCABULARY = {
     "authentication": {

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Plan, Query
-from pipeline.ports import Store
-from stages.candidates.router import ALWAYS
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.stages.candidates.router import ALWAYS
 
 
 class FallbackParams(Params):

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.lookup import memories_with
-from pipeline.model import Plan, Query
-from pipeline.ports import FolderDescription, Store
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.lookup import memories_with
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.ports import FolderDescription, Store
 
 
 class FolderPrefilterParams(Params):

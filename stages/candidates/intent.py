@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from pipeline.contracts import About, NoParams
-from pipeline.model import Plan, Query
-from pipeline.ports import Store
+from speckit_memory.pipeline.contracts import About, NoParams
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.ports import Store
 
 _BETWEEN = ".*"
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Mode, Plan, Query
-from pipeline.ports import Store
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Mode, Plan, Query
+from speckit_memory.pipeline.ports import Store
 
 
 class PressureParams(Params):

@@ -12,9 +12,9 @@ from pydantic import Field
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
-from pipeline.contracts import About, Params
-from pipeline.model import Plan, Query, Respelling
-from pipeline.ports import FIELDS, Lexicon, Store
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Plan, Query, Respelling
+from speckit_memory.pipeline.ports import FIELDS, Lexicon, Store
 
 _WORD = re.compile(r"(?<![\w'’./-])[^\W\d_]+(?![\w'’./-])")
 """A word of letters alone that is no part of a name, path or number: identifiers are not corrected."""

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from pipeline.arithmetic import logistic, min_max, row_sums
-from pipeline.model import Candidates, Fused
-from pipeline.ports import Column
+from speckit_memory.pipeline.arithmetic import logistic, min_max, row_sums
+from speckit_memory.pipeline.model import Candidates, Fused
+from speckit_memory.pipeline.ports import Column
 
 Normalise = Literal["none", "min_max", "logistic"]
 

@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from pipeline.arithmetic import min_max, row_sums
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import NO_RANK, Candidates, Fused, Query
-from pipeline.ports import Column
-from pipeline.scales import Scale
-from stages.fusion.addends import search_names, summing_to
+from speckit_memory.pipeline.arithmetic import min_max, row_sums
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Query
+from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.fusion.addends import search_names, summing_to
 
 
 class RsfParams(Params):

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Candidates, Fused, Query
-from pipeline.scales import Scale
-from stages.fusion.addends import normalised, search_names
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Candidates, Fused, Query
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.fusion.addends import normalised, search_names
 
 
 class SingleParams(Params):

@@ -15,10 +15,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from config.errors import closest
-from pipeline.contracts import Surroundings
-from pipeline.model import Candidates, Query
-from pipeline.ports import Column
+from speckit_memory.config.errors import closest
+from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.model import Candidates, Query
+from speckit_memory.pipeline.ports import Column
 
 ChannelWeights = (
     Literal["by_intent"] | dict[str, Annotated[float, Field(ge=0, le=10, json_schema_extra={"tunable": [0.0, 2.0]})]]

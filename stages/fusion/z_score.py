@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from pipeline.arithmetic import standardise
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Candidates, Fused, Query
-from pipeline.ports import Column
-from pipeline.scales import Scale
-from stages.fusion.addends import Normalise, normalised, search_names
-from stages.fusion.weighting import (
+from speckit_memory.pipeline.arithmetic import standardise
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Candidates, Fused, Query
+from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.fusion.addends import Normalise, normalised, search_names
+from speckit_memory.stages.fusion.weighting import (
     ChannelWeights,
     check_channel_weights,
     recency_bonus,

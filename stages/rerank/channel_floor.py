@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.model import NO_RANK, Mask, Pool, Query, Reranking, Rescored
-from pipeline.ports import Store, Unavailable
-from pipeline.scales import Scale
-from stages.rerank.places import by_place
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import NO_RANK, Mask, Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.rerank.places import by_place
 
 
 class ChannelFloorParams(Params):

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.model import Grouped, Pool, Query, Reranking
-from pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Grouped, Pool, Query, Reranking
+from speckit_memory.pipeline.ports import Store, Unavailable
 
 _BEST = 3
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from memory.lifecycle.tables import any_of
-from pipeline.contracts import About, Params
-from pipeline.model import Pool, Query, Reranking, Selected
-from pipeline.ports import Store, Unavailable
+from speckit_memory.memory.lifecycle.tables import any_of
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Pool, Query, Reranking, Selected
+from speckit_memory.pipeline.ports import Store, Unavailable
 
 
 class ConfidenceCutParams(Params):

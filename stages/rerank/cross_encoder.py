@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.model import Pool, Query, Reranking, Rescored
-from pipeline.ports import Store, Unavailable
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.scales import Scale
 
 
 class CrossEncoderParams(Params):

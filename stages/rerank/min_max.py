@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.arithmetic import min_max
-from pipeline.contracts import About, NoParams
-from pipeline.model import Pool, Query, Reranking, Rescored
-from pipeline.ports import Store, Unavailable
-from pipeline.scales import Scale
+from speckit_memory.pipeline.arithmetic import min_max
+from speckit_memory.pipeline.contracts import About, NoParams
+from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.scales import Scale
 
 
 class MinMax:

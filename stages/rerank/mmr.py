@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from pipeline.contracts import About, Params
-from pipeline.model import Pool, Query, Reranking, Rescored
-from pipeline.ports import Column, Ids, Store, Unavailable
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
+from speckit_memory.pipeline.scales import Scale
 
 BY_INTENT = {
     "add_feature": 0.70,

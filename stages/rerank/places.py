@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ports import Column
+from speckit_memory.pipeline.ports import Column
 
 _STEP = 1e-12
 

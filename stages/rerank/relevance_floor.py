@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 from pydantic import Field
 
-from memory.lifecycle.tables import any_of
-from pipeline.contracts import About, Params, Surroundings
-from pipeline.model import Pool, Query, Reranking, Selected
-from pipeline.ports import Store, Unavailable
+from speckit_memory.memory.lifecycle.tables import any_of
+from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.model import Pool, Query, Reranking, Selected
+from speckit_memory.pipeline.ports import Store, Unavailable
 
 
 class RelevanceFloorParams(Params):

@@ -18,14 +18,14 @@ from frame.hostile import attacked, component
 from isolated.distributions import installed
 from tally import Tally
 
-from config.errors import SpeckitError
-from engine.questions import Question
-from pipeline.contracts import ChannelParams, Role
-from pipeline.errors import IsolatedFailureError, NotStartedError
-from pipeline.model import Hits, Notes, Plan, Query, Respelling
-from pipeline.process_state import ProcessState
-from pipeline.runner import Runner
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine.questions import Question
+from speckit_memory.pipeline.contracts import ChannelParams, Role
+from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.model import Hits, Notes, Plan, Query, Respelling
+from speckit_memory.pipeline.process_state import ProcessState
+from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.scales import Scale
 from tests.server.doors import call
 
 pytestmark = pytest.mark.requirement("P9")

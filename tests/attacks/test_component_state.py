@@ -22,16 +22,16 @@ from frame.doubles import signal as signal_step
 from frame.hostile import PLAIN, attacked, component, without
 from tally import Tally
 
-from config.errors import SpeckitError
-from engine import Memory
-from engine.plans import plan_report
-from engine.questions import Question
-from engine.why_not import why_not
-from pipeline.contracts import About, Role
-from pipeline.model import Hits, Notes, Plan, Query, Respelling
-from pipeline.ports import Store, Unavailable
-from pipeline.runner import Runner
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.engine.plans import plan_report
+from speckit_memory.engine.questions import Question
+from speckit_memory.engine.why_not import why_not
+from speckit_memory.pipeline.contracts import About, Role
+from speckit_memory.pipeline.model import Hits, Notes, Plan, Query, Respelling
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.scales import Scale
 
 pytestmark = pytest.mark.requirement("P9")
 

@@ -14,12 +14,12 @@ from frame.hostile import PLAIN, component, registered
 from pydantic import field_validator, model_validator
 from tally import Tally
 
-from config.errors import SpeckitError
-from pipeline.builder import build, examine
-from pipeline.contracts import About, ChannelParams, NoParams, Params, Role, SignalParams
-from pipeline.model import Notes
-from pipeline.registry import Registry
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.builder import build, examine
+from speckit_memory.pipeline.contracts import About, ChannelParams, NoParams, Params, Role, SignalParams
+from speckit_memory.pipeline.model import Notes
+from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.scales import Scale
 
 pytestmark = pytest.mark.requirement("P7")
 

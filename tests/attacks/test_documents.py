@@ -11,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tally import Tally
 
-from memory.indexing import Analyser, Source, chunks, documents
-from memory.indexing.documents import build
-from memory.indexing.limits import LONGEST_PATH, MOST_LINKS, MOST_PASSAGES, MOST_PROBLEMS, MOST_TAGS, MOST_TRIGGERS
-from memory.store.records import Document
+from speckit_memory.memory.indexing import Analyser, Source, chunks, documents
+from speckit_memory.memory.indexing.documents import build
+from speckit_memory.memory.indexing.limits import (
+    LONGEST_PATH,
+    MOST_LINKS,
+    MOST_PASSAGES,
+    MOST_PROBLEMS,
+    MOST_TAGS,
+    MOST_TRIGGERS,
+)
+from speckit_memory.memory.store.records import Document
 from tests.server.doors import call
 
 ANALYSER = Analyser()

@@ -8,12 +8,12 @@ import pytest
 from hostile_documents import SHAPES
 from tally import Tally
 
-from engine.answer import snippet
-from memory.indexing.limits import LONGEST_PATH
-from memory.store.connection import Database
-from memory.store.folders import first_sentence
-from pipeline.ports import Passage
-from server.tools.row_text import search_row_text
+from speckit_memory.engine.answer import snippet
+from speckit_memory.memory.indexing.limits import LONGEST_PATH
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.folders import first_sentence
+from speckit_memory.pipeline.ports import Passage
+from speckit_memory.server.tools.row_text import search_row_text
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 

@@ -13,8 +13,8 @@ import pytest
 from mcp import Client
 from tally import Tally
 
-from config.codes import CODES
-from server.cli import run
+from speckit_memory.config.codes import CODES
+from speckit_memory.server.cli import run
 from tests.attacks.swaps import in_time
 from tests.server.test_mcp_stdio import with_client
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from tally import Tally
 
-from config import regular_file
-from config.errors import SpeckitError
-from config.sources import pipeline_text
-from config.workspace_file import SourcePattern, SourcePatterns, Where, read_workspace_config
-from evaluation import records
-from evaluation.dataset import read
-from memory.indexing import ignore_files, inside, scanner
-from memory.indexing.scanner import scan
+from speckit_memory.config import regular_file
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.sources import pipeline_text
+from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns, Where, read_workspace_config
+from speckit_memory.evaluation import records
+from speckit_memory.evaluation.dataset import read
+from speckit_memory.memory.indexing import ignore_files, inside, scanner
+from speckit_memory.memory.indexing.scanner import scan
 from tests.attacks.swaps import in_time, outside
 
 Make = Callable[[Path], object]

@@ -9,10 +9,10 @@ import pytest
 from pathspec import GitIgnoreSpec
 from tally import Tally
 
-from config.errors import Where
-from config.patterns import _stepwise, compiled, last_match
-from config.workspace_file import SourcePattern, SourcePatterns
-from memory.indexing.scanner import scan
+from speckit_memory.config.errors import Where
+from speckit_memory.config.patterns import _stepwise, compiled, last_match
+from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns
+from speckit_memory.memory.indexing.scanner import scan
 from tests.attacks.swaps import in_time
 
 STARS = [

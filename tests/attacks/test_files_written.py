@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from tally import Tally
 
-from config import written_file
-from config.errors import SpeckitError
-from evaluation.made_queries import folders
-from evaluation.trec import check_run_file, write_run
-from server.cli import run
-from server.pipeline_output import check_target, write_pipeline
+from speckit_memory.config import written_file
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.evaluation.made_queries import folders
+from speckit_memory.evaluation.trec import check_run_file, write_run
+from speckit_memory.server.cli import run
+from speckit_memory.server.pipeline_output import check_target, write_pipeline
 
 PRECIOUS = "precious words of somebody else\n"
 RUNS = {"bm25": {"q": [("a", 1.0)]}}

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.requirement("P3", "P9")
 EXTENSION = """
 import sys
 import numpy as np
-from pipeline.contracts import About, NoParams, Role, SignalParams
-from pipeline.model import Notes, Rescored
+from speckit_memory.pipeline.contracts import About, NoParams, Role, SignalParams
+from speckit_memory.pipeline.model import Notes, Rescored
 
 
 class Turned(np.ndarray):

@@ -14,16 +14,16 @@ import pytest
 from raw_server import PATIENCE
 from tally import Tally
 
-from server import http_protocol
+from speckit_memory.server import http_protocol
 from tests.server.doors import COMMAND, environment
 
 TOKEN = "a-token-long-enough-for-a-test"
 BODY = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 QUICK = """
 import sys
-from server import http_protocol
+from speckit_memory.server import http_protocol
 http_protocol.REQUEST_SECONDS = http_protocol.WRITE_SECONDS = 0.5
-from server.entry import main
+from speckit_memory.server.entry import main
 sys.argv[0] = "speckit-memory"
 main()
 """

@@ -15,12 +15,12 @@ from isolated.distributions import installed
 from isolated.opened import hosting, isolating, opened
 from tally import Tally
 
-from config.errors import SpeckitError
-from engine import Memory
-from pipeline import runner
-from pipeline.isolation.host import Host
-from pipeline.ranking import Ranking
-from pipeline.registry import Registry
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.pipeline import runner
+from speckit_memory.pipeline.isolation.host import Host
+from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.registry import Registry
 from tests.attacks.isolated import PLAIN, STEPS, lost, served, workspace
 
 QUESTION = "why are ranks fused"
@@ -117,10 +117,10 @@ def test_what_fails_in_the_process_leaves_it_to_others(
 def test_what_a_component_does_in_its_own_process_reaches_nobody(
     hostile: Memory, plain: Memory, host: Host, role: str, deed: str, tally: Tally
 ) -> None:
-    check, run, length = sys.modules["pipeline.checks"], runner.Runner.run, Ranking.__len__
+    check, run, length = sys.modules["speckit_memory.pipeline.checks"], runner.Runner.run, Ranking.__len__
     first = agree(hostile, plain, f"{QUESTION} zz-{role}-{deed}")
     assert set(first) <= {f"hostile_{name}" for name in STEPS}, "only steps of its own process may suffer"
-    assert (sys.modules["pipeline.checks"], runner.Runner.run, Ranking.__len__) == (check, run, length)
+    assert (sys.modules["speckit_memory.pipeline.checks"], runner.Runner.run, Ranking.__len__) == (check, run, length)
     assert np.isfinite(1.0)
     assert agree(hostile, plain, QUESTION).keys() <= {f"hostile_{name}" for name in STEPS}
     host.end()  # what it rewrote goes with it

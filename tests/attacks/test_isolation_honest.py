@@ -14,16 +14,16 @@ from isolated.distributions import installed
 from isolated.opened import hosting, isolating, opened, trusting
 from tally import Tally
 
-from engine import Memory
-from engine.assembly import COMPONENTS
-from engine.pipelines import show
-from pipeline.apply import union
-from pipeline.contracts import Role
-from pipeline.isolation.codec import packed
-from pipeline.isolation.host import Host
-from pipeline.model import Plan, Query
-from pipeline.registry import Registered, Registry
-from pipeline.sealing import seal
+from speckit_memory.engine import Memory
+from speckit_memory.engine.assembly import COMPONENTS
+from speckit_memory.engine.pipelines import show
+from speckit_memory.pipeline.apply import union
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.isolation.codec import packed
+from speckit_memory.pipeline.isolation.host import Host
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.registry import Registered, Registry
+from speckit_memory.pipeline.sealing import seal
 from tests.attacks.isolated import lost, workspace
 from tests.components.test_contracts import QUERIES, REQUIRED, SAMPLE, SCORES, VARIANTS, pool, searches
 
@@ -162,7 +162,7 @@ def test_six_threads_get_what_one_gets(root: Path, registries: tuple[Registry, R
 def test_a_mistaken_parameter_is_told_as_in_this_process(
     root: Path, registries: tuple[Registry, Registry], tally: Tally
 ) -> None:
-    from pipeline.builder import examine
+    from speckit_memory.pipeline.builder import examine
 
     mistakes: tuple[Callable[[str], str], ...] = (
         lambda text: text.replace("limit: 50", "limit: 0", 1),

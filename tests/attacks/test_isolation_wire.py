@@ -15,11 +15,11 @@ from components.fake_store import FakeStore, Memory
 from components.pools import ask, pool_of
 from tally import Tally
 
-from pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
-from pipeline.isolation.wire import EndedError, GarbledError, Wire
-from pipeline.model import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
-from pipeline.scales import Scale
-from pipeline.sealing import seal
+from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
+from speckit_memory.pipeline.isolation.wire import EndedError, GarbledError, Wire
+from speckit_memory.pipeline.model import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.sealing import seal
 
 STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))
 POOL = pool_of(STORE, {1: 0.5, 2: 0.25})

@@ -13,9 +13,9 @@ import pytest
 from mcp import Client
 from tally import Tally
 
-from config.errors import Problem, SpeckitError, Where
-from config.names import named, sendable, shown
-from server.envelope import Reply, failure, success
+from speckit_memory.config.errors import Problem, SpeckitError, Where
+from speckit_memory.config.names import named, sendable, shown
+from speckit_memory.server.envelope import Reply, failure, success
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import with_client
 

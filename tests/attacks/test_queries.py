@@ -13,15 +13,15 @@ import pytest
 from hostile_queries import LENGTH, SHAPES
 from tally import Tally
 
-from config.errors import SpeckitError
-from engine import Memory
-from engine.query_syntax import MOST_CHARACTERS, read
-from memory.indexing import Analyser, Source
-from memory.store.lexicon import Lexicon
-from pipeline import lookup
-from pipeline.lookup import MOST_TERMS, searchable
-from pipeline.ports import Filter
-from stages.candidates import spelling
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.engine.query_syntax import MOST_CHARACTERS, read
+from speckit_memory.memory.indexing import Analyser, Source
+from speckit_memory.memory.store.lexicon import Lexicon
+from speckit_memory.pipeline import lookup
+from speckit_memory.pipeline.lookup import MOST_TERMS, searchable
+from speckit_memory.pipeline.ports import Filter
+from speckit_memory.stages.candidates import spelling
 
 WORDS = [f"{first}{second}{third}" for first in "bcdfgklm" for second in "aeiou" for third in
          ("mer", "sel", "dor", "tin", "pol", "gun", "rak", "lif", "zet", "hob", "vex", "jum", "wyn", "cad", "fro",

@@ -20,9 +20,9 @@ from frame.vandal import public, swap, vandalise
 from storing.project import SESSION, live, project, write
 from tally import Tally
 
-from config.exchange import FIELDS, Filter
-from engine import Memory
-from pipeline import ports
+from speckit_memory.config.exchange import FIELDS, Filter
+from speckit_memory.engine import Memory
+from speckit_memory.pipeline import ports
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 TERMS = ("gateway", "fusion", "importer", "payment", "nowhere")
@@ -261,7 +261,7 @@ def test_another_process_answers_as_the_attacked_one(tally: Tally, memory: Memor
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(memory.settings.root)], capture_output=True, text=True, check=True,
-        env=os.environ | {"PYTHONPATH": f"{support}{os.pathsep}{support.parents[1]}"},
+        env=os.environ | {"PYTHONPATH": str(support)},
     )  # fmt: skip
     assert after == json.loads(done.stdout)
     assert after == json.loads(json.dumps(before))

@@ -12,9 +12,9 @@ from frame.observed import NOW, plain, searches
 from storing.project import live, project, write
 from tally import Tally
 
-from channels.degree import RELATION_WEIGHTS
-from config.exchange import FIELDS, Filter
-from engine import Memory
+from speckit_memory.channels.degree import RELATION_WEIGHTS
+from speckit_memory.config.exchange import FIELDS, Filter
+from speckit_memory.engine import Memory
 
 WEIGHTS = (10.0, 5.0, 2.0, 1.0)
 FEW = ("default", "cross-encoder"), (1, 3, 9, 27)

@@ -17,11 +17,11 @@ from frame.vandal import public, swap, vandalise
 from storing.project import QUESTIONS, live, project, write
 from tally import Tally
 
-from config.exchange import FIELDS, Filter
-from engine import Memory
-from pipeline.contracts import Role
-from pipeline.model import Hits, Notes, Rescored, Selected
-from pipeline.scales import Scale
+from speckit_memory.config.exchange import FIELDS, Filter
+from speckit_memory.engine import Memory
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.model import Hits, Notes, Rescored, Selected
+from speckit_memory.pipeline.scales import Scale
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 NAMES, PLACES = ("default", "catalogue"), (1, 3, 9, 27)

@@ -11,8 +11,8 @@ from frame.vandal import swap, vandalise
 from storing.project import QUESTIONS, live, project, write
 from tally import Tally
 
-from engine import Memory
-from engine.results import SearchResult
+from speckit_memory.engine import Memory
+from speckit_memory.engine.results import SearchResult
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tally import Tally
 
-from memory.store.connection import Database
-from memory.store.migrations import MIGRATIONS, Migration, migrate
-from server.cli import run
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.migrations import MIGRATIONS, Migration, migrate
+from speckit_memory.server.cli import run
 from tests.server.doors import call
 
 COMMANDS = (

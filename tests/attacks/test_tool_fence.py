@@ -16,10 +16,10 @@ from mcp import MCPError
 from raw_server import RawServer, raw_server
 from tally import Tally
 
-from memory.indexing.embedders import counted_tokens
-from server.app import Fence
-from server.envelope import Reply
-from server.tool import SpeckitTool
+from speckit_memory.memory.indexing.embedders import counted_tokens
+from speckit_memory.server.app import Fence
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.tool import SpeckitTool
 
 ACTS = [line.split('"')[1] for line in SIGNAL.splitlines() if line.startswith('    "') and '": ' in line]
 

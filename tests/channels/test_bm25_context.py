@@ -8,7 +8,7 @@ import pytest
 from components.asking import query, scores
 from components.fake_store import FakeStore, Memory
 
-from channels.bm25 import Bm25, Bm25Params
+from speckit_memory.channels.bm25 import Bm25, Bm25Params
 
 pytestmark = pytest.mark.requirement("C3")
 

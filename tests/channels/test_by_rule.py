@@ -6,11 +6,11 @@ import pytest
 from components.asking import query, scores
 from components.fake_store import FakeStore, Memory
 
-from channels.constitutional import Constitutional, ConstitutionalParams
-from channels.trigger import Trigger
-from pipeline.contracts import ChannelParams
-from pipeline.model import Filter, Plan
-from pipeline.scales import Scale
+from speckit_memory.channels.constitutional import Constitutional, ConstitutionalParams
+from speckit_memory.channels.trigger import Trigger
+from speckit_memory.pipeline.contracts import ChannelParams
+from speckit_memory.pipeline.model import Filter, Plan
+from speckit_memory.pipeline.scales import Scale
 
 RULES = FakeStore(
     Memory(3, "second rule", tier="constitutional"),

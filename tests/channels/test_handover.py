@@ -8,9 +8,9 @@ import pytest
 from components.asking import query
 from components.fake_store import DAY, FakeStore, Memory
 
-from channels.handover import Handover, HandoverParams
-from pipeline.model import Hits, Query
-from pipeline.ports import Filter
+from speckit_memory.channels.handover import Handover, HandoverParams
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Filter
 
 
 def sections(*names: str, text: str = "text") -> str:

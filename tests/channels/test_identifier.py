@@ -6,9 +6,9 @@ import pytest
 from components.asking import query, scores
 from components.fake_store import FakeStore, Memory
 
-from channels.identifier import Identifier, IdentifierParams, identifiers
-from memory.indexing import Analyser
-from pipeline.model import Filter
+from speckit_memory.channels.identifier import Identifier, IdentifierParams, identifiers
+from speckit_memory.memory.indexing import Analyser
+from speckit_memory.pipeline.model import Filter
 
 STORE = FakeStore(
     Memory(1, "E113", ("the reader refuses it",)),

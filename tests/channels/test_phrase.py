@@ -10,10 +10,10 @@ from components.fake_store import FakeStore, Memory, words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels import phrase as module
-from channels.phrase import Phrase, PhraseParams
-from pipeline.model import Filter
-from pipeline.scales import Scale
+from speckit_memory.channels import phrase as module
+from speckit_memory.channels.phrase import Phrase, PhraseParams
+from speckit_memory.pipeline.model import Filter
+from speckit_memory.pipeline.scales import Scale
 
 
 def phrase(**params: object) -> Phrase:

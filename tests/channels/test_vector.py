@@ -5,12 +5,12 @@ import pytest
 from components.asking import query, scores
 from components.fake_store import FakeStore, Memory
 
-from channels.vector import Vector, VectorParams
-from pipeline.arithmetic import standardise
-from pipeline.contracts import Surroundings
-from pipeline.model import Filter, Plan
-from pipeline.ports import Unavailable
-from pipeline.scales import Scale
+from speckit_memory.channels.vector import Vector, VectorParams
+from speckit_memory.pipeline.arithmetic import standardise
+from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.model import Filter, Plan
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.scales import Scale
 
 # One axis per word: "a b" against "a" has the cosine 1/√2.
 STORE = FakeStore(

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from components.flags import EXCLUSIVE, OPEN, opened
 
-from channels.degree import RELATION_WEIGHTS
-from engine.assembly import registry
-from pipeline.builder import build, examine
-from signals.composite import BY_INTENT
+from speckit_memory.channels.degree import RELATION_WEIGHTS
+from speckit_memory.engine.assembly import registry
+from speckit_memory.pipeline.builder import build, examine
+from speckit_memory.signals.composite import BY_INTENT
 
 CONSTANTS = {
     "complexity": {"simple": 3, "complex": 8},

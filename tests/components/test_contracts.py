@@ -19,19 +19,17 @@ import pytest
 from components.fake_store import DAY, Edge, FakeStore, Memory, words
 from components.pools import pool_of
 
-import channels
-import signals
-import stages
-from config.exchange import FolderDescription
-from engine.assembly import COMPONENTS, registry
-from pipeline.apply import Search, fused, reranked, signalled, union
-from pipeline.checks import check_hits, check_notes, check_plan
-from pipeline.contracts import About, Params, Role
-from pipeline.model import Filter, Fused, Grouped, Hits, Notes, Plan, Pool, Query, Rescored, Selected
-from pipeline.ports import Unavailable
-from pipeline.registry import Registered
-from pipeline.scales import Scale
-from pipeline.sealing import seal
+from speckit_memory import channels, signals, stages
+from speckit_memory.config.exchange import FolderDescription
+from speckit_memory.engine.assembly import COMPONENTS, registry
+from speckit_memory.pipeline.apply import Search, fused, reranked, signalled, union
+from speckit_memory.pipeline.checks import check_hits, check_notes, check_plan
+from speckit_memory.pipeline.contracts import About, Params, Role
+from speckit_memory.pipeline.model import Filter, Fused, Grouped, Hits, Notes, Plan, Pool, Query, Rescored, Selected
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.registry import Registered
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.sealing import seal
 
 NOW = 400 * DAY
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))

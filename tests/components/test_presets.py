@@ -7,12 +7,12 @@ from components.asking import query
 from components.fake_store import DAY, Edge, FakeStore, Memory
 from components.flags import OPEN
 
-from config.flags import load_flags
-from config.sources import presets
-from engine.assembly import registry
-from pipeline.binding import Bound
-from pipeline.builder import build, examine
-from pipeline.runner import Runner
+from speckit_memory.config.flags import load_flags
+from speckit_memory.config.sources import presets
+from speckit_memory.engine.assembly import registry
+from speckit_memory.pipeline.binding import Bound
+from speckit_memory.pipeline.builder import build, examine
+from speckit_memory.pipeline.runner import Runner
 
 NUMBERS = {"created_at": 390 * DAY, "updated_at": 395 * DAY, "stability": 5.0, "importance_weight": 0.5}
 STORE = FakeStore(

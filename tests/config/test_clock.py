@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from config import clock
-from config.clock import opening, opening_ns, query_ns
+from speckit_memory.config import clock
+from speckit_memory.config.clock import opening, opening_ns, query_ns
 
 
 class Time:

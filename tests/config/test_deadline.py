@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from config.deadline import deadline_in_force
-from config.errors import SpeckitError
-from config.settings import settings
+from speckit_memory.config.deadline import deadline_in_force
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import settings
 
 
 def deadline(root: Path, **environ: str) -> float | None:

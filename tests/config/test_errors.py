@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.errors import closest, nearest
+from speckit_memory.config.errors import closest, nearest
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.patterns import compiled, last_match
+from speckit_memory.config.patterns import compiled, last_match
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import Where
-from config.settings import workspace_root
-from engine import pipelines
-from memory.indexing import Analyser
-from memory.indexing.causal_links import unresolved
-from memory.indexing.documents import build
-from memory.indexing.sources import Source
+from speckit_memory.config.errors import Where
+from speckit_memory.config.settings import workspace_root
+from speckit_memory.engine import pipelines
+from speckit_memory.memory.indexing import Analyser
+from speckit_memory.memory.indexing.causal_links import unresolved
+from speckit_memory.memory.indexing.documents import build
+from speckit_memory.memory.indexing.sources import Source
 
 ROOT = workspace_root(Path(__file__).parent)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

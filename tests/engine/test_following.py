@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import SpeckitError
-from engine import Memory
-from memory.indexing import Progress
-from memory.store.connection import Database
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing import Progress
+from speckit_memory.memory.store.connection import Database
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import Memory
-from memory.indexing import Source
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing import Source
 
 NOW = 1_800_000_000.0
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from frame.replaying import replay
 
-from channels.trigger import Trigger
-from config.errors import SpeckitError
-from engine import Memory
+from speckit_memory.channels.trigger import Trigger
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
 
 NOTES = {
     "decisions/fusion.md": "---\ntitle: Fuse by score\ntrigger_phrases: [score fusion]\ncontext_type: decision\n"

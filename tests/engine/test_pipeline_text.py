@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from engine import assembly, pipelines
-from engine.flow import flow
-from evaluation.ablation import pipeline_text
-from pipeline.builder import examine
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.engine.flow import flow
+from speckit_memory.evaluation.ablation import pipeline_text
+from speckit_memory.pipeline.builder import examine
 
 WEIGHT = st.floats(0, 2).map(lambda value: round(value, 2))
 CHANNELS = ("bm25", "vector", "graph", "trigger", "identifier", "constitutional")

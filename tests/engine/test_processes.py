@@ -16,7 +16,7 @@ SECONDS = 20
 WRITER = """
 import sys, time
 from pathlib import Path
-from engine import Memory
+from speckit_memory.engine import Memory
 
 root, name, seconds = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 folder = root / name
@@ -61,7 +61,7 @@ def test_two_processes_index_and_search_one_file_at_once(tmp_path: Path) -> None
 
 
 def keys_of(path: Path) -> set[str]:
-    from engine import Memory
+    from speckit_memory.engine import Memory
 
     with Memory.open(path, environ={}) as memory:
         assert memory.database.check() == []

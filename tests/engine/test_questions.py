@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import SpeckitError
-from engine import Memory
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
 
 
 @pytest.mark.requirement("F7")

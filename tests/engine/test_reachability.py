@@ -21,14 +21,14 @@ from components.flags import EXCLUSIVE, OPEN, opened
 from mcp import Client
 from storing.project import LEARNED, QUESTIONS, Asked, Project, live, project, write
 
-from engine.answer import answer
-from engine.assembly import COMPONENTS, registry
-from engine.questions import Question
-from pipeline.builder import build
-from pipeline.composition import BoundStep, Pipeline
-from pipeline.runner import Outcome, Runner
-from server.app import build as build_server
-from server.workspace import Workspace
+from speckit_memory.engine.answer import answer
+from speckit_memory.engine.assembly import COMPONENTS, registry
+from speckit_memory.engine.questions import Question
+from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.server.app import build as build_server
+from speckit_memory.server.workspace import Workspace
 
 NAMES = [component.__module__.rpartition(".")[2] for _, component in COMPONENTS]
 BASELINE = """\

@@ -21,14 +21,14 @@ from components.flags import OPEN, opened
 from mcp import Client
 from storing.project import GATEWAYS, NOTES, QUESTIONS, write
 
-from engine import Memory, events
-from engine.assembly import registry
-from engine.results import SearchResult
-from pipeline.builder import build
-from pipeline.composition import Pipeline
-from pipeline.runner import Runner
-from server.app import build as build_server
-from server.workspace import Workspace
+from speckit_memory.engine import Memory, events
+from speckit_memory.engine.assembly import registry
+from speckit_memory.engine.results import SearchResult
+from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.runner import Runner
+from speckit_memory.server.app import build as build_server
+from speckit_memory.server.workspace import Workspace
 from tests.engine.test_reachability import BUILD_ON, steps, without
 
 NOW = time.time()
@@ -108,7 +108,7 @@ def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:
 def _no_latency() -> Iterator[None]:
     """The length of an answer, and so where it is cut, hangs on the digits of its latency."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("server.tool.time", SimpleNamespace(perf_counter=lambda: 0.0))
+        patch.setattr("speckit_memory.server.tool.time", SimpleNamespace(perf_counter=lambda: 0.0))
         yield
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from config.sources import pipeline_text
-from engine import assembly, pipelines
-from pipeline.builder import examine
+from speckit_memory.config.sources import pipeline_text
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.pipeline.builder import examine
 
 FILE = """\
 # What this pipeline is for.

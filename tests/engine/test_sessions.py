@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import Memory
-from engine.results import SearchResult
-from memory.store.sessions import LIFE
+from speckit_memory.engine import Memory
+from speckit_memory.engine.results import SearchResult
+from speckit_memory.memory.store.sessions import LIFE
 
 NOW = 1_800_000_000.0
 PIPELINE = """\

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.answer import snippet
-from pipeline.ports import Passage
+from speckit_memory.engine.answer import snippet
+from speckit_memory.pipeline.ports import Passage
 
 
 def test_a_snippet_that_reaches_the_end_of_the_text_keeps_the_last_word() -> None:

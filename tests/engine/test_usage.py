@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import Memory
-from engine.usage import Usage
-from memory.store.connection import Database
+from speckit_memory.engine import Memory
+from speckit_memory.engine.usage import Usage
+from speckit_memory.memory.store.connection import Database
 
 NOW = 1_800_000_000.0
 Counted = dict[str, tuple[int, float | None]]

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from judged_sets import titles
 
-from config.errors import SpeckitError
-from engine import assembly
-from evaluation.ablation import ablate, pipeline_text, unmentioned, without
-from evaluation.ablation_report import AblationReport
-from pipeline.builder import examine
-from pipeline.effective import load
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import assembly
+from speckit_memory.evaluation.ablation import ablate, pipeline_text, unmentioned, without
+from speckit_memory.evaluation.ablation_report import AblationReport
+from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.effective import load
 
 Write = Callable[..., Path]
 

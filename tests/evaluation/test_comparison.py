@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluation.comparison import METRICS, Comparison, compare
+from speckit_memory.evaluation.comparison import METRICS, Comparison, compare
 
 
 def columns(values: np.ndarray) -> dict[str, np.ndarray]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import SpeckitError
-from evaluation.dataset import Dataset, DatasetDocument, DatasetQuery, read
-from memory.store.records import Tier
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.evaluation.dataset import Dataset, DatasetDocument, DatasetQuery, read
+from speckit_memory.memory.store.records import Tier
 
 Write = Callable[..., Path]
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evaluation.comparison import Comparison
-from evaluation.dataset import DatasetQuery
-from evaluation.measure import Answer
-from evaluation.metrics import METRICS
-from evaluation.report import DegradedPart, EvalReport, IntentAccuracy, Latency, PipelineFigures, figures
+from speckit_memory.evaluation.comparison import Comparison
+from speckit_memory.evaluation.dataset import DatasetQuery
+from speckit_memory.evaluation.measure import Answer
+from speckit_memory.evaluation.metrics import METRICS
+from speckit_memory.evaluation.report import DegradedPart, EvalReport, IntentAccuracy, Latency, PipelineFigures, figures
 
 
 def answer(

@@ -10,16 +10,16 @@ import pytest
 from ir_measures import RR, R, Success, nDCG
 from tiny_encoder import UNKNOWN, write_encoder
 
-from config.errors import SpeckitError
-from config.settings import EMBEDDER_VARIABLE
-from engine.memory import Memory
-from evaluation.dataset import read
-from evaluation.measure import Progress
-from evaluation.metrics import DEPTH
-from evaluation.report import EvalReport
-from evaluation.run import run
-from memory.indexing.embedders import StaticEmbedder
-from memory.indexing.sources import Source
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.engine.memory import Memory
+from speckit_memory.evaluation.dataset import read
+from speckit_memory.evaluation.measure import Progress
+from speckit_memory.evaluation.metrics import DEPTH
+from speckit_memory.evaluation.report import EvalReport
+from speckit_memory.evaluation.run import run
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.indexing.sources import Source
 
 Write = Callable[..., Path]
 

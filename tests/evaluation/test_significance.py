@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.significance import (
+from speckit_memory.evaluation.significance import (
     DRAWS,
     bootstrap_interval,
     holm,

@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged_sets import PIPELINE, titles
 
-from config.errors import SpeckitError
-from engine import assembly, pipelines
-from engine.memory import Memory
-from engine.questions import Question
-from evaluation.folds import folds
-from evaluation.remembered import StepAnswers
-from evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
-from evaluation.tunable import Parameter, overrides, tunable
-from evaluation.tuning import tune
-from evaluation.workers import asking
-from memory.indexing import Source
-from pipeline.binding import Bound
-from pipeline.builder import examine
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.engine.memory import Memory
+from speckit_memory.engine.questions import Question
+from speckit_memory.evaluation.folds import folds
+from speckit_memory.evaluation.remembered import StepAnswers
+from speckit_memory.evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
+from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
+from speckit_memory.evaluation.tuning import tune
+from speckit_memory.evaluation.workers import asking
+from speckit_memory.memory.indexing import Source
+from speckit_memory.pipeline.binding import Bound
+from speckit_memory.pipeline.builder import examine
 
 NOW = 1_790_000_000.0
 RATIO = Parameter("fuse", ("k",), 10.0, 100.0, 60.0, integer=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.comparison import _verdict
+from speckit_memory.evaluation.comparison import _verdict
 
 ENOUGH, FEW = 50, 49
 

@@ -9,8 +9,8 @@ import pytest
 from frame.doubles import SmallStore
 from storing.project import live, project, write
 
-from engine import Memory
-from pipeline.ports import Store
+from speckit_memory.engine import Memory
+from speckit_memory.pipeline.ports import Store
 
 NOW = 1_800_000_000.0
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from pipeline.arithmetic import leading, logistic, min_max, positions, row_sums, standardise
+from speckit_memory.pipeline.arithmetic import leading, logistic, min_max, positions, row_sums, standardise
 
 COLUMNS = nps.arrays(np.float64, st.integers(0, 8), elements=st.floats(-1e9, 1e9) | st.just(np.nan))
 KNOWN = nps.arrays(np.float64, st.integers(0, 8), elements=st.floats(-1e9, 1e9))

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from frame.hostile import PLAIN, attacked, component, without
 
-from config.errors import SpeckitError
-from engine import Memory
-from engine.questions import Question
-from pipeline.composition import Pipeline
-from pipeline.contracts import Role
-from pipeline.model import Grouped, Hits, Plan, Pool, Query, Rescored, Selected
-from pipeline.ports import Store
-from pipeline.runner import Outcome, Runner
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.engine.questions import Question
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.model import Grouped, Hits, Plan, Pool, Query, Rescored, Selected
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.scales import Scale
 
 pytestmark = pytest.mark.requirement("P9")
 NOW = 1_800_000_000.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import Memory
-from engine.assembly import registry
-from pipeline.builder import build
+from speckit_memory.engine import Memory
+from speckit_memory.engine.assembly import registry
+from speckit_memory.pipeline.builder import build
 
 BASE = """\
 pipeline: base

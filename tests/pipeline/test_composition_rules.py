@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import pipelines
+from speckit_memory.engine import pipelines
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import config.settings
-from config.errors import SpeckitError
-from config.flags import load_flags, unknown_variables
-from config.sources import presets
-from engine import assembly, pipelines
-from pipeline.builder import build, examine
-from server import cli
+import speckit_memory.config.settings
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.flags import load_flags, unknown_variables
+from speckit_memory.config.sources import presets
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.pipeline.builder import build, examine
+from speckit_memory.server import cli
 
 BASE = """\
 pipeline: mine
@@ -316,9 +316,9 @@ def test_an_override_of_a_step_that_takes_no_part_says_why(environ: dict[str, st
 
 
 def test_no_flag_has_the_name_of_a_setting() -> None:
-    variables = {value for name, value in vars(config.settings).items() if name.endswith("_VARIABLE")}
+    variables = {value for name, value in vars(speckit_memory.config.settings).items() if name.endswith("_VARIABLE")}
 
-    assert variables == set(config.settings.VARIABLES)
+    assert variables == set(speckit_memory.config.settings.VARIABLES)
     assert variables.isdisjoint(load_flags({}))
 
 

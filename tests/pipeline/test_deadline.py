@@ -18,10 +18,10 @@ from frame.doubles import (
     step,
 )
 
-from pipeline.composition import Pipeline
-from pipeline.model import Notes, Plan, Rescored, Selected
-from pipeline.ports import Store, Unavailable
-from pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.model import Notes, Plan, Rescored, Selected
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.runner import Outcome, Runner
 
 pytestmark = pytest.mark.requirement("P9")
 STORE = cast("Store", SmallStore())

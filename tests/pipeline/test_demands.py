@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from engine import Memory
-from engine.results import SearchResult
-from memory.indexing import Source
-from pipeline.phrases import memories_with_phrase
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.engine.results import SearchResult
+from speckit_memory.memory.indexing import Source
+from speckit_memory.pipeline.phrases import memories_with_phrase
 
 TEXTS = {
     "a": ("Lists", "Here rank fusion of lists is a matter of the SQLite store."),

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from config.sources import presets
-from engine import assembly, pipelines
-from pipeline.builder import examine
+from speckit_memory.config.sources import presets
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.pipeline.builder import examine
 
 BASE = """\
 pipeline: base

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine import assembly, pipelines
-from pipeline.builder import Checked, build, examine
-from pipeline.contracts import Role
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.pipeline.builder import Checked, build, examine
+from speckit_memory.pipeline.contracts import Role
 
 
 def checked(tmp_path: Path, text: str, overrides: dict[str, str] | None = None, name: str = "p.yaml") -> Checked:

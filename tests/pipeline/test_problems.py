@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import pipelines
+from speckit_memory.engine import pipelines
 
 BASE = """\
 pipeline: mine

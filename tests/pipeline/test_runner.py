@@ -22,12 +22,12 @@ from frame.replaying import replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from pipeline.explain import explain
-from pipeline.model import Grouped, Plan, Pool, Rescored, Selected
-from pipeline.ports import Store, Unavailable
-from pipeline.runner import Outcome, Runner
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.explain import explain
+from speckit_memory.pipeline.model import Grouped, Plan, Pool, Rescored, Selected
+from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.scales import Scale
 
 
 def rows(outcome: Outcome) -> list[tuple[int, float]]:

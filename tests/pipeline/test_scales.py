@@ -13,15 +13,15 @@ from frame.hostile import attacked, component, registered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from engine import Memory, pipelines
-from engine.questions import Question
-from pipeline.builder import build, examine
-from pipeline.composition import BoundStep, Pipeline
-from pipeline.contracts import Role
-from pipeline.model import Fused
-from pipeline.runner import Outcome, Runner
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory, pipelines
+from speckit_memory.engine.questions import Question
+from speckit_memory.pipeline.builder import build, examine
+from speckit_memory.pipeline.composition import BoundStep, Pipeline
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.model import Fused
+from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.scales import Scale
 
 pytestmark = pytest.mark.requirement("P7")
 NOW = 1_800_000_000.0

@@ -9,7 +9,7 @@ import pytest
 from components.fake_store import FakeStore, Memory
 from components.pools import pool_of
 
-from pipeline.sealing import Seal
+from speckit_memory.pipeline.sealing import Seal
 
 pytestmark = pytest.mark.requirement("P3")
 

@@ -18,22 +18,19 @@ from typing import Any
 import click
 import pytest
 
-import evaluation.ablation
-import evaluation.calibration
-import evaluation.made_queries.run
-import evaluation.run
-import evaluation.tuning
-import server.http
-import server.stdio
-from config.errors import SpeckitError
-from server.cli import ROOT, run
-from server.commands import demo, flags_audit
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.evaluation import ablation, calibration, tuning
+from speckit_memory.evaluation import run as measuring
+from speckit_memory.evaluation.made_queries import run as making
+from speckit_memory.server import http, stdio
+from speckit_memory.server.cli import ROOT, run
+from speckit_memory.server.commands import demo, flags_audit
 
 WORK = {
-    "tune": (evaluation.tuning, "tune"), "calibrate": (evaluation.calibration, "calibrate"),
-    "eval run": (evaluation.run, "run"), "eval ablate": (evaluation.ablation, "ablate"),
-    "audit": (flags_audit, "audit"), "make-queries": (evaluation.made_queries.run, "make_queries"),
-    "stdio": (server.stdio, "serve_stdio"), "http": (server.http, "serve_http"), "demo": (demo, "_open"),
+    "tune": (tuning, "tune"), "calibrate": (calibration, "calibrate"),
+    "eval run": (measuring, "run"), "eval ablate": (ablation, "ablate"),
+    "audit": (flags_audit, "audit"), "make-queries": (making, "make_queries"),
+    "stdio": (stdio, "serve_stdio"), "http": (http, "serve_http"), "demo": (demo, "_open"),
 }  # fmt: skip
 """What the long commands set to work, by the name under which its arguments are kept."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config.sources import presets
+from speckit_memory.config.sources import presets
 from tests.server.doors import COMMAND, call, environment
 
 

@@ -67,7 +67,7 @@ def test_doctor_finds_a_healthy_store_in_order(run: Run) -> None:
     ran = run("doctor", "--json")
     assert ran.status == 0, ran.out
     assert ran.json["ok"] is True
-    assert {check["name"] for check in ran.json["checks"]} >= {"packages", "sqlite", "store", "model", "search"}
+    assert {check["name"] for check in ran.json["checks"]} >= {"sqlite", "store", "model", "search"}
     human = run("doctor")
     assert human.out.splitlines()[-1] == "everything is in order"
 
@@ -106,7 +106,7 @@ def test_doctor_names_a_broken_pipeline_and_checks_the_rest(workspace: Path, wit
     assert (ran.status, ran.json["ok"]) == (1, False)
     verdicts = {check["name"]: check["verdict"] for check in ran.json["checks"]}
     assert verdicts == {
-        "packages": "ok", "pipeline": "fail", "sqlite": "ok", "store": "ok" if with_store else "warn",
+        "pipeline": "fail", "sqlite": "ok", "store": "ok" if with_store else "warn",
         "content": "ok", "model": "ok", "words": "ok", "extensions": "ok", "search": "ok",
     }  # fmt: skip
 

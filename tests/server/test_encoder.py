@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tiny_encoder import UNKNOWN, write_encoder
 
-from config.settings import EMBEDDER_VARIABLE
-from memory.indexing.embedders import StaticEmbedder
-from stages.annotate.encoder_notice import MESSAGE
+from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.stages.annotate.encoder_notice import MESSAGE
 from tests.server.doors import DOCUMENTS, Ran, call
 
 TABLE = {UNKNOWN: (0.0, 0.0, 0.01), "felines": (1.0, 0.0, 0.0), "quokka": (1.0, 0.0, 0.0), "online": (0.0, 1.0, 0.0)}

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from memory.indexing.embedders import StaticEmbedder
-from server.envelope import Reply, failure, success
-from server.markdown import about, one_line, quoted
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.server.envelope import Reply, failure, success
+from speckit_memory.server.markdown import about, one_line, quoted
 
 COUNT = StaticEmbedder().count_tokens
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import server.commands.flags_audit
-import server.commands.flags_list
-from config.errors import SpeckitError
-from config.settings import workspace_root
-from server import cli
-from server.flag_audit import audit
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import workspace_root
+from speckit_memory.server import cli
+from speckit_memory.server.commands import flags_audit, flags_list
+from speckit_memory.server.flag_audit import audit
 from tests.server.doors import Run
 
 TODAY = date(2026, 11, 22)
@@ -81,8 +80,8 @@ LATER = date(2028, 1, 1)
 def test_expired_shipped_flags_are_told_to_a_user_and_fail_the_project_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(server.commands.flags_audit, "today", lambda: LATER)
-    monkeypatch.setattr(server.commands.flags_list, "today", lambda: LATER)
+    monkeypatch.setattr(flags_audit, "today", lambda: LATER)
+    monkeypatch.setattr(flags_list, "today", lambda: LATER)
     temporary = [flag for flag in audit({}, LATER).flags if flag.state != "permanent"]
     assert cli.run(["flags", "audit"]) == 0
     told = capsys.readouterr().out

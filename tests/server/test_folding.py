@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.folding import cells, fold, shortened
+from speckit_memory.server.folding import cells, fold, shortened
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.made_queries import KIND_NAMES
+from speckit_memory.evaluation.made_queries import KIND_NAMES
 from tests.server.doors import call
 
 FILES = {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}

@@ -15,9 +15,9 @@ import pytest
 import structlog
 from mcp import Client, StdioServerParameters
 
-from memory.indexing.embedders import StaticEmbedder
-from memory.indexing.token_estimate import estimated_tokens
-from server import logs
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.indexing.token_estimate import estimated_tokens
+from speckit_memory.server import logs
 from tests.server.doors import COMMAND, DOCUMENTS, environment
 
 T = TypeVar("T")

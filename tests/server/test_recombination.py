@@ -3,9 +3,9 @@ from __future__ import annotations
 import click
 import pytest
 
-from engine.results import Explanation
-from pipeline.explain import StepExplanation
-from server.recombination import arithmetic, recombined
+from speckit_memory.engine.results import Explanation
+from speckit_memory.pipeline.explain import StepExplanation
+from speckit_memory.server.recombination import arithmetic, recombined
 
 
 def step(kind: str, parts: dict[str, float], before: float | None, after: float, name: str = "s") -> StepExplanation:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import Memory
+from speckit_memory.engine import Memory
 from tests.server.doors import Run, call
 
 

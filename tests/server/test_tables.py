@@ -3,8 +3,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from server.folding import cells
-from server.tables import fitted, widths
+from speckit_memory.server.folding import cells
+from speckit_memory.server.tables import fitted, widths
 
 ROWS = [
     ["flag", "state", "days", "evidence"],

@@ -16,10 +16,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from config.settings import settings
-from engine import Memory
-from server.app import build
-from server.workspace import Workspace
+from speckit_memory.config.settings import settings
+from speckit_memory.engine import Memory
+from speckit_memory.server.app import build
+from speckit_memory.server.workspace import Workspace
 
 FILES = {
     "docs/cache/spec.md": "---\ntitle: Quokka cache\nimportance_tier: important\ncontext_type: decision\n---\n"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from config.errors import SpeckitError
-from config.settings import Settings
-from config.workspace_file import WorkspaceConfig, load_workspace_config
-from server.workspace import Workspace
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import Settings
+from speckit_memory.config.workspace_file import WorkspaceConfig, load_workspace_config
+from speckit_memory.server.workspace import Workspace
 from tests.server.doors import Ran, call
 from tests.server.test_mcp_stdio import calls
 

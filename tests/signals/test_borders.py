@@ -6,10 +6,10 @@ import pytest
 from components.fake_store import Edge, FakeStore, Memory
 from components.pools import ask, evidence, pool_of
 
-from signals.causal import Causal, CausalParams
-from signals.composite import Composite, CompositeParams
-from signals.folder_score import FolderScore, FolderScoreParams
-from signals.validation import Validation, ValidationParams
+from speckit_memory.signals.causal import Causal, CausalParams
+from speckit_memory.signals.composite import Composite, CompositeParams
+from speckit_memory.signals.folder_score import FolderScore, FolderScoreParams
+from speckit_memory.signals.validation import Validation, ValidationParams
 
 
 @pytest.mark.requirement("F11.hops")

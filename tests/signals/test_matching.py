@@ -11,10 +11,10 @@ from components.pools import NOW, ask, evidence, pool_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.ports import Passage
-from signals.composite import Composite, CompositeParams
-from signals.field_match import FieldMatch, FieldMatchParams
-from signals.matching import matched_share
+from speckit_memory.pipeline.ports import Passage
+from speckit_memory.signals.composite import Composite, CompositeParams
+from speckit_memory.signals.field_match import FieldMatch, FieldMatchParams
+from speckit_memory.signals.matching import matched_share
 
 
 class Anchored(FakePassages):

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.ports import Unavailable
-from signals.causal import Causal, CausalParams
-from signals.coactivation import Coactivation, CoactivationParams
-from signals.contiguity import Contiguity, ContiguityParams
-from signals.folder_score import FolderScore, FolderScoreParams
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.signals.causal import Causal, CausalParams
+from speckit_memory.signals.coactivation import Coactivation, CoactivationParams
+from speckit_memory.signals.contiguity import Contiguity, ContiguityParams
+from speckit_memory.signals.folder_score import FolderScore, FolderScoreParams
 
 HOUR = 3600.0
 

@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.apply import signalled
-from pipeline.contracts import SignalParams
-from pipeline.ports import Filter
-from signals.composite import Composite, CompositeParams
-from signals.confidence import Confidence, ConfidenceParams
-from signals.encoding_intent import EncodingIntent, EncodingIntentParams
-from signals.hierarchy import Hierarchy, HierarchyParams
-from signals.importance import Importance, ImportanceParams
-from signals.interference import Interference, InterferenceParams
-from signals.novelty import Novelty, NoveltyParams
-from signals.recency import Recency, RecencyParams
-from signals.session import Session, SessionParams
-from signals.temporal import Temporal, TemporalParams
-from signals.validation import Validation, ValidationParams
+from speckit_memory.pipeline.apply import signalled
+from speckit_memory.pipeline.contracts import SignalParams
+from speckit_memory.pipeline.ports import Filter
+from speckit_memory.signals.composite import Composite, CompositeParams
+from speckit_memory.signals.confidence import Confidence, ConfidenceParams
+from speckit_memory.signals.encoding_intent import EncodingIntent, EncodingIntentParams
+from speckit_memory.signals.hierarchy import Hierarchy, HierarchyParams
+from speckit_memory.signals.importance import Importance, ImportanceParams
+from speckit_memory.signals.interference import Interference, InterferenceParams
+from speckit_memory.signals.novelty import Novelty, NoveltyParams
+from speckit_memory.signals.recency import Recency, RecencyParams
+from speckit_memory.signals.session import Session, SessionParams
+from speckit_memory.signals.temporal import Temporal, TemporalParams
+from speckit_memory.signals.validation import Validation, ValidationParams
 
 HOUR = 3600.0
 

@@ -8,12 +8,12 @@ from components.asking import query
 from components.fake_store import FakeStore, Memory
 from components.pools import ask, pool_of, ranking_of, rerank, scores_of
 
-from config.exchange import FolderDescription
-from pipeline.model import Notes, Plan
-from stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams, coverage
-from stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
-from stages.rerank.mmr import Mmr, MmrParams
-from stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
+from speckit_memory.config.exchange import FolderDescription
+from speckit_memory.pipeline.model import Notes, Plan
+from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams, coverage
+from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
+from speckit_memory.stages.rerank.mmr import Mmr, MmrParams
+from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
 
 EIGHT = FakeStore(*(Memory(i) for i in range(1, 9)))
 

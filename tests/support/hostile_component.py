@@ -11,9 +11,9 @@ import sys
 
 import numpy as np
 
-from config.errors import SpeckitError
-from pipeline.contracts import About, SignalParams
-from pipeline.scales import Scale
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.pipeline.contracts import About, SignalParams
+from speckit_memory.pipeline.scales import Scale
 
 
 class Unspeakable(Exception):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from config.errors import SpeckitError
-from config.paths import is_file, named_path
-from config.settings import CROSS_ENCODER_VARIABLE
-from memory.indexing.crossencoders.guarded import GuardedCrossEncoder
-from memory.indexing.crossencoders.none import NoCrossEncoder
-from memory.indexing.crossencoders.onnx import OnnxCrossEncoder
-from memory.indexing.crossencoders.sentence_transformers import SentenceTransformersCrossEncoder
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import is_file, named_path
+from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.memory.indexing.crossencoders.guarded import GuardedCrossEncoder
+from speckit_memory.memory.indexing.crossencoders.none import NoCrossEncoder
+from speckit_memory.memory.indexing.crossencoders.onnx import OnnxCrossEncoder
+from speckit_memory.memory.indexing.crossencoders.sentence_transformers import SentenceTransformersCrossEncoder
 
 _ONNX_FILES = ("model.onnx", "onnx/model.onnx")
 

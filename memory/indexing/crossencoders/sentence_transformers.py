@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from config.exchange import Column
+from speckit_memory.config.exchange import Column
 
 
 class SentenceTransformersCrossEncoder:

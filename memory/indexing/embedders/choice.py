@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from config.errors import SpeckitError
-from config.paths import is_file, named_path
-from config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
-from memory.indexing.embedders.encoder import EncoderEmbedder
-from memory.indexing.embedders.missing import MissingEncoder
-from memory.indexing.embedders.onnx import OnnxEncoder
-from memory.indexing.embedders.protocol import SentenceEncoder
-from memory.indexing.embedders.sentence_transformers import SentenceTransformersEncoder
-from memory.indexing.embedders.static import StaticEmbedder
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.paths import is_file, named_path
+from speckit_memory.config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
+from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
+from speckit_memory.memory.indexing.embedders.missing import MissingEncoder
+from speckit_memory.memory.indexing.embedders.onnx import OnnxEncoder
+from speckit_memory.memory.indexing.embedders.protocol import SentenceEncoder
+from speckit_memory.memory.indexing.embedders.sentence_transformers import SentenceTransformersEncoder
+from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 
 _ONNX_FILES = ("model.onnx", "onnx/model.onnx")
 _FOLDER_FILES = ("modules.json", "config.json")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from config.errors import SpeckitError
-from memory.indexing.embedders.protocol import Embedder, TokenCounter
-from memory.indexing.token_estimate import estimated_tokens
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenCounter
+from speckit_memory.memory.indexing.token_estimate import estimated_tokens
 
 COUNTED_AT_ONCE = 100_000
 """Characters of a text that is counted in one piece."""

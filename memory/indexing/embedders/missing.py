@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from config.errors import SpeckitError
-from config.settings import EMBEDDER_VARIABLE
-from memory.indexing.embedders.model_folder import Prompts
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 
 
 class MissingEncoder:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from config.clock import opening
-from config.errors import SpeckitError
-from config.exchange import Column, Ids, Tokens, Vectors
+from speckit_memory.config.clock import opening
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Ids, Tokens, Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

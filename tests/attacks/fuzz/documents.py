@@ -8,10 +8,10 @@ from pathlib import Path
 from hypothesis import strategies as st
 from tally import Tally
 
-from config.codes import CODES
-from engine import Memory
-from memory.indexing import anchors
-from memory.indexing.chunks import split
+from speckit_memory.config.codes import CODES
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing import anchors
+from speckit_memory.memory.indexing.chunks import split
 from tests.attacks.fuzz.shared import NOTES, damaged, folder, opened
 from tests.attacks.fuzz.target import CORPUS, Target, same
 

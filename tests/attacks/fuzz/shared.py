@@ -11,10 +11,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from config.codes import CODES
-from config.errors import SpeckitError
-from engine import Memory
-from memory.indexing.embedders import StaticEmbedder
+from speckit_memory.config.codes import CODES
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
 
 NOTES = {
     "docs/fusion.md": (

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from mcp import Client
 from tally import Tally
 
-from config.codes import CODES
-from server.app import build
-from server.workspace import Workspace
+from speckit_memory.config.codes import CODES
+from speckit_memory.server.app import build
+from speckit_memory.server.workspace import Workspace
 from tests.attacks.fuzz.raw_client import RawClient
 from tests.attacks.fuzz.shared import NOTES, folder, opened, with_notes
 from tests.attacks.fuzz.target import Target

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from evaluation.dataset import DatasetDocument
-from evaluation.made_queries.collection import Collection
-from evaluation.made_queries.kinds import KINDS
+from speckit_memory.evaluation.dataset import DatasetDocument
+from speckit_memory.evaluation.made_queries.collection import Collection
+from speckit_memory.evaluation.made_queries.kinds import KINDS
 
 
 def collection(*texts: str, titles: tuple[str, ...] = ()) -> Collection:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from config.errors import SpeckitError
-from evaluation.dataset import DatasetDocument
-from evaluation.made_queries.making import Maker
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.evaluation.dataset import DatasetDocument
+from speckit_memory.evaluation.made_queries.making import Maker
 
 DOCUMENTS = [
     DatasetDocument("a1", "", "The lighthouse stands.", "a"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
-from evaluation.made_queries.paragraphs import paragraphs
+from speckit_memory.evaluation.made_queries.paragraphs import paragraphs
 from tests.evaluation.made_queries.made import collection, made
 
 LETTERS = "abcdefghijklmnopqrst"

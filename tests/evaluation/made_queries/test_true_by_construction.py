@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.made_queries import KIND_NAMES
-from evaluation.made_queries.collection import Collection
-from evaluation.made_queries.kinds import KINDS
-from memory.indexing import Analyser
+from speckit_memory.evaluation.made_queries import KIND_NAMES
+from speckit_memory.evaluation.made_queries.collection import Collection
+from speckit_memory.evaluation.made_queries.kinds import KINDS
+from speckit_memory.memory.indexing import Analyser
 from tests.evaluation.made_queries.made import collection, made
 
 SYLLABLES = (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
-from evaluation.made_queries.words import words
+from speckit_memory.evaluation.made_queries.words import words
 from tests.evaluation.made_queries.made import collection, made
 
 

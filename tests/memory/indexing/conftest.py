@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memory.indexing import Analyser, Indexer
-from memory.indexing.embedders import StaticEmbedder
-from memory.store.connection import Database
+from speckit_memory.memory.indexing import Analyser, Indexer
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.store.connection import Database
 
 
 @pytest.fixture

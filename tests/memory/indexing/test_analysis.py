@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.indexing.analysis import LONGEST_WORD, Analyser
+from speckit_memory.memory.indexing.analysis import LONGEST_WORD, Analyser
 
 
 @pytest.mark.requirement("C3.words")

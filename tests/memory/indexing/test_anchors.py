@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.errors import Where
-from memory.indexing import anchors
+from speckit_memory.config.errors import Where
+from speckit_memory.memory.indexing import anchors
 
 TAGS = st.lists(
     st.sampled_from(

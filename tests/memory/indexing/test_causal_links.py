@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from config.errors import Where
-from config.yaml_reader import read
-from memory.indexing import causal_links
-from memory.store.records import Link, Relation
+from speckit_memory.config.errors import Where
+from speckit_memory.config.yaml_reader import read
+from speckit_memory.memory.indexing import causal_links
+from speckit_memory.memory.store.records import Link, Relation
 
 
 @pytest.mark.requirement("I3.words")

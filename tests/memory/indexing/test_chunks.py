@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.indexing import anchors
-from memory.indexing.chunks import ChunkSizes, split
-from memory.store.records import Chunk
+from speckit_memory.memory.indexing import anchors
+from speckit_memory.memory.indexing.chunks import ChunkSizes, split
+from speckit_memory.memory.store.records import Chunk
 
 SMALL = ChunkSizes(whole_document=50, target=80, minimum=40, maximum=120, whole_block=300)
 LINES = st.lists(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory.indexing import classify
-from memory.store.records import Tier
+from speckit_memory.memory.indexing import classify
+from speckit_memory.memory.store.records import Tier
 
 
 @pytest.mark.requirement("I4.context")

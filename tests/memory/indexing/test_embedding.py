@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.exchange import Vectors
-from engine.models import QueryModels
-from memory.indexing import Analyser, Indexer
-from memory.indexing.crossencoders import chosen
-from memory.indexing.embedders import StaticEmbedder
-from memory.indexing.embedding import embedding_text, weighted_query
-from memory.store import token_sets
-from memory.store.connection import Database
+from speckit_memory.config.exchange import Vectors
+from speckit_memory.engine.models import QueryModels
+from speckit_memory.memory.indexing import Analyser, Indexer
+from speckit_memory.memory.indexing.crossencoders import chosen
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.indexing.embedding import embedding_text, weighted_query
+from speckit_memory.memory.store import token_sets
+from speckit_memory.memory.store.connection import Database
 
 Write = Callable[[str, str], Path]
 

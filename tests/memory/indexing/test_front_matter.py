@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from config.errors import Where
-from memory.indexing.front_matter import FrontMatter, epoch_seconds, parse
-from memory.store.records import Link, Relation, Tier
+from speckit_memory.config.errors import Where
+from speckit_memory.memory.indexing.front_matter import FrontMatter, epoch_seconds, parse
+from speckit_memory.memory.store.records import Link, Relation, Tier
 
 
 @pytest.mark.requirement("I3", "I1.front_matter")

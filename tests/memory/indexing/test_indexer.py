@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.errors import SpeckitError
-from config.exchange import Tokens, Vectors
-from memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
-from memory.indexing.embedders import StaticEmbedder
-from memory.store import reader, vectors
-from memory.store.connection import Database
-from memory.store.edges import list_edges
-from memory.store.records import Relation, Tier
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Tokens, Vectors
+from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.store import reader, vectors
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.edges import list_edges
+from speckit_memory.memory.store.records import Relation, Tier
 
 Write = Callable[[str, str], Path]
 LONG = "\n\n".join(f"## Section {number}\n\n" + f"Sentence {number * 111} of many words. " * 40 for number in range(6))

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from memory.indexing import Analyser, Indexer
-from memory.indexing.embedders import StaticEmbedder
-from memory.store import reader
-from memory.store.connection import Database
-from memory.store.edges import list_edges
+from speckit_memory.memory.indexing import Analyser, Indexer
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.store import reader
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.edges import list_edges
 
 KILLS = 30
 DOCUMENTS = 200
@@ -22,9 +22,9 @@ PROJECT = Path(__file__).parents[3]
 PROGRAM = """
 import sys
 from pathlib import Path
-from memory.indexing import Analyser, Indexer
-from memory.indexing.embedders import StaticEmbedder
-from memory.store.connection import Database
+from speckit_memory.memory.indexing import Analyser, Indexer
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.store.connection import Database
 embedder = StaticEmbedder()
 embedder.embed_query("loaded before the clock starts")
 print("ready", flush=True)

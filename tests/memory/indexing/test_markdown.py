@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memory.indexing.markdown import Block, blocks
+from speckit_memory.memory.indexing.markdown import Block, blocks
 
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["blockquote", "hr", "html_block", "list", "reference"])
 _PARSER.core.ruler.enableOnly(["normalize", "block"])

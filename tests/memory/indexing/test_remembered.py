@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import SpeckitError
-from memory.indexing import Analyser, Indexer
-from memory.store import reader
-from memory.store.connection import Database
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.indexing import Analyser, Indexer
+from speckit_memory.memory.store import reader
+from speckit_memory.memory.store.connection import Database
 
 Write = Callable[[str, str], Path]
 

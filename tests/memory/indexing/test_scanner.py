@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memory.indexing import scanner
-from memory.indexing.scanner import FoundFile, Scan, decide, scan
-from memory.store.reader import KnownFile
+from speckit_memory.memory.indexing import scanner
+from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
+from speckit_memory.memory.store.reader import KnownFile
 
 Write = Callable[[str, str], Path]
 

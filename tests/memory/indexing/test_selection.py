@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import Where
-from config.workspace_file import SourcePattern, SourcePatterns
-from memory.indexing.scanner import Scan, scan
-from memory.indexing.selection import refusal
+from speckit_memory.config.errors import Where
+from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns
+from speckit_memory.memory.indexing.scanner import Scan, scan
+from speckit_memory.memory.indexing.selection import refusal
 
 Write = Callable[[str, str], Path]
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from memory.indexing.embedders import StaticEmbedder
-from memory.indexing.embedders.protocol import TokenModel
-from memory.indexing.embedders.static import BATCH
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.indexing.embedders.protocol import TokenModel
+from speckit_memory.memory.indexing.embedders.static import BATCH
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=80), min_size=1, max_size=5)
 MODEL = StaticEmbedder()

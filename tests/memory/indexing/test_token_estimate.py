@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from memory.indexing.embedders import StaticEmbedder, counted_tokens
-from memory.indexing.token_estimate import estimated_tokens
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders import StaticEmbedder, counted_tokens
+from speckit_memory.memory.indexing.token_estimate import estimated_tokens
 
 PROJECT = Path(__file__).parents[3]
 MODEL = StaticEmbedder()

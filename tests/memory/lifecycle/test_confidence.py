@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.lifecycle.confidence import BIRTH, judged, promotable
+from speckit_memory.memory.lifecycle.confidence import BIRTH, judged, promotable
 
 
 def after(*judgements: bool) -> float:

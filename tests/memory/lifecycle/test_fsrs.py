@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.lifecycle.fsrs import days_since, elapsed_multipliers, retrievability, stability_multipliers
+from speckit_memory.memory.lifecycle.fsrs import days_since, elapsed_multipliers, retrievability, stability_multipliers
 
 days = st.floats(0, 1e5)
 stability = st.floats(0.01, 1e5)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.lifecycle.interference import counts, words
+from speckit_memory.memory.lifecycle.interference import counts, words
 
 
 @pytest.mark.requirement("F9")

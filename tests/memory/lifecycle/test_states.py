@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
 
 
 def named(recalled: list[float], idle: float = 0.0, tier: str = "normal") -> list[str]:

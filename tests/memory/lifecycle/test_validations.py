@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from config.errors import SpeckitError
-from memory.lifecycle.confidence import BIRTH
-from memory.lifecycle.validations import Validated, promote, validate
-from memory.store import changes, reader
-from memory.store.connection import Database
-from memory.store.records import Document, Promotion, Tier
-from memory.store.writer import delete_memories, put_document
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.lifecycle.confidence import BIRTH
+from speckit_memory.memory.lifecycle.validations import Validated, promote, validate
+from speckit_memory.memory.store import changes, reader
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.records import Document, Promotion, Tier
+from speckit_memory.memory.store.writer import delete_memories, put_document
 
 NOW = 1000.0
 PROJECT = Path(__file__).parents[3]
@@ -168,8 +168,8 @@ def test_trust_ends_with_the_memory(database: Database) -> None:
 JUDGE = """
 import sys
 from pathlib import Path
-from memory.lifecycle.validations import validate
-from memory.store.connection import Database
+from speckit_memory.memory.lifecycle.validations import validate
+from speckit_memory.memory.store.connection import Database
 with Database.open(Path(sys.argv[1])) as database:
     print("ready", flush=True)
     sys.stdin.readline()
@@ -206,8 +206,8 @@ def test_of_judgements_that_two_processes_give_at_once_none_is_lost(database: Da
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from memory.lifecycle.validations import validate
-from memory.store.connection import Database
+from speckit_memory.memory.lifecycle.validations import validate
+from speckit_memory.memory.store.connection import Database
 def die(_, statement, __):
     if statement.startswith(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from storing.models import WordModels
 
-from memory.store.connection import Database
-from memory.store.read_model import ReadModel
-from memory.store.records import Chunk, Document
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
 MODEL = "test-model"

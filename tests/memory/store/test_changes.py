@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.store import changes, writer
-from memory.store.connection import Database
-from memory.store.edges import add_edge
-from memory.store.records import Document, Relation
+from speckit_memory.memory.store import changes, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.edges import add_edge
+from speckit_memory.memory.store.records import Document, Relation
 
 Make = Callable[..., Document]
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.exchange import Filter, Ids
-from memory.store.columns import LABELS, NUMBERS, TEMPORARY_LIFE, Columns
-from memory.store.loading import ATTRIBUTES
+from speckit_memory.config.exchange import Filter, Ids
+from speckit_memory.memory.store.columns import LABELS, NUMBERS, TEMPORARY_LIFE, Columns
+from speckit_memory.memory.store.loading import ATTRIBUTES
 
 NOW = 1_000_000.0
 EVERYTHING = Filter()

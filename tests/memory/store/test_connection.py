@@ -12,12 +12,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from config.errors import SpeckitError
-from memory.store import loading, reader, writer
-from memory.store.connection import Database
-from memory.store.meta import get_meta, set_meta
-from memory.store.opening import require_sqlite
-from memory.store.records import Document
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import loading, reader, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.meta import get_meta, set_meta
+from speckit_memory.memory.store.opening import require_sqlite
+from speckit_memory.memory.store.records import Document
 
 Make = Callable[..., Document]
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from memory.store import changes, reader, writer
-from memory.store import links as links_module
-from memory.store.connection import Database
-from memory.store.edges import add_edge, degree, delete_edge, edge_count, list_edges
-from memory.store.link_targets import note_keys, note_memories
-from memory.store.links import resolve_links
-from memory.store.records import Document, Edge, Link, Relation
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import changes, reader, writer
+from speckit_memory.memory.store import links as links_module
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.edges import add_edge, degree, delete_edge, edge_count, list_edges
+from speckit_memory.memory.store.link_targets import note_keys, note_memories
+from speckit_memory.memory.store.links import resolve_links
+from speckit_memory.memory.store.records import Document, Edge, Link, Relation
 
 Make = Callable[..., Document]
 CAUSED, SUPPORTS = Relation.CAUSED, Relation.SUPPORTS

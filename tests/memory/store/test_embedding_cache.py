@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from memory.store import embedding_cache
-from memory.store.connection import Database
-from memory.store.embedding_cache import CacheStatistics
+from speckit_memory.memory.store import embedding_cache
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.embedding_cache import CacheStatistics
 
 Unit = Callable[..., np.ndarray]
 

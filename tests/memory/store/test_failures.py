@@ -5,9 +5,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from config.errors import SpeckitError
-from memory.store.connection import Database
-from memory.store.failures import translated
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.failures import translated
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.exchange import FolderDescription
-from memory.store import promotions, writer
-from memory.store.connection import Database
-from memory.store.folders import LONGEST_SENTENCE, MOST_KEYWORDS, first_sentence
-from memory.store.read_model import ReadModel
-from memory.store.records import Document, Tier
-from pipeline import ports
+from speckit_memory.config.exchange import FolderDescription
+from speckit_memory.memory.store import promotions, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.folders import LONGEST_SENTENCE, MOST_KEYWORDS, first_sentence
+from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.records import Document, Tier
+from speckit_memory.pipeline import ports
 
 Make = Callable[..., Document]
 NOW = 1000.0

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.store import fulltext, writer
-from memory.store.connection import Database
-from memory.store.records import Chunk, Document
+from speckit_memory.memory.store import fulltext, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.records import Chunk, Document
 
 EVEN = (1.0, 1.0, 1.0, 1.0)
 

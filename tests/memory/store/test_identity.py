@@ -7,9 +7,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory.store import changes
-from memory.store.connection import Database
-from memory.store.identity import ReplacedError
+from speckit_memory.memory.store import changes
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.identity import ReplacedError
 
 
 @pytest.fixture

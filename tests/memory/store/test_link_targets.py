@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from memory.store.connection import Database
-from memory.store.link_targets import last_part, meant
-from memory.store.queries import value
-from memory.store.schema import LAST_PART
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.link_targets import last_part, meant
+from speckit_memory.memory.store.queries import value
+from speckit_memory.memory.store.schema import LAST_PART
 
 KEYS = {"docs/a.md", "docs/x/b.md", "b.md.txt", "one/plan.md", "two/plan.md", "docs/new.md", "d/docs/x/deep.md"}
 

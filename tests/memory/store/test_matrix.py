@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from config.errors import SpeckitError
-from config.exchange import Column, Ids, Level, Vectors
-from memory.store import loading, vectors, writer
-from memory.store.connection import Database
-from memory.store.matrix import VectorMatrix
-from memory.store.records import Chunk, Document
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Ids, Level, Vectors
+from speckit_memory.memory.store import loading, vectors, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.matrix import VectorMatrix
+from speckit_memory.memory.store.records import Chunk, Document
 
 SIZE = 16
 

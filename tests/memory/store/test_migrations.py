@@ -5,11 +5,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from config.errors import SpeckitError
-from memory.store.connection import Database
-from memory.store.meta import get_meta, set_meta
-from memory.store.migrations import MIGRATIONS, Migration, applied, migrate, pending
-from memory.store.source_paths import forget, other_sources, remember, source_paths
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.meta import get_meta, set_meta
+from speckit_memory.memory.store.migrations import MIGRATIONS, Migration, applied, migrate, pending
+from speckit_memory.memory.store.source_paths import forget, other_sources, remember, source_paths
 
 SECOND = Migration("0002_second", "CREATE TABLE second (a TEXT) STRICT; INSERT INTO meta VALUES ('second', 'yes')")
 BROKEN = Migration("0003_broken", "CREATE TABLE third (a TEXT) STRICT; SELECT * FROM nothing")

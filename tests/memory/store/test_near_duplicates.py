@@ -7,12 +7,12 @@ from typing import Any
 import apsw
 import pytest
 
-from memory.lifecycle.interference import recount
-from memory.store import changes, near_duplicates, writer
-from memory.store.connection import Database, vector_extension
-from memory.store.migrations import MIGRATIONS, migrate
-from memory.store.near_duplicates import Siblings
-from memory.store.records import Document
+from speckit_memory.memory.lifecycle.interference import recount
+from speckit_memory.memory.store import changes, near_duplicates, writer
+from speckit_memory.memory.store.connection import Database, vector_extension
+from speckit_memory.memory.store.migrations import MIGRATIONS, migrate
+from speckit_memory.memory.store.near_duplicates import Siblings
+from speckit_memory.memory.store.records import Document
 
 Make = Callable[..., Document]
 NOW = 1000.0

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.exchange import Postings
-from memory.store.postings import ADDITIONS, HOLE, TermIndex
+from speckit_memory.config.exchange import Postings
+from speckit_memory.memory.store.postings import ADDITIONS, HOLE, TermIndex
 
 WORDS = ("a", "b", "c", "日本", "c++", "")
 tokens = st.lists(st.sampled_from(WORDS), max_size=6)

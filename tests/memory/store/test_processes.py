@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.store import reader
-from memory.store.connection import Database
+from speckit_memory.memory.store import reader
+from speckit_memory.memory.store.connection import Database
 
 ROOT = Path(__file__).parents[3]
 
@@ -20,10 +20,10 @@ WORKER = """
 import itertools, sys
 from pathlib import Path
 import numpy as np
-from memory.store import fulltext, loading, reader, vectors, writer
-from memory.store.connection import Database
-from memory.store.links import resolve_links
-from memory.store.records import Chunk, Document, Link, Relation
+from speckit_memory.memory.store import fulltext, loading, reader, vectors, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.links import resolve_links
+from speckit_memory.memory.store.records import Chunk, Document, Link, Relation
 
 path, name, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 random = np.random.default_rng(sum(name.encode()))

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from config.errors import SpeckitError
-from config.exchange import Passage
-from memory.store import loading, reader, writer
-from memory.store.connection import Database
-from memory.store.reader import KnownFile, StoreStatistics
-from memory.store.records import Chunk, Document, Tier
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Passage
+from speckit_memory.memory.store import loading, reader, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.reader import KnownFile, StoreStatistics
+from speckit_memory.memory.store.records import Chunk, Document, Tier
 
 Make = Callable[..., Document]
 Unit = Callable[..., np.ndarray]

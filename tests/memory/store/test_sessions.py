@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from config.errors import SpeckitError
-from memory.store import sessions, writer
-from memory.store.connection import Database
-from memory.store.read_model import ReadModel
-from memory.store.records import Document
-from memory.store.snapshot import Snapshot
-from pipeline import ports
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import sessions, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.snapshot import Snapshot
+from speckit_memory.pipeline import ports
 
 Make = Callable[..., Document]
 NOW = 5000.0

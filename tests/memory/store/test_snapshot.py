@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.models import WORDS, WordModels, token_sets
 
-from config.errors import SpeckitError
-from config.exchange import Field, Filter, Level, Passage, Vectors
-from memory.store import changes, edges, promotions, reader, sessions, vectors, writer
-from memory.store.connection import Database
-from memory.store.read_model import MOST_CHANGES, ReadModel
-from memory.store.records import Document, Relation, Tier
-from memory.store.snapshot import Snapshot
-from pipeline import ports
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Field, Filter, Level, Passage, Vectors
+from speckit_memory.memory.store import changes, edges, promotions, reader, sessions, vectors, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.read_model import MOST_CHANGES, ReadModel
+from speckit_memory.memory.store.records import Document, Relation, Tier
+from speckit_memory.memory.store.snapshot import Snapshot
+from speckit_memory.pipeline import ports
 
 Make = Callable[..., Document]
 Unit = Callable[..., Vectors]

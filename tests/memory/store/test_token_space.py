@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from storing.models import WordModels, token_sets
 
-from config.errors import SpeckitError
-from config.exchange import Column, Tokens, Unavailable, Vectors
-from memory.store import token_sets as on_disk
-from memory.store import vectors, writer
-from memory.store.connection import Database
-from memory.store.read_model import ReadModel
-from memory.store.records import Document
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.exchange import Column, Tokens, Unavailable, Vectors
+from speckit_memory.memory.store import token_sets as on_disk
+from speckit_memory.memory.store import vectors, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.records import Document
 
 Make = Callable[..., Document]
 Unit = Callable[..., Vectors]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.exchange import Tokens
-from memory.store.token_table import TokenTable
+from speckit_memory.config.exchange import Tokens
+from speckit_memory.memory.store.token_table import TokenTable
 
 Sets = dict[int, list[int]]
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from memory.store import traversal, writer
-from memory.store.connection import Database
-from memory.store.edges import add_edge
-from memory.store.records import Document, Edge, Relation
-from memory.store.traversal import Direction
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import traversal, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.edges import add_edge
+from speckit_memory.memory.store.records import Document, Edge, Relation
+from speckit_memory.memory.store.traversal import Direction
 
 Make = Callable[..., Document]
 Arc = tuple[int, int, Relation, float]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from memory.store import loading, reader, vectors, writer
-from memory.store.connection import Database
-from memory.store.records import Document
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import loading, reader, vectors, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.records import Document
 
 Make = Callable[..., Document]
 Unit = Callable[..., np.ndarray]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.errors import SpeckitError
-from memory.store import edges, fulltext, loading, reader, writer
-from memory.store.connection import Database
-from memory.store.links import resolve_links
-from memory.store.records import Chunk, Document, Link, Memory, Relation, Tier
-from memory.store.writer import Put
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.memory.store import edges, fulltext, loading, reader, writer
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.links import resolve_links
+from speckit_memory.memory.store.records import Chunk, Document, Link, Memory, Relation, Tier
+from speckit_memory.memory.store.writer import Put
 
 Make = Callable[..., Document]
 Unit = Callable[..., np.ndarray]

@@ -16,11 +16,11 @@ from components.pools import ask, pool_of
 from isolated.distributions import installed
 from isolated.opened import MEMORY_MB, hosting, isolating
 
-from config.clock import query_ns
-from pipeline.errors import IsolatedFailureError, NotStartedError
-from pipeline.isolation import process
-from pipeline.isolation.extensions import IsolatedExtensions
-from pipeline.isolation.host import Host
+from speckit_memory.config.clock import query_ns
+from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.isolation import process
+from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
+from speckit_memory.pipeline.isolation.host import Host
 
 STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))
 POOL = pool_of(STORE, {1: 0.5, 2: 0.25})
@@ -157,7 +157,7 @@ def test_an_extension_whose_name_is_taken_is_refused_and_the_others_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: Host
 ) -> None:
     source = (
-        "from channels.bm25 import Bm25\nfrom pipeline.contracts import Role\n\n\n"
+        "from speckit_memory.channels.bm25 import Bm25\nfrom speckit_memory.pipeline.contracts import Role\n\n\n"
         "def register(registry):\n    registry.add(Role.CHANNEL, Bm25, 'more')\n    registry.add(Role.CHANNEL, Bm25)\n"
     )
     monkeypatch.syspath_prepend(str(installed(tmp_path / "other", "taking_extension", source)))

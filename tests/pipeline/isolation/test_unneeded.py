@@ -8,8 +8,8 @@ import sys
 
 def test_the_engine_imports_nothing_of_isolation_unless_it_is_asked_to_isolate() -> None:
     code = (
-        "import sys; from engine import assembly, Memory; assembly.registry({}).names(); "
-        "print([name for name in sys.modules if name.startswith('pipeline.isolation')])"
+        "import sys; from speckit_memory.engine import assembly, Memory; assembly.registry({}).names(); "
+        "print([name for name in sys.modules if name.startswith('speckit_memory.pipeline.isolation')])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -12,18 +12,21 @@ from components.pools import NOW, ask, ranking_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.contracts import NoParams
-from pipeline.model import Notes
-from pipeline.ports import Filter, Passage
-from stages.annotate.anchor_filter import AnchorFilter
-from stages.annotate.attribution import Attribution
-from stages.annotate.constitutional_guarantee import ConstitutionalGuarantee, ConstitutionalGuaranteeParams
-from stages.annotate.duplicates import Duplicates, DuplicatesParams
-from stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
-from stages.annotate.session_dedup import SessionDedup, SessionDedupParams
-from stages.annotate.state_filter import StateFilter, StateFilterParams
-from stages.annotate.superseded import Superseded, SupersededParams
-from stages.annotate.token_budget import TokenBudget, TokenBudgetParams
+from speckit_memory.pipeline.contracts import NoParams
+from speckit_memory.pipeline.model import Notes
+from speckit_memory.pipeline.ports import Filter, Passage
+from speckit_memory.stages.annotate.anchor_filter import AnchorFilter
+from speckit_memory.stages.annotate.attribution import Attribution
+from speckit_memory.stages.annotate.constitutional_guarantee import (
+    ConstitutionalGuarantee,
+    ConstitutionalGuaranteeParams,
+)
+from speckit_memory.stages.annotate.duplicates import Duplicates, DuplicatesParams
+from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
+from speckit_memory.stages.annotate.session_dedup import SessionDedup, SessionDedupParams
+from speckit_memory.stages.annotate.state_filter import StateFilter, StateFilterParams
+from speckit_memory.stages.annotate.superseded import Superseded, SupersededParams
+from speckit_memory.stages.annotate.token_budget import TokenBudget, TokenBudgetParams
 
 
 def kept(notes: object, ids: np.ndarray) -> list[int]:

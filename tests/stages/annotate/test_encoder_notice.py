@@ -4,9 +4,9 @@ import pytest
 from components.fake_store import FakeStore, Memory
 from components.pools import ask, ranking_of
 
-from pipeline.contracts import NoParams
-from pipeline.model import Notes
-from stages.annotate.encoder_notice import MESSAGE, EncoderNotice
+from speckit_memory.pipeline.contracts import NoParams
+from speckit_memory.pipeline.model import Notes
+from speckit_memory.stages.annotate.encoder_notice import MESSAGE, EncoderNotice
 
 
 @pytest.mark.requirement("I6")

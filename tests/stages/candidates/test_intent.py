@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.candidates import intent
+from speckit_memory.stages.candidates import intent
 
 
 @given(

@@ -8,18 +8,18 @@ import pytest
 from components.asking import query
 from components.fake_store import Edge, FakeStore, Memory
 
-from config.exchange import FolderDescription
-from pipeline.contracts import Surroundings
-from pipeline.model import Filter, Plan
-from pipeline.ports import Unavailable
-from pipeline.scales import Scale
-from stages.candidates.coverage import Coverage, CoverageParams
-from stages.candidates.embedding_expansion import EmbeddingExpansion, EmbeddingExpansionParams
-from stages.candidates.expansion import VOCABULARY, Expansion, ExpansionParams
-from stages.candidates.fallback import Fallback, FallbackParams
-from stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
-from stages.candidates.pressure import Pressure, PressureParams
-from stages.candidates.signal_vocabulary import SignalVocabulary, SignalVocabularyParams
+from speckit_memory.config.exchange import FolderDescription
+from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.model import Filter, Plan
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.candidates.coverage import Coverage, CoverageParams
+from speckit_memory.stages.candidates.embedding_expansion import EmbeddingExpansion, EmbeddingExpansionParams
+from speckit_memory.stages.candidates.expansion import VOCABULARY, Expansion, ExpansionParams
+from speckit_memory.stages.candidates.fallback import Fallback, FallbackParams
+from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
+from speckit_memory.stages.candidates.pressure import Pressure, PressureParams
+from speckit_memory.stages.candidates.signal_vocabulary import SignalVocabulary, SignalVocabularyParams
 
 EMPTY = FakeStore()
 

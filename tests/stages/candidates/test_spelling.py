@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from pipeline.model import Plan, Query
-from stages.candidates.spelling import Spelling, SpellingParams
+from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.stages.candidates.spelling import Spelling, SpellingParams
 
 STORE = FakeStore(
     Memory(1, "", ("retrieval of passages",)),

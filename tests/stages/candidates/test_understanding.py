@@ -10,12 +10,12 @@ from components.fake_store import FakeStore, Memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.contracts import NoParams, Surroundings
-from pipeline.model import Plan
-from pipeline.scales import Scale
-from stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
-from stages.candidates.intent import INTENTS, Intent
-from stages.candidates.router import Router, RouterParams
+from speckit_memory.pipeline.contracts import NoParams, Surroundings
+from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
+from speckit_memory.stages.candidates.intent import INTENTS, Intent
+from speckit_memory.stages.candidates.router import Router, RouterParams
 
 STORE = FakeStore(Memory(1, triggers=("how we deploy to production on fridays and other days", "deploy")))
 PLAN = Plan()

@@ -9,12 +9,12 @@ import pytest
 from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
-from pipeline.contracts import Surroundings
-from pipeline.model import Candidates
-from pipeline.scales import Scale
-from stages.fusion.rsf import Rsf, RsfParams
-from stages.fusion.single import Single, SingleParams
-from stages.fusion.z_score import ZScore, ZScoreParams
+from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.model import Candidates
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.fusion.rsf import Rsf, RsfParams
+from speckit_memory.stages.fusion.single import Single, SingleParams
+from speckit_memory.stages.fusion.z_score import ZScore, ZScoreParams
 
 
 def z_score(**params: object) -> ZScore:

@@ -7,10 +7,10 @@ import pytest
 from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
-from pipeline.contracts import Surroundings
-from pipeline.model import Candidates, Filter
-from pipeline.scales import Scale
-from stages.fusion.rrf import Rrf, RrfParams
+from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.model import Candidates, Filter
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.fusion.rrf import Rrf, RrfParams
 
 TWO = candidates({"vector": {1: 0.9, 2: 0.5}, "bm25": {2: 8.0, 3: 2.0}})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from components.tables import candidates, parts, query
 
-from stages.fusion.rrf import Rrf, RrfParams
+from speckit_memory.stages.fusion.rrf import Rrf, RrfParams
 
 
 def weights(intent: str, confidence: float) -> dict[str, float]:

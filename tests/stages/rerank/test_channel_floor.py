@@ -6,7 +6,7 @@ from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.rerank.channel_floor import ChannelFloor, ChannelFloorParams
+from speckit_memory.stages.rerank.channel_floor import ChannelFloor, ChannelFloorParams
 
 
 def plain(count: int) -> FakeStore:

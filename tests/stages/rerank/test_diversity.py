@@ -9,10 +9,10 @@ from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.ports import Unavailable
-from stages.rerank.context_diversity import ContextDiversity, ContextDiversityParams
-from stages.rerank.mmr import Mmr, MmrParams
-from stages.rerank.regularise import Regularise, RegulariseParams
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.stages.rerank.context_diversity import ContextDiversity, ContextDiversityParams
+from speckit_memory.stages.rerank.mmr import Mmr, MmrParams
+from speckit_memory.stages.rerank.regularise import Regularise, RegulariseParams
 
 
 def store_of(*texts: str) -> FakeStore:

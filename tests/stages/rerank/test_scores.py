@@ -11,15 +11,15 @@ from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.contracts import NoParams, Surroundings
-from pipeline.scales import Scale
-from stages.rerank.collapse import Collapse, CollapseParams
-from stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
-from stages.rerank.min_max import MinMax
-from stages.rerank.pin import Pin, PinParams
-from stages.rerank.places import by_place
-from stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
-from stages.rerank.standardise import Standardise
+from speckit_memory.pipeline.contracts import NoParams, Surroundings
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams
+from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
+from speckit_memory.stages.rerank.min_max import MinMax
+from speckit_memory.stages.rerank.pin import Pin, PinParams
+from speckit_memory.stages.rerank.places import by_place
+from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
+from speckit_memory.stages.rerank.standardise import Standardise
 
 units = st.floats(0, 1, allow_subnormal=False)
 

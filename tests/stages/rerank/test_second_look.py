@@ -11,11 +11,11 @@ from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.model import Pool
-from pipeline.ports import Unavailable
-from pipeline.scales import Scale
-from stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
-from stages.rerank.maxsim import Maxsim, MaxsimParams
+from speckit_memory.pipeline.model import Pool
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
+from speckit_memory.stages.rerank.maxsim import Maxsim, MaxsimParams
 
 
 def store_of(*texts: str, **options: object) -> FakeStore:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from components.fake_store import DAY, words
 
-from pipeline.model import Hits, Plan, Query
+from speckit_memory.pipeline.model import Hits, Plan, Query
 
 NOW = 400 * DAY
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from config.exchange import (
+from speckit_memory.config.exchange import (
     FIELDS,
     Column,
     Filter,

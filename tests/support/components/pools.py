@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from components.fake_store import DAY, FakeStore, words
 
-from pipeline.apply import fused, reranked, signalled
-from pipeline.model import NO_RANK, Candidates, Fused, Plan, Pool, Query, total_order
-from pipeline.ports import Column, Unavailable
-from pipeline.ranking import Ranking
-from pipeline.scales import Scale
-from pipeline.sealing import seal
+from speckit_memory.pipeline.apply import fused, reranked, signalled
+from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Plan, Pool, Query, total_order
+from speckit_memory.pipeline.ports import Column, Unavailable
+from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.sealing import seal
 
 NOW = 1000 * DAY
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from pipeline.apply import fused
-from pipeline.model import NO_RANK, Candidates, Fused, Plan, Query
-from pipeline.scales import Scale
+from speckit_memory.pipeline.apply import fused
+from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Plan, Query
+from speckit_memory.pipeline.scales import Scale
 
 NOW = 1_000 * 86_400.0
 DAY = 86_400.0

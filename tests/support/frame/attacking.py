@@ -15,12 +15,12 @@ from frame.attacks import Attack
 from frame.hostile import PLAIN, attacked, component, without
 from storing.project import live, project, write
 
-from config.errors import SpeckitError
-from engine import Memory
-from engine.questions import Question
-from pipeline.composition import Pipeline
-from pipeline.contracts import Role
-from pipeline.runner import Outcome, Runner
+from speckit_memory.config.errors import SpeckitError
+from speckit_memory.engine import Memory
+from speckit_memory.engine.questions import Question
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.runner import Outcome, Runner
 
 NOW = 1_800_000_000.0
 TEXT = "how does the payment gateway retry"

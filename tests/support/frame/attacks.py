@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.contracts import Role
-from pipeline.model import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
-from pipeline.ports import Unavailable
-from pipeline.scales import Scale
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.model import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.scales import Scale
 
 Asked = tuple[Any, ...]
 """What a component is called with."""

@@ -10,12 +10,12 @@ import numpy as np
 from components.flags import OPEN, opened
 from storing.project import QUESTIONS
 
-from engine import Memory
-from engine.assembly import registry
-from engine.results import SearchResult
-from pipeline.builder import build
-from pipeline.composition import Pipeline
-from pipeline.runner import Runner
+from speckit_memory.engine import Memory
+from speckit_memory.engine.assembly import registry
+from speckit_memory.engine.results import SearchResult
+from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.runner import Runner
 
 NOW = 1_800_000_000.0
 ASKED = (0, 1, 3, 8, 9, 14, 16, 20, 21, 26, 27, 28)

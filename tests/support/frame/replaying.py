@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.apply import recombine
-from pipeline.model import Pool
-from pipeline.ports import Column
+from speckit_memory.pipeline.apply import recombine
+from speckit_memory.pipeline.model import Pool
+from speckit_memory.pipeline.ports import Column
 
 
 def replay(pool: Pool) -> Column:

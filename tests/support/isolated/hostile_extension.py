@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from pipeline import runner
-from pipeline.contracts import About, ChannelParams, Params, Role, SignalParams
-from pipeline.model import Fused, Hits, Notes, Rescored
-from pipeline.ranking import Ranking
-from pipeline.scales import Scale
+from speckit_memory.pipeline import runner
+from speckit_memory.pipeline.contracts import About, ChannelParams, Params, Role, SignalParams
+from speckit_memory.pipeline.model import Fused, Hits, Notes, Rescored
+from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.scales import Scale
 
 PIPE: list[int] = []
 """Held open for as long as this process, or one that it forked, lives."""
@@ -81,8 +81,8 @@ def rewrite() -> None:
     np.lexsort = np.isfinite = np.zeros = lambda *_, **__: np.array([])
     runner.Runner.run = lambda *_: None
     Ranking.__len__ = lambda _: 0
-    sys.modules.pop("pipeline.apply", None)
-    sys.modules["pipeline.checks"] = None
+    sys.modules.pop("speckit_memory.pipeline.apply", None)
+    sys.modules["speckit_memory.pipeline.checks"] = None
 
 
 def hunt() -> None:

@@ -8,15 +8,15 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from config.settings import settings
-from engine import Memory, assembly
-from engine.following import Following
-from memory.store.connection import Database
-from pipeline.builder import build
-from pipeline.isolation.extensions import IsolatedExtensions
-from pipeline.isolation.host import Host
-from pipeline.registry import Registry
-from pipeline.runner import Runner
+from speckit_memory.config.settings import settings
+from speckit_memory.engine import Memory, assembly
+from speckit_memory.engine.following import Following
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
+from speckit_memory.pipeline.isolation.host import Host
+from speckit_memory.pipeline.registry import Registry
+from speckit_memory.pipeline.runner import Runner
 
 MEMORY_MB = 512
 """Enough for what the tests do, and soon used up."""

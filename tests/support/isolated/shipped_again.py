@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def register(registry):
-    from engine.assembly import COMPONENTS
+    from speckit_memory.engine.assembly import COMPONENTS
 
     for role, component in COMPONENTS:
         registry.add(role, component, "again_" + component.__module__.rpartition(".")[2])

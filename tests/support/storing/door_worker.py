@@ -17,9 +17,9 @@ from typing import Any
 
 import anyio
 
-from server.app import tools, workspace_of
-from server.cli import run
-from server.options import Common
+from speckit_memory.server.app import tools, workspace_of
+from speckit_memory.server.cli import run
+from speckit_memory.server.options import Common
 
 COMMANDS = {
     "doctor": ("doctor", "--json"),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from config.exchange import Ids, Tokens, Unavailable, Vectors
-from memory.store.models import Rarity, Relevance
+from speckit_memory.config.exchange import Ids, Tokens, Unavailable, Vectors
+from speckit_memory.memory.store.models import Rarity, Relevance
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 

@@ -15,20 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from config.exchange import Column
-from config.settings import settings
-from engine import Memory
-from engine.assembly import OpenStore, TextModels, registry
-from engine.following import Following
-from engine.models import QueryModels
-from engine.results import SearchResult
-from memory.indexing.crossencoders import GuardedCrossEncoder
-from memory.store import sessions
-from memory.store.connection import Database
-from memory.store.read_model import ReadModel
-from memory.store.writer import set_attribute
-from pipeline.builder import build
-from pipeline.runner import Runner
+from speckit_memory.config.exchange import Column
+from speckit_memory.config.settings import settings
+from speckit_memory.engine import Memory
+from speckit_memory.engine.assembly import OpenStore, TextModels, registry
+from speckit_memory.engine.following import Following
+from speckit_memory.engine.models import QueryModels
+from speckit_memory.engine.results import SearchResult
+from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
+from speckit_memory.memory.store import sessions
+from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.writer import set_attribute
+from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.runner import Runner
 
 DAY = 86_400.0
 SESSION = "conversation"
