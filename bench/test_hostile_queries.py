@@ -21,8 +21,8 @@ from hostile_queries import LENGTH, SHAPES
 
 from bench.synthetic import Corpus, build
 from bench.test_search_latency import YARDSTICK_MS, Yardstick
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
 
 AIM_MS = 50.0
 LIMIT_MS = 90.0

@@ -12,7 +12,7 @@ import pytest
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.chunks import split
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 
 DOCUMENTS = 300
 SIZE = 5000

@@ -14,14 +14,15 @@ import pytest
 from numpy.typing import NDArray
 from storing.models import WordModels
 
-from speckit_memory.config.exchange import Filter, Tokens, Vectors
-from speckit_memory.memory.store import fulltext, writer
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.matrix import VectorMatrix
-from speckit_memory.memory.store.postings import TermIndex
-from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.postings import TermIndex
+from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Chunk, Document
-from speckit_memory.memory.store.snapshot import Snapshot
+from speckit_memory.memory.store.tables import fulltext
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.pipeline.ports import Filter, Tokens, Vectors
 
 MEMORIES = 10_000
 VOCABULARY = 30_000

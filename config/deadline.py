@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import DEADLINE_MS, DEADLINE_VARIABLE, Settings
 from speckit_memory.config.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError
 
 LONGEST_MS = 1e9
 """Eleven days; whoever writes more means no deadline, and clocks count in nanoseconds."""

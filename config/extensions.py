@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from speckit_memory.config.errors import SpeckitError, nearest
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MEMORY_MB, MODES, Mode, enough
 from speckit_memory.config.settings import EXTENSIONS_MEMORY_VARIABLE, EXTENSIONS_VARIABLE, Settings, settings
 from speckit_memory.config.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError, nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where, closest, nearest
 from speckit_memory.config.settings import VARIABLES
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.config.yaml_reader import plain, read
+from speckit_memory.errors import Problem, SpeckitError, Where, closest, nearest
 
 STATES = ("off", "enabled", "permanent")
 UNBUILT = ("dark_run", "shadow")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import abc
 from dataclasses import replace
 
-from speckit_memory.config.errors import Where
 from speckit_memory.config.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, Step
 from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Sequence
+from speckit_memory.errors import Where
 
 
 def merged(below: Mapping, above: Mapping) -> Mapping:

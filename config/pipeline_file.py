@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from speckit_memory.config.echo import LISTED, listed, shortened
-from speckit_memory.config.errors import Problem, Where, nearest
 from speckit_memory.config.sources import DEFAULT
 from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain
+from speckit_memory.errors import Problem, Where, nearest
+from speckit_memory.errors.echo import LISTED, listed, shortened
 
 SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
 """Where steps stand, in the order in which they run. The first three make up the stage `candidates`."""

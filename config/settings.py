@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import is_folder, is_there, named_path, resolved, working_folder
+from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolved, working_folder
+from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"

@@ -6,10 +6,10 @@ from importlib import resources
 from os.path import normpath
 from pathlib import Path
 
-from speckit_memory.config.echo import shortened
-from speckit_memory.config.errors import SpeckitError, nearest
-from speckit_memory.config.paths import is_there, named_path
-from speckit_memory.config.regular_file import read_text
+from speckit_memory.config.files.paths import is_there, named_path
+from speckit_memory.config.files.regular_file import read_text
+from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.errors.echo import shortened
 
 DEFAULT = "default"
 NOTHING = "none"

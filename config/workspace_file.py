@@ -10,12 +10,12 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where, nearest
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
-from speckit_memory.config.patterns import compiled
-from speckit_memory.config.regular_file import read_text
+from speckit_memory.config.files.patterns import compiled
+from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.config.settings import CONFIG_FILE
 from speckit_memory.config.yaml_reader import Mapping, Node, Scalar, Sequence, read
+from speckit_memory.errors import Problem, SpeckitError, Where, nearest
 
 _KEYS = ("sources", "deadline_ms", "extensions", "extensions_memory_mb")
 _SOURCE_KEYS = ("include", "exclude")

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from speckit_memory.config.errors import Problem, Where
+from speckit_memory.errors import Problem, Where
 
 Plain = None | bool | int | float | str
 

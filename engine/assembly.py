@@ -25,8 +25,8 @@ from speckit_memory.engine.models import QueryModels
 from speckit_memory.engine.once import Once
 from speckit_memory.engine.usage import Usage
 from speckit_memory.memory.indexing import Analyser, Indexer, crossencoders, embedders
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.registry import Registry

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.config.echo import shortened
+from speckit_memory.errors.echo import shortened
 from speckit_memory.memory.indexing.anchors import find
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.demands import demanded

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from speckit_memory.memory.store import sessions
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model import sessions
 from speckit_memory.pipeline.runner import Outcome
 
 PATIENCE_MS = 250

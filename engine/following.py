@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.memory.store.failures import told_by_driver
-from speckit_memory.memory.store.identity import ReplacedError
-from speckit_memory.memory.store.store_file import set_aside
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.failures import told_by_driver
+from speckit_memory.memory.store.file.identity import ReplacedError
+from speckit_memory.memory.store.file.store_file import set_aside
 
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore

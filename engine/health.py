@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.engine import assembly
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.indexer import ANALYSER
-from speckit_memory.memory.store import reader
-from speckit_memory.memory.store.failures import told_by_driver
-from speckit_memory.memory.store.meta import get_meta
-from speckit_memory.memory.store.vectors import MODEL
+from speckit_memory.memory.store.file.failures import told_by_driver
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.vectors import MODEL
 from speckit_memory.pipeline.registry import Extension
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Progress
-from speckit_memory.memory.store.identity import ReplacedError
+from speckit_memory.memory.store.file.identity import ReplacedError
 
 
 class Kept:

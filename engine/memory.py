@@ -10,10 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from speckit_memory.config.clock import opening, opening_ns, query_ns
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
-from speckit_memory.config.errors import SpeckitError, nearest
-from speckit_memory.config.paths import named_path, named_paths
+from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.settings import Settings, settings
 from speckit_memory.engine import assembly, events, resuming
 from speckit_memory.engine.answer import answer, explanation
@@ -25,16 +23,18 @@ from speckit_memory.engine.plans import PlanReport, plan_report
 from speckit_memory.engine.questions import Question, normalised_folder
 from speckit_memory.engine.results import Explanation, SearchResult
 from speckit_memory.engine.why_not import why_not
+from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.indexing import Analyser, IndexReport, Progress, Saved, Source
 from speckit_memory.memory.indexing.embedders import Embedder, counted_tokens
 from speckit_memory.memory.lifecycle import validations
-from speckit_memory.memory.store import reader
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.edges import add_edge
-from speckit_memory.memory.store.identity import ReplacedError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.identity import ReplacedError
+from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Memory as MemoryRecord
 from speckit_memory.memory.store.records import Relation
+from speckit_memory.memory.store.tables.edges import add_edge
 from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.model import Mode, Query
 from speckit_memory.pipeline.ports import Store

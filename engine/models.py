@@ -8,22 +8,22 @@ from typing import TypeVar
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Column, Ids, Tokens, Unavailable, Vectors
-from speckit_memory.config.immutable import own
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
 from speckit_memory.memory.indexing.embedders import Embedder, PoolingModel, TokenModel, counted_tokens
 from speckit_memory.memory.indexing.embedding import weighted_query
-from speckit_memory.memory.store import token_sets, vectors
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.meta import get_meta
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.tables import token_sets, vectors
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.pipeline.ports import Column, Ids, Tokens, Unavailable, Vectors
+from speckit_memory.pipeline.ports.immutable import own
 
 T = TypeVar("T")
 
 
 class QueryModels:
-    """What queries are cut and embedded by. Implements `memory.store.models.Models`.
+    """What queries are cut and embedded by. Implements `memory.store.read_model.models.Models`.
 
     An embedder that fails, or that did not make the vectors or tokens of the store, is an absence with a reason.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
-from speckit_memory.config.clock import opening
+from speckit_memory.pipeline.clock import opening
 
 T = TypeVar("T")
 

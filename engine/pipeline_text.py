@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from speckit_memory.config.errors import Where
 from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import NOTHING
 from speckit_memory.config.yaml_reader import Entry, plain
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.engine.flow import flow
+from speckit_memory.errors import Where
 from speckit_memory.pipeline.binding import Bound
 from speckit_memory.pipeline.builder import Checked
 from speckit_memory.pipeline.effective import Effective

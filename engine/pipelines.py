@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from speckit_memory.config.errors import Problem, SpeckitError
 from speckit_memory.config.extension_modes import Mode
 from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
@@ -17,6 +16,7 @@ from speckit_memory.engine import assembly
 from speckit_memory.engine.flow import flow
 from speckit_memory.engine.pipeline_text import as_lines, as_yaml, step_lines
 from speckit_memory.engine.rewriting import rewritten
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
 from speckit_memory.pipeline.contracts import SLOT_ROLES
 from speckit_memory.pipeline.schema import file_schema

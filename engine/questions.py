@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from speckit_memory.config.errors import Problem, SpeckitError, nearest
 from speckit_memory.engine.query_syntax import Typed, read
+from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.lookup import searchable

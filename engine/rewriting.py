@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from speckit_memory.config.errors import Where
 from speckit_memory.config.pipeline_file import Step, shape
 from speckit_memory.config.sources import pipeline_text
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.config.yaml_reader import Scalar, plain, read
 from speckit_memory.engine.flow import flow
+from speckit_memory.errors import Where
 
 Edit = tuple[int, int, str]
 """The text from one offset to another gives way to a new one."""

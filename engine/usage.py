@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from threading import Lock, Timer
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.writer import Use, count_uses
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.writing.writer import Use, count_uses
 
 SECONDS = 20.0
 """Uses are written this long after the first of them, so that few writes stand for many answers."""

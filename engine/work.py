@@ -13,7 +13,7 @@ from speckit_memory.channels.fts5 import Fts5Params
 from speckit_memory.channels.graph import GraphParams
 from speckit_memory.channels.identifier import IdentifierParams, identifiers
 from speckit_memory.channels.vector import VectorParams
-from speckit_memory.memory.store.matrix import GATHERED_SHARE
+from speckit_memory.memory.store.read_model.matrix import GATHERED_SHARE
 from speckit_memory.pipeline.composition import BoundStep
 from speckit_memory.pipeline.contracts import Channel, Reranker
 from speckit_memory.pipeline.lookup import memories_with

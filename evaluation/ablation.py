@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
 from speckit_memory.config.sources import NOTHING
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.config.yaml_reader import Node, Sequence, plain
 from speckit_memory.engine import assembly, pipelines
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ablation_report import AblationReport, Share, Worth
 from speckit_memory.evaluation.comparison import Values, compare, levelled
 from speckit_memory.evaluation.measure import Report

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.engine.memory import Memory
 from speckit_memory.engine.questions import Question
 from speckit_memory.evaluation.dataset import DatasetQuery
@@ -15,6 +14,7 @@ from speckit_memory.evaluation.folds import Rows
 from speckit_memory.evaluation.metrics import DEPTH, evaluate
 from speckit_memory.evaluation.remembered import StepAnswers
 from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.runner import Outcome, Runner
 
 Judged = tuple[DatasetQuery, Mapping[str, float]]

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Column
 from speckit_memory.engine import assembly
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import folds as splits
 from speckit_memory.evaluation.calibration_report import CalibrationReport, Detection, Rate
 from speckit_memory.evaluation.evidence import Evidence, collect
@@ -23,6 +22,7 @@ from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.trials import open_sets, read_sets, sampled
 from speckit_memory.pipeline.builder import examine
 from speckit_memory.pipeline.model import Mask
+from speckit_memory.pipeline.ports import Column
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGapParams
 
 SEED = 20

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.evaluation.significance import bootstrap_interval
 from speckit_memory.evaluation.tables import Block, Table, plain_text
 from speckit_memory.pipeline.model import Mask
+from speckit_memory.pipeline.ports import Column
 
 _DIGITS = 6
 _KINDS = ("answerable", "foreign", "removed")

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.evaluation.significance import (
     bootstrap_interval,
     holm,
@@ -16,6 +15,7 @@ from speckit_memory.evaluation.significance import (
     queries_needed,
     sign_flip_p,
 )
+from speckit_memory.pipeline.ports import Column
 
 METRICS = ("nDCG@10", "MRR@5")
 """The metrics that are compared. Every further one would cost all others power."""

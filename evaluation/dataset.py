@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
-from speckit_memory.config.errors import Where, nearest
-from speckit_memory.config.paths import is_file, resolved
+from speckit_memory.config.files.paths import is_file, resolved
 from speckit_memory.engine.questions import MAX_QUERY_CHARACTERS, normalised_folder
+from speckit_memory.errors import Where, nearest
 from speckit_memory.evaluation.metrics import relevant
 from speckit_memory.evaluation.records import Problems, Record, json_records, table_rows
 from speckit_memory.memory.store.records import Relation, Tier

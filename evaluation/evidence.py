@@ -8,12 +8,11 @@ from itertools import zip_longest
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.engine.questions import MAX_LIMIT
 from speckit_memory.evaluation.folds import Rows, folds
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.evaluation.trials import OpenSet
-from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.ports import Column, Store
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGapParams, coverage
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 
 FOLDS = 5
 

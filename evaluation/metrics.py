@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
+from speckit_memory.pipeline.ports import Column
 
 DEPTH = 20
 """How many results of a ranking the metrics read."""

@@ -8,12 +8,12 @@ from math import sqrt
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.evaluation.comparison import ALPHA, Values
 from speckit_memory.evaluation.folds import Rows
 from speckit_memory.evaluation.significance import sign_flip_p
 from speckit_memory.evaluation.trials import START, Trials
 from speckit_memory.evaluation.tunable import Parameter, Setting
+from speckit_memory.pipeline.ports import Column
 
 OBJECTIVE = "nDCG@10"
 

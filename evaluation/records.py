@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where
-from speckit_memory.config.regular_file import reading
+from speckit_memory.config.files.regular_file import reading
+from speckit_memory.errors import Problem, SpeckitError, Where
 
 SHOWN = 50
 """So many problems are listed; of the rest only the number is given."""

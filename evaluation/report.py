@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.evaluation.comparison import Comparison
 from speckit_memory.evaluation.dataset import DatasetQuery
 from speckit_memory.evaluation.measure import Answer
 from speckit_memory.evaluation.metrics import METRICS
 from speckit_memory.evaluation.tables import Block, Table, plain_text
+from speckit_memory.pipeline.ports import Column
 
 _COMPLEXITIES = ("simple", "moderate", "complex")
 _DIGITS = 6

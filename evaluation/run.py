@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import settings
 from speckit_memory.engine.pipelines import check
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparison import Values, compare
 from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read
 from speckit_memory.evaluation.measure import Answer, Report, measure

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.config.exchange import Column
+from speckit_memory.pipeline.ports import Column
 
 DRAWS = 9_999
 """Random sign patterns of a permutation test, and resamples of a bootstrap: p is known to about 0.002 near 0.05."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine.memory import Memory
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import Dataset, DatasetDocument
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.memory.indexing import sources

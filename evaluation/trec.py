@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from speckit_memory.config.errors import Problem, SpeckitError
-from speckit_memory.config.written_file import check_target, written
+from speckit_memory.config.files.written_file import check_target, written
+from speckit_memory.errors import Problem, SpeckitError
 
 Ranking = Sequence[tuple[str, float]]
 """Document keys with their scores, best first."""

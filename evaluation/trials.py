@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import pipelines
 from speckit_memory.engine.memory import Memory
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.asked import Judged
 from speckit_memory.evaluation.comparison import Values
 from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read

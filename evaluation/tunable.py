@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.errors import Problem, SpeckitError, nearest
+from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.pipeline.binding import Bound
 
 PROPOSALS = 4

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import assembly
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import folds as splits
 from speckit_memory.evaluation.comparison import Values, compare, levelled
 from speckit_memory.evaluation.measure import Progress, Report

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from speckit_memory.config.errors import Problem, SpeckitError
-from speckit_memory.config.exchange import Column
 from speckit_memory.engine import assembly
 from speckit_memory.engine.memory import Memory
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.evaluation.asked import Asked, Judged
 from speckit_memory.evaluation.folds import Rows
 from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.ports import Column
 
 Ask = Callable[[int, Mapping[str, str], Rows], dict[str, Column]]
 """What a pipeline with these overrides reaches on the dataset at a place for the queries at these rows, by metric."""

@@ -55,7 +55,10 @@ def decoys(tmp_path: Path) -> Path:
 def test_the_wheel_holds_our_rooms_under_one_name_their_data_and_nothing_else(wheel: Path) -> None:
     listed = run("git", "ls-files", *ROOMS, cwd=ROOT).stdout.splitlines()
     documents = run("git", "ls-files", "docs", cwd=ROOT).stdout.splitlines()
-    within = {"__init__.py", "py.typed", *listed, *(name.replace("docs/", "server/demo/", 1) for name in documents)}
+    front = [
+        name.removeprefix("src/speckit_memory/") for name in run("git", "ls-files", "src", cwd=ROOT).stdout.splitlines()
+    ]
+    within = {*({*front} - {*ROOMS}), *listed, *(name.replace("docs/", "server/demo/", 1) for name in documents)}
 
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -66,9 +69,10 @@ def test_the_wheel_holds_our_rooms_under_one_name_their_data_and_nothing_else(wh
 def test_the_installed_wheel_indexes_and_searches_beside_decoy_packages(installed: Path, decoys: Path) -> None:
     indexed = run(installed, "index", "note.md", "--json", cwd=decoys, PYTHONPATH=".")
     found = run(installed, "search", "how often does the gateway retry?", "--json", cwd=decoys, PYTHONPATH=".")
-    checked = run(installed, "doctor", cwd=decoys, PYTHONPATH=".")
+    doctor = run(installed, "doctor", cwd=decoys, PYTHONPATH=".")
 
     assert indexed.returncode == 0, indexed.stderr
+    assert doctor.returncode == 0, doctor.stdout
     assert [row["key"] for row in json.loads(found.stdout)["results"]] == ["note.md"]
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from speckit_memory.config.echo import LISTED
-from speckit_memory.config.errors import Problem, Where, closest, nearest
 from speckit_memory.config.pipeline_file import Step
 from speckit_memory.config.yaml_reader import Mapping, Node, Sequence, locate, plain
+from speckit_memory.errors import Problem, Where, closest, nearest
+from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline import describing
 from speckit_memory.pipeline.accepted import describe, keys, schema_at
 from speckit_memory.pipeline.contracts import SLOT_ROLES, Params, Role

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.describing import describe
 from speckit_memory.pipeline.errors import ContractError

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where
 from speckit_memory.config.layering import holds
 from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import SHIPPED
+from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.pipeline.binding import Bound, bind
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from speckit_memory.pipeline.contracts import Role

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, TypeVar, cast, get_args
 
-from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.binding import Bound
 from speckit_memory.pipeline.contracts import IntentWeighing, Params
 from speckit_memory.pipeline.copying import text

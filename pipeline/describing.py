@@ -6,7 +6,7 @@ from inspect import getattr_static
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.errors import (
     ContractError,
     IsolatedFailureError,

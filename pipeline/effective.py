@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where, nearest
 from speckit_memory.config.flags import Flag, read_flags
 from speckit_memory.config.layering import slots_of
 from speckit_memory.config.pipeline_file import BUDGETS_MS, SLOTS, PipelineFile, Step, shape
 from speckit_memory.config.sources import DEFAULT, NOTHING, pipeline_text, presets
 from speckit_memory.config.yaml_reader import read
+from speckit_memory.errors import Problem, SpeckitError, Where, nearest
 from speckit_memory.pipeline.overriding import overridden
 
 

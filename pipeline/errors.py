@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 
 
 class Unfit(Exception):  # noqa: N818 - a finding about a value; the checks make the error of it, which names the step

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.apply import Search, union
 from speckit_memory.pipeline.boundary import Journal
 from speckit_memory.pipeline.checks import check_asked, check_hits, check_plan, check_source

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from speckit_memory.config.errors import Problem, Where, nearest
 from speckit_memory.config.layering import merged
 from speckit_memory.config.pipeline_file import Step
 from speckit_memory.config.yaml_reader import Entry, Node, Scalar, Sequence, plain, read
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
+from speckit_memory.errors import Problem, Where, nearest
 
 BY_CALL = "--set "
 """How positions name what a call sets."""

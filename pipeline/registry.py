@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 from typing import Any, Protocol, get_args
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.contracts import About, ChannelParams, IntentWeighing, NoParams, Params, Role, SignalParams
 from speckit_memory.pipeline.copying import flag, row_of, texts, values_of
 from speckit_memory.pipeline.describing import describe, shape_of

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from speckit_memory.config.clock import query_ns
 from speckit_memory.pipeline.apply import fused, ordered, reranked, signalled
 from speckit_memory.pipeline.boundary import Clock, Journal
 from speckit_memory.pipeline.checks import (
@@ -19,6 +18,7 @@ from speckit_memory.pipeline.checks import (
     check_reranking,
     check_score,
 )
+from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
 from speckit_memory.pipeline.errors import StageInvariantError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from speckit_memory.config.errors import Problem
 from speckit_memory.config.yaml_reader import locate
+from speckit_memory.errors import Problem
 from speckit_memory.pipeline.binding import Bound, Places, of_role
 from speckit_memory.pipeline.contracts import Role, SignalParams
 from speckit_memory.pipeline.declared import as_scale, ask

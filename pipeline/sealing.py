@@ -8,8 +8,8 @@ from operator import is_
 
 import numpy as np
 
-from speckit_memory.config.immutable import immutable
 from speckit_memory.pipeline.model import Mask, Pool
+from speckit_memory.pipeline.ports.immutable import immutable
 from speckit_memory.pipeline.ranking import COLUMNS, Ranking
 
 

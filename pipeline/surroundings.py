@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from speckit_memory.config.errors import Problem, Where
 from speckit_memory.config.layering import without
 from speckit_memory.config.yaml_reader import locate
+from speckit_memory.errors import Problem, Where
 from speckit_memory.pipeline.binding import Bound, validated
 from speckit_memory.pipeline.contracts import Params, Surroundings
 from speckit_memory.pipeline.declared import Path, as_objections, as_params, ask

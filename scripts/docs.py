@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 import speckit_memory.server.cli
-from speckit_memory.config.codes import CODES
 from speckit_memory.engine import assembly
+from speckit_memory.errors.codes import CODES
 from speckit_memory.pipeline.contracts import SLOT_ROLES
 from speckit_memory.pipeline.registry import Registered
 

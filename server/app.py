@@ -15,9 +15,10 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from pydantic import ValidationError
 
-from speckit_memory.config.echo import shortened
-from speckit_memory.config.errors import LONGEST_TEXT, SpeckitError, nearest
 from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.errors.echo import shortened
+from speckit_memory.errors.problems import LONGEST_TEXT
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import failure
 from speckit_memory.server.failures import internal

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from speckit_memory.config.errors import SpeckitError, nearest
+from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.server import completion, failures, standard_streams, terminal
 
 COMMANDS: dict[str, str | dict[str, str]] = {

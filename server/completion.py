@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.invocation import PROGRAM
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 
 HERE = Path(__file__).resolve().parent
 FOLDERS = (HERE / "demo", HERE.parent / "docs")

@@ -8,9 +8,9 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from speckit_memory.config.echo import LISTED
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.names import sendable, shown
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import LISTED
+from speckit_memory.errors.names import sendable, shown
 from speckit_memory.server import logs
 from speckit_memory.server.failures import internal
 from speckit_memory.server.markdown import fields, one_line

@@ -10,8 +10,8 @@ from typing import TextIO
 
 import click
 
-from speckit_memory.config.echo import shortened
-from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors.echo import shortened
 from speckit_memory.server import standard_streams
 from speckit_memory.server.output import print_json, printable, wrapped
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib import resources
 
-from speckit_memory.config.errors import Problem, Where
 from speckit_memory.config.flags import load_flags
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.config.yaml_reader import plain, read
+from speckit_memory.errors import Problem, Where
 
 FILE = "config/flags.yaml"
 ACTIVE = ("enabled",)

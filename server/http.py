@@ -18,8 +18,8 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.regular_file import read_text
+from speckit_memory.config.files.regular_file import read_text
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server import logs
 from speckit_memory.server.http_guard import Guard
 from speckit_memory.server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, BoundedProtocol

@@ -10,7 +10,7 @@ from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from speckit_memory.config.echo import shortened
+from speckit_memory.errors.echo import shortened
 from speckit_memory.server.lines import LONGEST_ID
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import is_folder, is_there
+from speckit_memory.config.files.paths import is_folder, is_there
 from speckit_memory.config.settings import FOLDER, ROOT_VARIABLE, Settings, is_home
+from speckit_memory.errors import SpeckitError
 
 
 def no_store(config: Settings, actions: tuple[str, ...], further: str = "") -> SpeckitError:

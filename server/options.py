@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from speckit_memory.config.paths import named_path, working_folder
+from speckit_memory.config.files.paths import named_path, working_folder
 from speckit_memory.server import completion
 from speckit_memory.server.output import wrapped
 

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import click
 
-from speckit_memory.config.names import sendable, shown
+from speckit_memory.errors.names import sendable, shown
 from speckit_memory.server import terminal
 
 MAX_WIDTH = 120

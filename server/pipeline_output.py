@@ -10,9 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from speckit_memory.config import written_file
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import is_there
+from speckit_memory.config.files import written_file
+from speckit_memory.config.files.paths import is_there
+from speckit_memory.errors import SpeckitError
 
 _MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import CONFIG_FILE, settings
 from speckit_memory.config.sources import presets
-from speckit_memory.memory.store.store_file import require_file, store_is_there
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.store_file import require_file, store_is_there
 from speckit_memory.server.options import Common
 
 

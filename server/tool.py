@@ -11,8 +11,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
-from speckit_memory.config.echo import LISTED, shortened
-from speckit_memory.config.errors import Problem, SpeckitError, closest, nearest
+from speckit_memory.errors import Problem, SpeckitError, closest, nearest
+from speckit_memory.errors.echo import LISTED, shortened
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import SCHEMA, Count, Reply, failure, success
 from speckit_memory.server.failures import internal

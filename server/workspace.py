@@ -7,10 +7,10 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import is_file, is_there, named_path, resolved
+from speckit_memory.config.files.paths import is_file, is_there, named_path, resolved
 from speckit_memory.config.settings import ROOT_VARIABLE, Settings
-from speckit_memory.memory.store.store_file import store_is_there
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.store_file import store_is_there
 from speckit_memory.server import logs
 from speckit_memory.server.failures import internal
 from speckit_memory.server.missing_store import no_store, why_not_create

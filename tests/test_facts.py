@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.codes import CODES
 from speckit_memory.engine import Memory
+from speckit_memory.errors.codes import CODES
 from speckit_memory.memory.indexing import classify
 from speckit_memory.memory.indexing.documents import content_hash
 from speckit_memory.memory.indexing.embedders.encoder import REMEMBERED_QUERIES

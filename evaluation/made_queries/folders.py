@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from speckit_memory.config.errors import Problem, SpeckitError
-from speckit_memory.config.paths import resolved
-from speckit_memory.config.written_file import written
+from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.files.written_file import written
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
 from speckit_memory.evaluation.made_queries.making import JudgedQuery
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import DatasetDocument
 from speckit_memory.evaluation.made_queries.collection import Collection
 from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from speckit_memory.config.errors import SpeckitError, nearest
+from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.evaluation.dataset import Dataset, read
 from speckit_memory.evaluation.made_queries.folders import check_targets, clear, targets, write
 from speckit_memory.evaluation.made_queries.kinds import KINDS

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from speckit_memory.memory.indexing.scanner import below
 from speckit_memory.memory.indexing.sources import IndexReport
-from speckit_memory.memory.store.connection import Database, Transaction
-from speckit_memory.memory.store.meta import get_meta, set_meta
+from speckit_memory.memory.store.file.connection import Database, Transaction
+from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 NAMED = "named_links"
 """The store's fact that says which links to a file have been named: pairs of keys, as JSON."""

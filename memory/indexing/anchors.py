@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from speckit_memory.config.errors import Problem, Where
+from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.indexing.limits import MOST_TAGS, Limits
 
 # Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.

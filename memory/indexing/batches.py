@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import nullcontext
 
-from speckit_memory.config.errors import Problem, SpeckitError
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenModel
 from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, title_repeats
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress
-from speckit_memory.memory.store import embedding_cache, reader, token_sets, vectors, writer
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.meta import get_meta
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.tables import embedding_cache, token_sets, vectors
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.writing import writer
 
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 2_000_000

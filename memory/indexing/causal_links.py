@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from speckit_memory.config.errors import Problem, Where, nearest
 from speckit_memory.config.yaml_reader import Mapping, Node, Scalar, Sequence, read
+from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.memory.indexing.limits import (
     LONGEST_FRONT_MATTER,
     LONGEST_TARGET,
@@ -20,8 +20,8 @@ from speckit_memory.memory.indexing.limits import (
     Limits,
     over,
 )
-from speckit_memory.memory.store.link_targets import last_part, meant
 from speckit_memory.memory.store.records import Link, Relation
+from speckit_memory.memory.store.tables.link_targets import last_part, meant
 
 WEAK = 0.5
 """Strength of links that state a connection without a cause."""

@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import PurePosixPath
 
-from speckit_memory.config.errors import Problem, Where
+from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.encoding import clean

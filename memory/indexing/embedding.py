@@ -8,11 +8,11 @@ from hashlib import sha256
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column, Ids, Tokens, Vectors
 from speckit_memory.memory.indexing.anchors import without_tags
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, PoolingModel, TokenModel
-from speckit_memory.memory.store import embedding_cache, token_sets
-from speckit_memory.memory.store.connection import Connection, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.tables import embedding_cache, token_sets
+from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
 TITLE_REPEATS = 3
 """How often the title stands before each passage in a mean of tokens: it weighs more than a passage's own words

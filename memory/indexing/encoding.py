@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 
 _MARKS = ((BOM_UTF8, "utf-8"), (BOM_UTF16_LE, "utf-16-le"), (BOM_UTF16_BE, "utf-16-be"))
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -6,17 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from speckit_memory.config.errors import Problem, SpeckitError
 from speckit_memory.config.settings import CONFIG_FILE
 from speckit_memory.config.workspace_file import SourcePatterns
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.indexing.scanner import below, scan
 from speckit_memory.memory.indexing.sources import IndexReport
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
-from speckit_memory.memory.store import reader, writer
-from speckit_memory.memory.store.connection import Database, Transaction
-from speckit_memory.memory.store.links import resolve_links
-from speckit_memory.memory.store.reader import KnownFile
+from speckit_memory.memory.store.file.connection import Database, Transaction
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.writing.links import resolve_links
 
 
 def forget(

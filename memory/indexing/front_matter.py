@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from speckit_memory.config.errors import Problem, Where, nearest
 from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.memory.indexing.causal_links import declared_links
 from speckit_memory.memory.indexing.classify import CONTEXT_TYPES, MEMORY_TYPES
 from speckit_memory.memory.indexing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over

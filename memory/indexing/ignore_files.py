@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where
-from speckit_memory.config.paths import is_file, is_there, named_path
-from speckit_memory.config.patterns import compiled, last_match
-from speckit_memory.config.regular_file import read_bytes, read_text
+from speckit_memory.config.files.paths import is_file, is_there, named_path
+from speckit_memory.config.files.patterns import compiled, last_match
+from speckit_memory.config.files.regular_file import read_bytes, read_text
+from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing import inside
 from speckit_memory.memory.indexing.encoding import decode
 

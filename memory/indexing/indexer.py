@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
+from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing import aliases, causal_links, preflight
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
@@ -23,12 +23,13 @@ from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
-from speckit_memory.memory.store import reader, writer
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.links import resolve_links
-from speckit_memory.memory.store.meta import get_meta, set_meta
-from speckit_memory.memory.store.reader import KnownFile
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.reading.reader import KnownFile
 from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.writing.links import resolve_links
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095"})
 """Codes of problems that need no correction before a document is saved: it was cut, or its time is unknown."""

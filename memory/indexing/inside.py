@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from errno import EAGAIN, ELOOP, EMLINK, ENAMETOOLONG, ENOTDIR, EXDEV
 from pathlib import Path, PurePath
 
-from speckit_memory.config.regular_file import NO_LINK, READING, content, open_regular
+from speckit_memory.config.files.regular_file import NO_LINK, READING, content, open_regular
 
 LEADS_OUT = "the link leads out of the workspace"
 

@@ -6,7 +6,7 @@ whatever is in it, takes more time than its length accounts for, or memory that 
 
 from __future__ import annotations
 
-from speckit_memory.config.errors import Problem, Where
+from speckit_memory.errors import Problem, Where
 
 LONGEST_HEADING = 800
 """Characters of a heading as it stands above each of its passages."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.errors import Problem, Where
+from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.store.records import Document
 
 

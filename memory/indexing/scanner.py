@@ -11,15 +11,15 @@ from errno import EACCES, EFBIG, ENOENT, EPERM
 from pathlib import Path
 from stat import S_ISREG
 
-from speckit_memory.config.errors import Problem, SpeckitError
-from speckit_memory.config.names import shown
-from speckit_memory.config.paths import is_folder
+from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.workspace_file import SourcePatterns
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors.names import shown
 from speckit_memory.memory.indexing import inside
 from speckit_memory.memory.indexing.encoding import decode
 from speckit_memory.memory.indexing.ignore_files import IgnoreFiles
 from speckit_memory.memory.indexing.selection import Selection, reason_to_leave_out
-from speckit_memory.memory.store.reader import KnownFile
+from speckit_memory.memory.store.reading.reader import KnownFile
 
 FORBIDDEN_FOLDERS = frozenset({".git", ".speckit"})
 """What they hold is written by programs, and changes while it is read."""

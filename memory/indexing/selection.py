@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.errors import Problem
-from speckit_memory.config.paths import is_folder
-from speckit_memory.config.patterns import compiled
+from speckit_memory.config.files.paths import is_folder
+from speckit_memory.config.files.patterns import compiled
 from speckit_memory.config.settings import CONFIG_FILE
 from speckit_memory.config.workspace_file import SourcePatterns
+from speckit_memory.errors import Problem
 from speckit_memory.memory.indexing.ignore_files import IgnoreFiles, PatternList, is_linked_worktree
 
 if TYPE_CHECKING:

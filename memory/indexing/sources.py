@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from speckit_memory.config.errors import Problem
+from speckit_memory.errors import Problem
 from speckit_memory.memory.store.records import Document, Tier
 
 

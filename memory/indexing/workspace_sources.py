@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from speckit_memory.config.names import shown
+from speckit_memory.errors.names import shown
 from speckit_memory.memory.indexing.scanner import Scan, below
-from speckit_memory.memory.store import source_paths
-from speckit_memory.memory.store.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.tables import source_paths
 
 
 class WorkspaceSources:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.memory.lifecycle.tables import LASTING, any_of, by_label
 from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.ports import Column
 
 DECAY = -0.5
 FACTOR = 19 / 81

@@ -11,8 +11,8 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store import near_duplicates
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.writing import near_duplicates
 
 SIMILARITY = 0.75
 MANY = 32

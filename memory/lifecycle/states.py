@@ -8,8 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.memory.lifecycle.tables import LASTING, any_of
+from speckit_memory.pipeline.ports import Column
 
 
 class State(StrEnum):

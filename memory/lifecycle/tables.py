@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.memory.store.records import Tier
+from speckit_memory.pipeline.ports import Column
 
 TIER_WEIGHTS = {
     Tier.CONSTITUTIONAL: 1.0,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle import confidence
-from speckit_memory.memory.store import promotions, reader
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Memory, Promotion, Tier
-from speckit_memory.memory.store.writer import set_attribute
+from speckit_memory.memory.store.tables import promotions
+from speckit_memory.memory.store.writing.writer import set_attribute
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.exchange import Filter, FolderDescription, Neighbours, Passage, Postings, Unavailable
-from speckit_memory.config.immutable import immutable
 from speckit_memory.pipeline.contracts import Surroundings
 from speckit_memory.pipeline.model import (
     Candidates,
@@ -30,6 +28,8 @@ from speckit_memory.pipeline.model import (
     Selected,
     StepScore,
 )
+from speckit_memory.pipeline.ports import Filter, FolderDescription, Neighbours, Passage, Postings, Unavailable
+from speckit_memory.pipeline.ports.immutable import immutable
 from speckit_memory.pipeline.ranking import COLUMNS, Ranking
 from speckit_memory.pipeline.scales import Scale
 

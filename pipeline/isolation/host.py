@@ -11,7 +11,7 @@ from itertools import count
 from threading import Lock
 from typing import Any
 
-from speckit_memory.config.clock import opening, query_ns
+from speckit_memory.pipeline.clock import opening, query_ns
 from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.isolation.codec import Handle
 from speckit_memory.pipeline.isolation.limits import (

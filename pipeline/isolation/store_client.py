@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Any
 from weakref import finalize
 
-from speckit_memory.config.clock import query_ns
-from speckit_memory.config.codes import CODES
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.codes import CODES
+from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.isolation.codec import Handle
 from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS, Member
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from speckit_memory.config.clock import query_ns
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.isolation.codec import Handle
 from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS
 from speckit_memory.pipeline.ports import Store

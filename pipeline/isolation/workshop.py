@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from speckit_memory.config.clock import query_ns
+from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.contracts import Params, Surroundings
 from speckit_memory.pipeline.describing import describe
 from speckit_memory.pipeline.isolation.codec import Handle, unpacked

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import working_folder
+from speckit_memory.config.files.paths import working_folder
 from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import show_row
 from speckit_memory.server.demo_corpus import QUESTIONS, corpus
 from speckit_memory.server.invocation import called

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from speckit_memory.config.codes import CODES
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import settings
 from speckit_memory.config.sources import DEFAULT
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.codes import CODES
 from speckit_memory.server.environment import remarks
 from speckit_memory.server.missing_store import no_store
 from speckit_memory.server.options import Common, shared

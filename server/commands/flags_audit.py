@@ -6,7 +6,7 @@ import os
 
 import click
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.flag_audit import audit, today
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json

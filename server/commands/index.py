@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from speckit_memory.config.echo import shortened
-from speckit_memory.config.errors import Problem, SpeckitError
-from speckit_memory.config.paths import is_there, named_paths
+from speckit_memory.config.files.paths import is_there, named_paths
 from speckit_memory.config.settings import settings
-from speckit_memory.memory.store.store_file import store_is_there
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors.echo import shortened
+from speckit_memory.memory.store.file.store_file import store_is_there
 from speckit_memory.server import completion
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.failures import lines

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import named_path, resolved, working_folder
+from speckit_memory.config.files.paths import named_path, resolved, working_folder
 from speckit_memory.config.settings import CONFIG_FILE, DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
-from speckit_memory.memory.store.store_file import keep_out_of_git, make_folder
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_folder
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, printable
 

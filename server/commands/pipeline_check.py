@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from speckit_memory.config.echo import shortened
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import shortened
 from speckit_memory.server import completion
 from speckit_memory.server.environment import remarks
 from speckit_memory.server.failures import SHOWN_PROBLEMS, lines

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import is_working_folder
+from speckit_memory.config.files.paths import is_working_folder
 from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.missing_store import no_store
 from speckit_memory.server.options import Common, query_argument, shared
 from speckit_memory.server.output import block, counted, print_json, table, wrapped

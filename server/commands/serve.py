@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.failures import show
 from speckit_memory.server.options import Common, NamedPath, shared
 

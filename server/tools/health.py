@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from speckit_memory.config.codes import CODES
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.codes import CODES
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.log_stream import lost_lines
 from speckit_memory.server.markdown import about

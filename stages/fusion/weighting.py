@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.config.errors import closest
+from speckit_memory.errors import closest
 from speckit_memory.pipeline.contracts import Surroundings
 from speckit_memory.pipeline.model import Candidates, Query
 from speckit_memory.pipeline.ports import Column

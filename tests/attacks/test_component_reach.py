@@ -18,8 +18,8 @@ from frame.hostile import attacked, component
 from isolated.distributions import installed
 from tally import Tally
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine.questions import Question
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.contracts import ChannelParams, Role
 from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.model import Hits, Notes, Plan, Query, Respelling

@@ -22,11 +22,11 @@ from frame.doubles import signal as signal_step
 from frame.hostile import PLAIN, attacked, component, without
 from tally import Tally
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
 from speckit_memory.engine.plans import plan_report
 from speckit_memory.engine.questions import Question
 from speckit_memory.engine.why_not import why_not
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.contracts import About, Role
 from speckit_memory.pipeline.model import Hits, Notes, Plan, Query, Respelling
 from speckit_memory.pipeline.ports import Store, Unavailable

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tally import Tally
 
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 

@@ -14,7 +14,7 @@ from frame.hostile import PLAIN, component, registered
 from pydantic import field_validator, model_validator
 from tally import Tally
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.builder import build, examine
 from speckit_memory.pipeline.contracts import About, ChannelParams, NoParams, Params, Role, SignalParams
 from speckit_memory.pipeline.model import Notes

@@ -10,8 +10,8 @@ from tally import Tally
 
 from speckit_memory.engine.answer import snippet
 from speckit_memory.memory.indexing.limits import LONGEST_PATH
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.folders import first_sentence
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.folders import first_sentence
 from speckit_memory.pipeline.ports import Passage
 from speckit_memory.server.tools.row_text import search_row_text
 from tests.server.doors import call

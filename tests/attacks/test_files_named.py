@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 from tally import Tally
 
-from speckit_memory.config.codes import CODES
+from speckit_memory.errors.codes import CODES
 from speckit_memory.server.cli import run
 from tests.attacks.swaps import in_time
 from tests.server.test_mcp_stdio import with_client

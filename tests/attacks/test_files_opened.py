@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tally import Tally
 
-from speckit_memory.config import regular_file
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.files import regular_file
 from speckit_memory.config.sources import pipeline_text
 from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns, Where, read_workspace_config
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import records
 from speckit_memory.evaluation.dataset import read
 from speckit_memory.memory.indexing import ignore_files, inside, scanner

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tally import Tally
 
-from speckit_memory.config import written_file
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.config.files import written_file
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.made_queries import folders
 from speckit_memory.evaluation.trec import check_run_file, write_run
 from speckit_memory.server.cli import run

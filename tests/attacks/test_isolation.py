@@ -15,8 +15,8 @@ from isolated.distributions import installed
 from isolated.opened import hosting, isolating, opened
 from tally import Tally
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline import runner
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.ranking import Ranking

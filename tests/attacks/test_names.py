@@ -13,8 +13,8 @@ import pytest
 from mcp import Client
 from tally import Tally
 
-from speckit_memory.config.errors import Problem, SpeckitError, Where
-from speckit_memory.config.names import named, sendable, shown
+from speckit_memory.errors import Problem, SpeckitError, Where
+from speckit_memory.errors.names import named, sendable, shown
 from speckit_memory.server.envelope import Reply, failure, success
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import with_client

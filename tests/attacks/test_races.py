@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from tally import Tally
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer, indexer, scanner
-from speckit_memory.memory.store import reader
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
 from tests.attacks.swaps import KINDS, SECRET, in_time, outside, swap
 
 GOOD = "# Good\n\nplankton inside of the workspace\n"

@@ -20,9 +20,9 @@ from frame.vandal import public, swap, vandalise
 from storing.project import SESSION, live, project, write
 from tally import Tally
 
-from speckit_memory.config.exchange import FIELDS, Filter
 from speckit_memory.engine import Memory
 from speckit_memory.pipeline import ports
+from speckit_memory.pipeline.ports import FIELDS, Filter
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 TERMS = ("gateway", "fusion", "importer", "payment", "nowhere")

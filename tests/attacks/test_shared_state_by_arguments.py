@@ -13,8 +13,8 @@ from storing.project import live, project, write
 from tally import Tally
 
 from speckit_memory.channels.degree import RELATION_WEIGHTS
-from speckit_memory.config.exchange import FIELDS, Filter
 from speckit_memory.engine import Memory
+from speckit_memory.pipeline.ports import FIELDS, Filter
 
 WEIGHTS = (10.0, 5.0, 2.0, 1.0)
 FEW = ("default", "cross-encoder"), (1, 3, 9, 27)

@@ -17,10 +17,10 @@ from frame.vandal import public, swap, vandalise
 from storing.project import QUESTIONS, live, project, write
 from tally import Tally
 
-from speckit_memory.config.exchange import FIELDS, Filter
 from speckit_memory.engine import Memory
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.model import Hits, Notes, Rescored, Selected
+from speckit_memory.pipeline.ports import FIELDS, Filter
 from speckit_memory.pipeline.scales import Scale
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

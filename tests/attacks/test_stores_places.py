@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tally import Tally
 
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.migrations import MIGRATIONS, Migration, migrate
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.migrations import MIGRATIONS, Migration, migrate
 from speckit_memory.server.cli import run
 from tests.server.doors import call
 

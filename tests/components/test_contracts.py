@@ -20,13 +20,12 @@ from components.fake_store import DAY, Edge, FakeStore, Memory, words
 from components.pools import pool_of
 
 from speckit_memory import channels, signals, stages
-from speckit_memory.config.exchange import FolderDescription
 from speckit_memory.engine.assembly import COMPONENTS, registry
 from speckit_memory.pipeline.apply import Search, fused, reranked, signalled, union
 from speckit_memory.pipeline.checks import check_hits, check_notes, check_plan
 from speckit_memory.pipeline.contracts import About, Params, Role
 from speckit_memory.pipeline.model import Filter, Fused, Grouped, Hits, Notes, Plan, Pool, Query, Rescored, Selected
-from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.ports import FolderDescription, Unavailable
 from speckit_memory.pipeline.registry import Registered
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.sealing import seal

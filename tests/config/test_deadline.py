@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.config.deadline import deadline_in_force
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError
 
 
 def deadline(root: Path, **environ: str) -> float | None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
+from speckit_memory.errors import SpeckitError
 
 
 def said(root: Path, text: str) -> Path:

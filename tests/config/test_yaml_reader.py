@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.config.errors import Where
 from speckit_memory.config.yaml_reader import Mapping, locate, plain, read
+from speckit_memory.errors import Where
 
 
 def found(text: str) -> list[tuple[str, int, int]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import Where
 from speckit_memory.config.settings import workspace_root
 from speckit_memory.engine import pipelines
+from speckit_memory.errors import Where
 from speckit_memory.memory.indexing import Analyser
 from speckit_memory.memory.indexing.causal_links import unresolved
 from speckit_memory.memory.indexing.documents import build

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from speckit_memory.config import clock
-from speckit_memory.config.exchange import Column, Vectors
 from speckit_memory.engine import Memory
 from speckit_memory.engine.once import Once
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.indexing.embedders import StaticEmbedder, static
 from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
-from speckit_memory.memory.store import columns, folders, lexicon, read_model, token_space, vector_space
+from speckit_memory.memory.store.read_model import columns, folders, lexicon, token_space, vector_space
+from speckit_memory.memory.store.read_model import current as read_model
+from speckit_memory.pipeline.ports import Column, Vectors, clock
 
 pytestmark = pytest.mark.requirement("P9", "T27")
 NOTES = {

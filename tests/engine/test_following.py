@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Progress
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from frame.replaying import replay
 
 from speckit_memory.channels.trigger import Trigger
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
 
 NOTES = {
     "decisions/fusion.md": "---\ntitle: Fuse by score\ntrigger_phrases: [score fusion]\ncontext_type: decision\n"

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.exchange import Unavailable
 from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store import token_sets
-from speckit_memory.memory.store.meta import set_meta
-from speckit_memory.memory.store.vectors import forget_all
-from speckit_memory.memory.store.writer import set_vectors
+from speckit_memory.memory.store.tables import token_sets
+from speckit_memory.memory.store.tables.meta import set_meta
+from speckit_memory.memory.store.tables.vectors import forget_all
+from speckit_memory.memory.store.writing.writer import set_vectors
+from speckit_memory.pipeline.ports import Unavailable
 
 NOTES = {
     "fusion.md": "# Fuse by score\n\nWe add the standardised scores because ranks forget distances.\n",

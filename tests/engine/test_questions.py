@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
 
 
 @pytest.mark.requirement("F7")

@@ -7,7 +7,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.usage import Usage
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 
 NOW = 1_800_000_000.0
 Counted = dict[str, tuple[int, float | None]]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
 
 NOW = 1_800_000_000.0
 BEST, JUDGED, LAST = "notes/fusion.md", "notes/ranks.md", "notes/lists.md"

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.project import NOTES, QUESTIONS, Asked, Project, live, project, write
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine.answer import answer
 from speckit_memory.engine.assembly import registry
 from speckit_memory.engine.questions import Question
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, Pipeline
 from speckit_memory.pipeline.explain import StepExplanation, explain

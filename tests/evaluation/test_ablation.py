@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from judged_sets import titles
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import assembly
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ablation import ablate, pipeline_text, unmentioned, without
 from speckit_memory.evaluation.ablation_report import AblationReport
 from speckit_memory.pipeline.builder import examine

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged_sets import PIPELINE, write
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Column
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.calibration import calibrate, threshold
 from speckit_memory.evaluation.calibration_report import Rate
 from speckit_memory.evaluation.trials import open_sets, read_sets, sampled
+from speckit_memory.pipeline.ports import Column
 
 NOW = 1_790_000_000.0
 SHARES = st.lists(st.floats(0, 1), min_size=30, max_size=80).map(np.array)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import Dataset, DatasetDocument, DatasetQuery, read
 from speckit_memory.memory.store.records import Tier
 

@@ -10,9 +10,9 @@ import pytest
 from ir_measures import RR, R, Success, nDCG
 from tiny_encoder import UNKNOWN, write_encoder
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import EMBEDDER_VARIABLE
 from speckit_memory.engine.memory import Memory
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import read
 from speckit_memory.evaluation.measure import Progress
 from speckit_memory.evaluation.metrics import DEPTH

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.metrics import evaluate
 from speckit_memory.evaluation.trec import check_run_file, write_run
 

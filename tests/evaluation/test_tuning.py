@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged_sets import PIPELINE, titles
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import assembly, pipelines
 from speckit_memory.engine.memory import Memory
 from speckit_memory.engine.questions import Question
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.folds import folds
 from speckit_memory.evaluation.remembered import StepAnswers
 from speckit_memory.evaluation.trials import START, Trials, open_sets, read_sets, sampled, work

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from frame.hostile import PLAIN, attacked, component, without
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
 from speckit_memory.engine.questions import Question
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.model import Grouped, Hits, Plan, Pool, Query, Rescored, Selected

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import speckit_memory.config.settings
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.flags import load_flags, unknown_variables
 from speckit_memory.config.sources import presets
 from speckit_memory.engine import assembly, pipelines
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.builder import build, examine
 from speckit_memory.server import cli
 

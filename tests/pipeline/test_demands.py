@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
 from speckit_memory.engine.results import SearchResult
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Source
 from speckit_memory.pipeline.phrases import memories_with_phrase
 

@@ -22,7 +22,7 @@ from frame.replaying import replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.explain import explain
 from speckit_memory.pipeline.model import Grouped, Plan, Pool, Rescored, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable

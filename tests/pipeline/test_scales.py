@@ -13,9 +13,9 @@ from frame.hostile import attacked, component, registered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory, pipelines
 from speckit_memory.engine.questions import Question
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.builder import build, examine
 from speckit_memory.pipeline.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.contracts import Role

@@ -18,7 +18,7 @@ from typing import Any
 import click
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import ablation, calibration, tuning
 from speckit_memory.evaluation import run as measuring
 from speckit_memory.evaluation.made_queries import run as making

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.server.envelope import Reply, failure, success
 from speckit_memory.server.markdown import about, one_line, quoted

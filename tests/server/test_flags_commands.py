@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import workspace_root
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server import cli
 from speckit_memory.server.commands import flags_audit, flags_list
 from speckit_memory.server.flag_audit import audit

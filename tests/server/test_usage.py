@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.failures import by_interrupt
 from tests.server.doors import COMMAND, Run, call, environment
 

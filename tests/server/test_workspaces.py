@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import Settings
 from speckit_memory.config.workspace_file import WorkspaceConfig, load_workspace_config
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.workspace import Workspace
 from tests.server.doors import Ran, call
 from tests.server.test_mcp_stdio import calls

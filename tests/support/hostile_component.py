@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.contracts import About, SignalParams
 from speckit_memory.pipeline.scales import Scale
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import is_file, named_path
+from speckit_memory.config.files.paths import is_file, named_path
 from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.crossencoders.guarded import GuardedCrossEncoder
 from speckit_memory.memory.indexing.crossencoders.none import NoCrossEncoder
 from speckit_memory.memory.indexing.crossencoders.onnx import OnnxCrossEncoder

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from speckit_memory.config.clock import opening, query_ns
-from speckit_memory.config.exchange import Column, Unavailable
-from speckit_memory.config.immutable import own
 from speckit_memory.memory.indexing.crossencoders.protocol import CrossEncoder
+from speckit_memory.pipeline.clock import opening, query_ns
+from speckit_memory.pipeline.ports import Column, Unavailable
+from speckit_memory.pipeline.ports.immutable import own
 
 BATCH = 8
 """Texts read at a time; the first batch of all, which measures the speed, has half as many."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from speckit_memory.config.exchange import Column, Unavailable
 from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.pipeline.ports import Column, Unavailable
 
 
 class NoCrossEncoder:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
+from speckit_memory.pipeline.ports import Column
 
 LONGEST = 512
 """Tokens of a query and a text together; what is longer is cut at the end of the longer of the two."""

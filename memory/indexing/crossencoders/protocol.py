@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from speckit_memory.config.exchange import Column
+from speckit_memory.pipeline.ports import Column
 
 
 class CrossEncoder(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
+from speckit_memory.pipeline.ports import Column
 
 
 class SentenceTransformersCrossEncoder:

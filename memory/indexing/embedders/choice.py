@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.paths import is_file, named_path
+from speckit_memory.config.files.paths import is_file, named_path
 from speckit_memory.config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
 from speckit_memory.memory.indexing.embedders.missing import MissingEncoder
 from speckit_memory.memory.indexing.embedders.onnx import OnnxEncoder

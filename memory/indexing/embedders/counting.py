@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenCounter
 from speckit_memory.memory.indexing.token_estimate import estimated_tokens
 

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from speckit_memory.config.clock import opening
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Ids, Tokens, Vectors
-from speckit_memory.config.immutable import own
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 from speckit_memory.memory.indexing.embedders.protocol import SentenceEncoder, TokenModel
+from speckit_memory.pipeline.clock import opening
+from speckit_memory.pipeline.ports import Ids, Tokens, Vectors
+from speckit_memory.pipeline.ports.immutable import own
 
 REMEMBERED_QUERIES = 1_000
 """The vectors of so many queries asked last are kept."""

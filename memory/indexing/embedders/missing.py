@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from speckit_memory.config.exchange import Column, Ids, Tokens, Vectors
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
+from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
 
 class Embedder(Protocol):

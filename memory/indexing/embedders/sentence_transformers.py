@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Vectors
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import model_folder
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
+from speckit_memory.pipeline.ports import Vectors
 
 
 class SentenceTransformersEncoder:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.config.clock import opening
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Column, Ids, Tokens, Vectors
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.clock import opening
+from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

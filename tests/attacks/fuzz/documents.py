@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 from tally import Tally
 
-from speckit_memory.config.codes import CODES
 from speckit_memory.engine import Memory
+from speckit_memory.errors.codes import CODES
 from speckit_memory.memory.indexing import anchors
 from speckit_memory.memory.indexing.chunks import split
 from tests.attacks.fuzz.shared import NOTES, damaged, folder, opened

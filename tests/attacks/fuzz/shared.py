@@ -11,9 +11,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from speckit_memory.config.codes import CODES
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.codes import CODES
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 
 NOTES = {

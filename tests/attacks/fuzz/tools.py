@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from tally import Tally
 
-from speckit_memory.config.codes import CODES
+from speckit_memory.errors.codes import CODES
 from speckit_memory.server.app import build
 from speckit_memory.server.workspace import Workspace
 from tests.attacks.fuzz.raw_client import RawClient

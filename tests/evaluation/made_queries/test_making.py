@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import DatasetDocument
 from speckit_memory.evaluation.made_queries.making import Maker
 

@@ -9,7 +9,7 @@ import pytest
 
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 
 
 @pytest.fixture

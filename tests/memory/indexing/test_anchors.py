@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.config.errors import Where
+from speckit_memory.errors import Where
 from speckit_memory.memory.indexing import anchors
 
 TAGS = st.lists(

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.exchange import Vectors
 from speckit_memory.engine.models import QueryModels
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.crossencoders import chosen
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import embedding_text, weighted_query
-from speckit_memory.memory.store import token_sets
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.tables import token_sets
+from speckit_memory.pipeline.ports import Vectors
 
 Write = Callable[[str, str], Path]
 

@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Tokens, Vectors
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.store import reader, vectors
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.edges import list_edges
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Relation, Tier
+from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.edges import list_edges
+from speckit_memory.pipeline.ports import Tokens, Vectors
 
 Write = Callable[[str, str], Path]
 LONG = "\n\n".join(f"## Section {number}\n\n" + f"Sentence {number * 111} of many words. " * 40 for number in range(6))

@@ -12,9 +12,9 @@ import pytest
 
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.store import reader
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.edges import list_edges
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.tables.edges import list_edges
 
 KILLS = 30
 DOCUMENTS = 200
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 embedder = StaticEmbedder()
 embedder.embed_query("loaded before the clock starts")
 print("ready", flush=True)

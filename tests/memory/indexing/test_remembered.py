@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer
-from speckit_memory.memory.store import reader
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
 
 Write = Callable[[str, str], Path]
 

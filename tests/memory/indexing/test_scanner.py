@@ -8,7 +8,7 @@ import pytest
 
 from speckit_memory.memory.indexing import scanner
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
-from speckit_memory.memory.store.reader import KnownFile
+from speckit_memory.memory.store.reading.reader import KnownFile
 
 Write = Callable[[str, str], Path]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.errors import Where
 from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns
+from speckit_memory.errors import Where
 from speckit_memory.memory.indexing.scanner import Scan, scan
 from speckit_memory.memory.indexing.selection import refusal
 

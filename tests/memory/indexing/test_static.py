@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.embedders.protocol import TokenModel
 from speckit_memory.memory.indexing.embedders.static import BATCH

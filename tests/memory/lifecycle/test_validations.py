@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.confidence import BIRTH
 from speckit_memory.memory.lifecycle.validations import Validated, promote, validate
-from speckit_memory.memory.store import changes, reader
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Promotion, Tier
-from speckit_memory.memory.store.writer import delete_memories, put_document
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.writing.writer import delete_memories, put_document
 
 NOW = 1000.0
 PROJECT = Path(__file__).parents[3]
@@ -169,7 +170,7 @@ JUDGE = """
 import sys
 from pathlib import Path
 from speckit_memory.memory.lifecycle.validations import validate
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 with Database.open(Path(sys.argv[1])) as database:
     print("ready", flush=True)
     sys.stdin.readline()
@@ -207,7 +208,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from speckit_memory.memory.lifecycle.validations import validate
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 def die(_, statement, __):
     if statement.startswith(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)

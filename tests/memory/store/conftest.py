@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from storing.models import WordModels
 
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.read_model import ReadModel
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4

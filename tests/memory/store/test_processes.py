@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.memory.store import reader
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import reader
 
 ROOT = Path(__file__).parents[3]
 
@@ -20,9 +20,13 @@ WORKER = """
 import itertools, sys
 from pathlib import Path
 import numpy as np
-from speckit_memory.memory.store import fulltext, loading, reader, vectors, writer
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.links import resolve_links
+from speckit_memory.memory.store.tables import fulltext
+from speckit_memory.memory.store.reading import loading
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.writing.links import resolve_links
 from speckit_memory.memory.store.records import Chunk, Document, Link, Relation
 
 path, name, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

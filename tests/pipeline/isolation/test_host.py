@@ -16,7 +16,7 @@ from components.pools import ask, pool_of
 from isolated.distributions import installed
 from isolated.opened import MEMORY_MB, hosting, isolating
 
-from speckit_memory.config.clock import query_ns
+from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.isolation import process
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions

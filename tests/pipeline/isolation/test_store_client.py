@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from components.fake_store import FakeStore, Memory
 
-from speckit_memory.config.clock import query_ns
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Filter
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.isolation.codec import Handle, packed, unpacked
 from speckit_memory.pipeline.isolation.store_client import Line, made
 from speckit_memory.pipeline.isolation.store_server import MOST_HANDLES, StoreServer
+from speckit_memory.pipeline.ports import Filter
 
 STORE = FakeStore(
     Memory(1, "Rank fusion", ("fusion of ranked lists", "second part"), ("rank fusion",)),

@@ -8,10 +8,9 @@ import pytest
 from components.asking import query
 from components.fake_store import Edge, FakeStore, Memory
 
-from speckit_memory.config.exchange import FolderDescription
 from speckit_memory.pipeline.contracts import Surroundings
 from speckit_memory.pipeline.model import Filter, Plan
-from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.ports import FolderDescription, Unavailable
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.candidates.coverage import Coverage, CoverageParams
 from speckit_memory.stages.candidates.embedding_expansion import EmbeddingExpansion, EmbeddingExpansionParams

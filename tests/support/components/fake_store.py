@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from speckit_memory.config.exchange import (
+from speckit_memory.pipeline.ports import (
     FIELDS,
     Column,
     Filter,

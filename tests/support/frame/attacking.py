@@ -15,9 +15,9 @@ from frame.attacks import Attack
 from frame.hostile import PLAIN, attacked, component, without
 from storing.project import live, project, write
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.engine import Memory
 from speckit_memory.engine.questions import Question
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.runner import Outcome, Runner

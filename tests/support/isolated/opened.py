@@ -11,7 +11,7 @@ from pathlib import Path
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory, assembly
 from speckit_memory.engine.following import Following
-from speckit_memory.memory.store.connection import Database
+from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
 from speckit_memory.pipeline.isolation.host import Host

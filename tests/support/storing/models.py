@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from speckit_memory.config.exchange import Ids, Tokens, Unavailable, Vectors
-from speckit_memory.memory.store.models import Rarity, Relevance
+from speckit_memory.memory.store.read_model.models import Rarity, Relevance
+from speckit_memory.pipeline.ports import Ids, Tokens, Unavailable, Vectors
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 
 
 class WordModels:
-    """Implements `memory.store.models.Models`. The token of a word is its place in `WORDS`, unknown words have none.
+    """Implements the read model's `Models`. The token of a word is its place in `WORDS`, unknown words have none.
 
     The vector of a query is the sum of its words' axes, each as long as the word is rare.
     """

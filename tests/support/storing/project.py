@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.exchange import Column
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory
 from speckit_memory.engine.assembly import OpenStore, TextModels, registry
@@ -23,11 +22,12 @@ from speckit_memory.engine.following import Following
 from speckit_memory.engine.models import QueryModels
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
-from speckit_memory.memory.store import sessions
-from speckit_memory.memory.store.connection import Database
-from speckit_memory.memory.store.read_model import ReadModel
-from speckit_memory.memory.store.writer import set_attribute
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model import sessions
+from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.writing.writer import set_attribute
 from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.runner import Runner
 
 DAY = 86_400.0

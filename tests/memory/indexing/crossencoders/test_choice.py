@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.exchange import Unavailable
 from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder, chosen
+from speckit_memory.pipeline.ports import Unavailable
 
 
 @pytest.mark.requirement("R1")

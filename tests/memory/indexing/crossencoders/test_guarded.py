@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from speckit_memory.config.exchange import Column, Unavailable
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.indexing.crossencoders.guarded import BATCH, FAILURES, PAUSE_NS
+from speckit_memory.pipeline.ports import Column, Unavailable
 
 TEXTS = [f"text {number}" for number in range(20)]
 MS = 1_000_000

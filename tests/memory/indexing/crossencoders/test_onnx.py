@@ -10,9 +10,9 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from speckit_memory.config.exchange import Column, Unavailable
 from speckit_memory.memory.indexing.crossencoders import chosen
 from speckit_memory.memory.indexing.crossencoders.onnx import LONGEST
+from speckit_memory.pipeline.ports import Column, Unavailable
 
 pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")

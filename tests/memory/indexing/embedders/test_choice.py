@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.errors import SpeckitError
-from speckit_memory.config.exchange import Vectors
 from speckit_memory.config.settings import EMBEDDER_VARIABLE
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder, chosen
 from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
+from speckit_memory.pipeline.ports import Vectors
 
 
 @pytest.mark.requirement("I6.offline")

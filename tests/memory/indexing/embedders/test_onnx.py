@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from tiny_encoder import UNKNOWN, write_encoder
 
-from speckit_memory.config.errors import SpeckitError
 from speckit_memory.config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder, TokenModel, chosen
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 

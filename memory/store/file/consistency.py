@@ -1,0 +1,170 @@
+"""Whether a store agrees with itself: SQLite's own checks and the rules that no constraint can express."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.queries import table_exists, value
+
+_TOLERANCE = 1e-2
+"""How far the squared length of a stored vector may be from 1."""
+
+_NUMBERS = (
+    *((name, "'integer'") for name in ("characters", "chunk_count", "access_count", "validation_count")),
+    *((name, "'integer', 'null'") for name in ("mtime_ns", "spec_level")),
+    *((name, "'real', 'null'") for name in ("expires_at", "last_accessed", "last_review")),
+    *((name, "'real'") for name in ("created_at", "updated_at", "stability", "difficulty", "confidence")),
+    *((name, "'real'") for name in ("importance_weight", "interference")),
+)
+_RULES = (
+    ("memory {} has no full-text row", "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts"),
+    ("the full-text row {} belongs to no memory", "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories"),
+    ("memory {} has no texts", "SELECT id FROM memories EXCEPT SELECT memory_id FROM texts"),
+    (
+        "memory {} does not have the number of chunks it says",
+        "SELECT m.id FROM memories m WHERE m.chunk_count <> "
+        "(SELECT count(*) FROM chunks c WHERE c.memory_id = m.id AND c.ordinal < m.chunk_count)",
+    ),
+    (
+        "chunk {} has the id of another memory",
+        "SELECT c.id FROM chunks c JOIN memories m ON m.id = c.id WHERE c.memory_id <> m.id OR m.chunk_count <> 1",
+    ),
+    (
+        "memory {} does not have the embedding status of its chunks",
+        "SELECT m.id FROM memories m WHERE (m.embedding_status = 'pending') <> "
+        "EXISTS (SELECT 1 FROM chunks c WHERE c.memory_id = m.id AND c.vector = 'pending')",
+    ),
+    (
+        "the tokens of chunk {} belong to no vector",
+        "SELECT chunk_id FROM chunk_tokens EXCEPT SELECT id FROM chunks WHERE vector <> 'pending'",
+    ),
+    (
+        "memory {} holds other kinds of values than numbers",
+        f"SELECT id FROM memories WHERE {' OR '.join(f'typeof({name}) NOT IN ({kinds})' for name, kinds in _NUMBERS)}",
+    ),
+    (
+        "memory {} has a time that no calendar knows",
+        "SELECT id FROM memories WHERE max(abs(created_at), abs(updated_at), abs(coalesce(last_accessed, 0))) >= "
+        "253402300800",
+    ),
+    (
+        "id {} has not been drawn from the sequence",
+        "SELECT id FROM (SELECT id FROM memories UNION ALL SELECT id FROM chunks) "
+        "WHERE id >= (SELECT next FROM id_sequence)",
+    ),
+)
+_VECTOR_RULES = (
+    (
+        "chunk {} should have a vector",
+        "SELECT id FROM chunks WHERE vector = 'stored' EXCEPT SELECT rowid FROM chunk_vectors",
+    ),
+    (
+        "the vector {} belongs to no chunk",
+        "SELECT rowid FROM chunk_vectors EXCEPT SELECT id FROM chunks WHERE vector = 'stored'",
+    ),
+)
+_SINGLE_RULES = (
+    ("the sequence of ids is lost", "SELECT 1 WHERE (SELECT count(*) FROM id_sequence WHERE next >= 1) <> 1"),
+    ("the log of changes has impossible numbers", f"SELECT 1 FROM changes WHERE seq NOT BETWEEN 1 AND {1 << 60}"),
+    (
+        "the store does not say which model made its vectors",
+        "SELECT 1 FROM chunks WHERE vector = 'stored' AND (SELECT count(*) FROM meta "
+        "WHERE key IN ('embedding_model', 'embedding_dimensions')) < 2",
+    ),
+)
+_NO_VECTOR_RULES = (("chunk {} should have a vector", "SELECT id FROM chunks WHERE vector <> 'pending'"),)
+
+
+_TEXTS = {
+    "memories": ("key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash"),
+    "texts": ("title_tokens", "trigger_tokens", "path_tokens", "extra", "body"),
+    "chunks": ("heading", "anchor", "tokens", "text"),
+    "triggers": ("normalised", "phrase"),
+    "declared_links": ("relation", "target", "evidence"),
+    "meta": ("key", "value"),
+}
+"""Columns that are read as text: SQLite does not look whether they hold UTF-8."""
+_NAMED = 10
+"""So many rows are named for each rule."""
+
+
+def inconsistencies(connection: apsw.Connection) -> list[str]:
+    """What is wrong, one sentence each; at most ten rows are named per rule. What cannot be read is named too."""
+    found: list[str] = []
+    checks: list[tuple[str, Callable[[], Iterable[str]]]] = [
+        ("the file", lambda: _integrity(connection)),
+        ("the references between tables", lambda: _references(connection)),
+        *((sentence, partial(_broken, connection, sentence, query)) for sentence, query in (*_RULES, *_SINGLE_RULES)),
+        ("the vectors", lambda: _vectors(connection)),
+        *((f"the texts of {table}", partial(_texts, connection, table, columns)) for table, columns in _TEXTS.items()),
+    ]
+    for what, check in checks:
+        try:
+            found += check()
+        except (apsw.Error, UnicodeDecodeError, ValueError, TypeError) as error:
+            subject = what if what.startswith("the ") and "{}" not in what else "a part of the store"
+            found.append(f"{subject} cannot be checked: {error}")
+    return list(dict.fromkeys(found))
+
+
+def _integrity(connection: apsw.Connection) -> Iterator[str]:
+    for (line,) in connection.execute("PRAGMA integrity_check"):
+        if line != "ok":
+            yield line
+
+
+def _references(connection: apsw.Connection) -> Iterator[str]:
+    for table, rowid, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        yield f"row {rowid} of {table} points to a missing row of {parent}"
+
+
+def _broken(connection: apsw.Connection, sentence: str, query: str) -> Iterator[str]:
+    for row in connection.execute(f"{query} LIMIT {_NAMED}"):
+        yield sentence.format(row[0])
+
+
+def _vectors(connection: apsw.Connection) -> Iterator[str]:
+    stored = table_exists(connection, "chunk_vectors")
+    for sentence, query in _VECTOR_RULES if stored else _NO_VECTOR_RULES:
+        yield from _broken(connection, sentence, query)
+    if stored:
+        size = int(value(connection, "SELECT value FROM meta WHERE key = 'embedding_dimensions'") or 0)
+        wrong = (
+            row
+            for row, vector in connection.execute("SELECT rowid, embedding FROM chunk_vectors")
+            if not isinstance(vector, bytes) or len(vector) != 4 * size or not _is_unit(vector)
+        )
+        for row in islice(wrong, _NAMED):
+            yield f"the vector {row} is no unit vector of {size} numbers"
+
+
+def _is_unit(vector: bytes) -> bool:
+    """Whether these are the 32-bit numbers of a vector of length 1."""
+    numbers = np.frombuffer(vector, np.float32).astype(np.float64)
+    return bool(abs(numbers @ numbers - 1.0) < _TOLERANCE)
+
+
+def _texts(connection: apsw.Connection, table: str, columns: Sequence[str]) -> Iterator[str]:
+    number = "rowid" if table not in ("triggers", "declared_links", "meta") else "0"
+    read = ", ".join(f"CAST({column} AS BLOB)" for column in columns)
+    wrong = (
+        f"{table}.{column}" + (f" of row {row}" if row else "")
+        for row, *values in connection.execute(f"SELECT {number}, {read} FROM {table}")
+        for column, text in zip(columns, values, strict=True)
+        if text is not None and not _is_text(text)
+    )
+    for place in islice(wrong, _NAMED):
+        yield f"{place} is no text"
+
+
+def _is_text(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

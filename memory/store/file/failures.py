@@ -1,0 +1,55 @@
+"""What the SQLite driver raises, told as failures of the product."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from speckit_memory.errors import SpeckitError
+
+_MISSING = re.compile(
+    r"no such (table|column)|table \S+ has (no column|\d+ columns)|vtable constructor failed|malformed"
+)
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turns every driver error raised inside into a `SpeckitError` that names the file."""
+    try:
+        yield
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise failure(error, path) from error
+
+
+def told_by_driver(error: Exception, path: Path) -> SpeckitError | None:
+    """The product's error for one of the driver; None for any other."""
+    return failure(error, path) if isinstance(error, apsw.Error | UnicodeDecodeError) else None
+
+
+def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
+    """The product's error: busy E022, damaged E024, not to be opened or written E020, not saved E081, else E021.
+
+    A table or column that is missing is damage too: no statement of ours asks for what a store does not have.
+    """
+    match error:
+        case UnicodeDecodeError():
+            return SpeckitError("E024", f"{path} is damaged: it holds bytes that are no text")
+        case apsw.BusyError() | apsw.LockedError():
+            return SpeckitError("E022", f"{path} stayed locked by another writer")
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.SchemaChangeError() | apsw.FormatError():
+            return SpeckitError("E024", f"{path} is damaged: {error}")
+        case apsw.SQLError() if _MISSING.search(str(error)):
+            return SpeckitError("E024", f"{path} is damaged: {error}")
+        case apsw.CantOpenError() | apsw.PermissionsError() | apsw.AuthError():
+            return SpeckitError("E020", f"{path} could not be opened: {error}")
+        case apsw.ReadOnlyError():
+            return SpeckitError("E020", f"{path} may only be read: {error}")
+        case apsw.FullError():
+            return SpeckitError("E081", f"there is no space left to write {path}", actions=("free disk space",))
+        case apsw.ConstraintError():
+            return SpeckitError("E081", f"{path} does not take this value: {error}", actions=("correct the value",))
+    return SpeckitError("E021", f"{path}: {error}")

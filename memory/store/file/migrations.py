@@ -1,0 +1,114 @@
+"""Named, ordered changes of the schema. A migration is never edited once released; a new one is appended.
+
+Each runs in one transaction together with its record in the table `migrations`, so that a file is always exactly at
+the state its records tell. `applied` and `pending` only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.queries import table_exists
+from speckit_memory.memory.store.file.schema import (
+    CHANGE_TOKENS,
+    CHUNK_TOKENS,
+    FIRST_SCHEMA,
+    LINK_TARGETS,
+    PROMOTIONS,
+    SESSIONS,
+    SOURCE_PATHS,
+    TOKEN_MODEL,
+    UNCOUNTED_FOLDERS,
+)
+from speckit_memory.memory.store.file.store_file import make_file
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A step from one schema to the next; `statements` is SQL without transaction control."""
+
+    name: str
+    statements: str
+
+
+MIGRATIONS = (
+    Migration("0001_first_schema", FIRST_SCHEMA),
+    Migration("0002_sessions", SESSIONS),
+    Migration("0003_uncounted_folders", UNCOUNTED_FOLDERS),
+    Migration("0004_chunk_tokens", CHUNK_TOKENS),
+    Migration("0005_link_targets", LINK_TARGETS),
+    Migration("0006_token_model", TOKEN_MODEL),
+    Migration("0007_promotions", PROMOTIONS),
+    Migration("0008_source_paths", SOURCE_PATHS),
+    Migration("0009_change_tokens", CHANGE_TOKENS),
+)
+
+_RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
+
+
+def applied(connection: apsw.Connection) -> tuple[str, ...]:
+    """Names of the migrations a file has been through, in the order they ran."""
+    if table_exists(connection, "migrations"):
+        return tuple(name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY rowid"))
+    return ()
+
+
+def pending(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> tuple[Migration, ...]:
+    """The migrations still to run.
+
+    Raises E025 when the file has been through one that this version does not know.
+    """
+    done = applied(connection)
+    # of a damaged file, names may be anything
+    unknown = sorted(map(str, set(done) - {migration.name for migration in migrations}))
+    if unknown:
+        raise SpeckitError("E025", f"the store has the unknown migration {', '.join(unknown)}")
+    return tuple(migration for migration in migrations if migration.name not in done)
+
+
+def migrate(connection: apsw.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> tuple[str, ...]:
+    """Runs what is pending and returns the names; an old store is first copied to `<file>.before-<migration>`.
+
+    Raises E023 when a migration fails; the file then still has the schema it had before that migration.
+    """
+    todo = pending(connection, migrations)
+    if todo and applied(connection):
+        _copy(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
+    return tuple(migration.name for migration in todo if _run(connection, migration))
+
+
+def _run(connection: apsw.Connection, migration: Migration) -> bool:
+    """False when another process was faster, which the write lock makes visible."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if migration.name in applied(connection):
+            connection.execute("ROLLBACK")
+            return False
+        connection.execute(_RECORDS)
+        connection.execute(migration.statements)
+        connection.execute("INSERT INTO migrations VALUES (?, strftime('%FT%TZ'))", (migration.name,))
+        connection.execute("COMMIT")
+    except BaseException as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if isinstance(error, apsw.SQLError | apsw.ConstraintError):
+            raise SpeckitError("E023", f"migration {migration.name} failed: {error}") from error
+        raise
+    return True
+
+
+def _copy(connection: apsw.Connection, target: Path) -> None:
+    """A consistent copy of the store, replacing one left by an attempt that did not finish."""
+    target.unlink(missing_ok=True)
+    make_file(target)
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", connection, "main") as backup:
+            backup.step()
+    finally:
+        copy.close()

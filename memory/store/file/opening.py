@@ -1,0 +1,81 @@
+"""What must hold before a file is used as a store."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import apsw
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file import migrations
+from speckit_memory.memory.store.file.schema import APPLICATION_ID
+
+OLDEST_SQLITE = (3, 51, 3)
+"""Older ones can damage a file in WAL mode that two processes write at once."""
+
+_SHADOWS = {
+    "chunk_vectors": ("chunks", "info", "rowids", "vector_chunks00"),
+    "memory_fts": ("config", "data", "docsize", "idx"),
+}
+
+
+def require_sqlite(version: str) -> None:
+    """Raises E020 when this version of SQLite must not be used."""
+    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise SpeckitError("E020", f"SQLite {version} is too old, {oldest} is needed", actions=("upgrade apsw",))
+
+
+def start_of(path: Path) -> bytes:
+    """The first 16 bytes of a file, read by SQLite's own means: those of the system would give up the locks of other
+    connections to it in this process."""
+    file = apsw.VFSFile("", os.path.realpath(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+    try:
+        return file.xRead(16, 0)
+    finally:
+        file.xClose()
+
+
+def prepare(connection: apsw.Connection, path: Path) -> None:
+    """Makes a new file a store and brings an old one up to date; writes nothing to a current one.
+
+    Raises E024 when the file belongs to another program, and as `migrations.migrate` does.
+    """
+    # One transaction, or another process that makes the store meanwhile would show its tables without its identity.
+    connection.execute("BEGIN")
+    identity = connection.pragma("application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    connection.execute("COMMIT")
+    if identity != APPLICATION_ID and (identity or tables):
+        raise SpeckitError("E024", f"{path} is a SQLite file of another program")
+    todo = migrations.pending(connection)
+    if connection.pragma("journal_mode") != "wal":
+        connection.pragma("journal_mode", "wal")
+    if todo:
+        migrations.migrate(connection, path)
+    _require_shadows(connection, path)
+
+
+def _require_shadows(connection: apsw.Connection, path: Path) -> None:
+    """Raises E024 when a virtual table lost a table that it keeps its rows in: sqlite-vec ends the process then."""
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    wanted = {f"{table}_{part}" for table, parts in _SHADOWS.items() if table in names for part in parts}
+    if missing := sorted(wanted - names):
+        raise SpeckitError("E024", f"{path} is damaged: it lost the table {', '.join(missing)}")
+
+
+def harden(connection: apsw.Connection) -> None:
+    """Has a connection distrust the file: what is damaged or was made by others is refused, not followed."""
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.execute("PRAGMA cell_size_check = ON")
+
+
+def vector_extension() -> str:
+    """The loadable library of sqlite-vec, found without importing its package, which would import numpy."""
+    package = importlib.util.find_spec("sqlite_vec")
+    if package is None or package.origin is None:
+        raise SpeckitError("E020", "the package sqlite-vec is not installed", actions=("install sqlite-vec",))
+    return str(Path(package.origin).with_name("vec0"))

@@ -1,0 +1,94 @@
+"""What is kept of conversations: what was sent to them, and what they attended to (features A2 and M4).
+
+A session is a name that the caller chose; the empty name is no session. Nothing counts longer than 30 minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.memory.store.file.connection import Database, Transaction
+from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.read_model.columns import Columns
+from speckit_memory.pipeline.ports import Column, Ids
+
+LIFE = 30 * 60.0
+"""Seconds."""
+MOST_SENT = 100
+"""Entries that a session keeps of what it was sent, the latest ones."""
+
+
+def mark_sent(txn: Transaction, session: str, memory_ids: Sequence[int], now: float) -> None:
+    """Notes that these memories were sent to a session at `now` (epoch seconds), with the content they have.
+
+    Ids that are not stored (any more) are passed over. Entries of any session that have outlived `LIFE` are forgotten.
+    """
+    txn.connection.execute("DELETE FROM session_sent WHERE sent_at <= ?", (now - LIFE,))
+    txn.connection.execute(
+        "INSERT INTO session_sent (session, content_hash, memory_id, sent_at) "
+        "SELECT ?1, content_hash, id, ?2 FROM memories WHERE id IN (SELECT value FROM carray(?3)) ORDER BY id "
+        "ON CONFLICT DO UPDATE SET memory_id = excluded.memory_id, sent_at = excluded.sent_at",
+        (session, now, integers(memory_ids)),
+    )
+    txn.connection.execute(
+        "DELETE FROM session_sent WHERE session = ?1 AND content_hash IN (SELECT content_hash FROM session_sent "
+        "WHERE session = ?1 ORDER BY sent_at DESC, memory_id LIMIT -1 OFFSET ?2)",
+        (session, MOST_SENT),
+    )
+
+
+def focus(txn: Transaction, session: str, memory_id: int, attention: float, now: float) -> None:
+    """Puts a memory into the working memory of a session with this attention [0, 1], or turns to it once more.
+
+    `now` is in epoch seconds. Raises E081 for a memory that is not stored or an attention outside the interval.
+    """
+    txn.connection.execute(
+        "INSERT INTO working_memory (session, memory_id, attention, added_at, last_focused) "
+        "VALUES (?1, ?2, ?3, ?4, ?4) ON CONFLICT DO UPDATE "
+        "SET attention = excluded.attention, last_focused = excluded.last_focused, "
+        "focus_count = focus_count + 1",
+        (session, memory_id, attention, now),
+    )
+
+
+class Sessions:
+    """The sessions, seen from one state of the store. Implements `pipeline.ports.Sessions`.
+
+    What they hold is read at the time of asking: it changes with every answer, and the memories do not.
+    """
+
+    __slots__ = ("_columns", "_database")
+
+    def __init__(self, database: Database, columns: Columns) -> None:
+        self._database = database
+        self._columns = columns
+
+    def attention(self, session: str, ids: Ids, now: float) -> Column:
+        """Working-memory attention [0, 1] of the memory of each id; 0 where it has none, or had it too long ago."""
+        attention = np.zeros(len(ids))
+        found = self._alive("memory_id, attention", "working_memory", "last_focused", session, now)
+        memories = self._columns.parents(ids)
+        for memory, level in found:
+            attention[memories == memory] = level
+        return attention
+
+    def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
+        """Which of these were sent in this session within `LIFE` before `now`, recognised by their content."""
+        if not session:
+            return np.zeros(len(ids), np.bool_)
+        sent = {content for (content,) in self._alive("content_hash", "session_sent", "sent_at", session, now)}
+        contents = self._columns.label("content_hash", ids).tolist()
+        return np.fromiter((content in sent for content in contents), np.bool_, len(ids))
+
+    def _alive(self, columns: str, table: str, time: str, session: str, now: float) -> list[tuple[float | str, ...]]:
+        if not session:
+            return []
+        with self._database.snapshot_read() as connection:
+            return rows(
+                connection,
+                f"SELECT {columns} FROM {table} WHERE session = ?1 AND {time} > ?2 AND {time} <= ?3",
+                (session, now - LIFE, now),
+            )

@@ -1,0 +1,114 @@
+"""One state of the store, held in memory, and the step from it to a later state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.columns import Columns
+from speckit_memory.memory.store.read_model.folders import Folders
+from speckit_memory.memory.store.read_model.lexicon import Lexicon
+from speckit_memory.memory.store.read_model.models import Models, Relevance
+from speckit_memory.memory.store.read_model.sessions import Sessions
+from speckit_memory.memory.store.read_model.sql_answers import CausalGraph, FullText, Passages
+from speckit_memory.memory.store.read_model.token_space import TokenSpace
+from speckit_memory.memory.store.read_model.trigger_index import Entry, TriggerIndex
+from speckit_memory.memory.store.read_model.vector_space import VectorSpace
+from speckit_memory.memory.store.reading import loading
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.changes import Kind
+from speckit_memory.pipeline.ports import Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One state of the store, read-only. Implements `pipeline.ports.Store`.
+
+    It never changes: a later state is another object, which shares what stayed the same. Attributes and triggers are in
+    memory from the start; vectors, tokens and inverted indexes are read when they are first asked for. Should the store
+    have changed by then, a memory that changed answers there as it is now, and one that came is left out; the same
+    holds for the passages, the full-text search and the causal edges, which SQLite answers.
+    """
+
+    sequence: int
+    """The last change that this state includes."""
+    attributes: Columns
+    triggers: TriggerIndex
+    lexicon: Lexicon
+    vectors: VectorSpace
+    passages: Passages
+    fulltext: FullText
+    graph: CausalGraph
+    folders: Folders
+    sessions: Sessions
+    tokens: TokenSpace
+    relevance: Relevance
+
+    @classmethod
+    def load(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot:
+        """Read the state that the connection's open transaction sees."""
+        columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
+        tokens = TokenSpace(database, columns, models)
+        return cls(
+            sequence=changes.latest(connection),
+            attributes=columns,
+            triggers=TriggerIndex(_triggers(connection)),
+            lexicon=Lexicon(database, columns, models.analyse),
+            vectors=VectorSpace(database, columns, models, tokens),
+            passages=Passages(database),
+            fulltext=FullText(database, columns),
+            graph=CausalGraph(database, columns),
+            folders=Folders(database, columns),
+            sessions=Sessions(database, columns),
+            tokens=tokens,
+            relevance=models.relevance,
+        )
+
+    def advanced(
+        self, database: Database, connection: apsw.Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
+    ) -> Snapshot:
+        """The state after these changes, which the connection's open transaction sees."""
+        put, gone = _of_kind(changed, "put"), _of_kind(changed, "delete")
+        outdated = np.union1d(put, gone)
+        columns, triggers, lexicon, vectors = self.attributes, self.triggers, self.lexicon, self.vectors
+        folders, tokens = self.folders, self.tokens
+        if len(outdated):
+            columns = columns.replaced(
+                gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
+            )
+            triggers = triggers.replaced(outdated.tolist(), _triggers(connection, put))
+            lexicon = lexicon.advanced(connection, columns, outdated, put)
+            tokens = tokens.advanced(connection, columns, outdated, put)
+            vectors = vectors.advanced(connection, columns, tokens, outdated, put)
+            folders = folders.advanced(columns, outdated)
+        used = _of_kind(changed, "attributes")
+        if len(used):
+            columns = columns.updated(loading.load_attributes(connection, used))
+        same_edges = not any(kind in {"edges", "delete"} for _, kind in changed)
+        return Snapshot(
+            sequence=sequence,
+            attributes=columns,
+            triggers=triggers,
+            lexicon=lexicon,
+            vectors=vectors,
+            passages=self.passages,
+            fulltext=FullText(database, columns),
+            graph=self.graph.seen_from(columns) if same_edges else CausalGraph(database, columns),
+            folders=folders,
+            sessions=Sessions(database, columns),
+            tokens=tokens,
+            relevance=self.relevance,
+        )
+
+
+def _triggers(connection: apsw.Connection, memories: Ids | None = None) -> Iterator[Entry]:
+    for memory, phrase, _, weight, expires_at in loading.load_triggers(connection, memories):
+        yield memory, phrase, weight, expires_at
+
+
+def _of_kind(changed: Sequence[tuple[int, Kind]], wanted: Kind) -> Ids:
+    return np.array([memory for memory, kind in changed if kind == wanted], np.int64)

@@ -1,0 +1,229 @@
+"""The parts of a snapshot that SQLite answers, each on the connection of the calling thread.
+
+They see the latest committed state. Memories that came since the snapshot was taken are left out and those that went
+leave gaps, so that a caller never meets an id that the snapshot does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.read_model.scope import Restriction
+from speckit_memory.memory.store.reading import reader, traversal
+from speckit_memory.memory.store.tables import edges, fulltext
+from speckit_memory.pipeline.clock import opening
+from speckit_memory.pipeline.ports import Column, Ids, Neighbours, Passage
+from speckit_memory.pipeline.ports.immutable import own
+
+
+class Passages:
+    """The texts behind the ids. Implements `pipeline.ports.Passages`."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def passages(self, ids: Sequence[int]) -> list[Passage]:
+        """The passage of each id, in the order asked; an empty one for an id that is not stored (any more).
+
+        A memory of several chunks answers with its first.
+        """
+        with self._database.snapshot_read() as connection:
+            found = reader.passages(connection, ids)[::-1]
+        aligned = []
+        for id_ in map(int, ids):
+            is_next = found and id_ in {found[-1].id, found[-1].memory}
+            aligned.append(found.pop() if is_next else Passage(id_, id_, "", "", "", 1, 1))
+        return aligned
+
+    def of_memory(self, memory: int) -> list[Passage]:
+        """All passages of a memory in document order; none when it is not stored (any more)."""
+        with self._database.snapshot_read() as connection:
+            return reader.passages_of(connection, memory)
+
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        """All passages in sections of these names, by id, and short memories that may hold one."""
+        with self._database.snapshot_read() as connection:
+            return reader.passages_in(connection, names)
+
+    def body(self, memory: int) -> str:
+        """The whole text of a memory; empty when it is not stored (any more)."""
+        with self._database.snapshot_read() as connection:
+            try:
+                return reader.body(connection, memory)
+            except SpeckitError as error:
+                if error.code != "E080":
+                    raise
+                return ""
+
+
+_SHARED = 200
+"""So many rows of a full-text search are read, wherever fewer are wanted: they serve the next asker as well."""
+
+
+class _Match(NamedTuple):
+    """The answer to a full-text search of all memories that was cut at `limit`."""
+
+    tokens: tuple[str, ...]
+    weights: tuple[float, float, float, float]
+    limit: int
+    ids: Ids
+    scores: Column
+
+
+class FullText:
+    """The search in the FTS5 table. Implements `pipeline.ports.FullText`."""
+
+    __slots__ = ("_columns", "_database", "_last")
+
+    def __init__(self, database: Database, columns: Columns) -> None:
+        self._database = database
+        self._columns = columns
+        self._last: _Match | None = None
+
+    def match(
+        self, tokens: Sequence[str], weights: tuple[float, float, float, float], limit: int, scope: Restriction
+    ) -> tuple[Ids, Column]:
+        """Memories that hold any of the tokens, with positive BM25 scores: score descending, then id ascending.
+
+        Weights are those of title, triggers, path and body.
+        """
+        # Most are admitted as a rule, so that twice as many as wanted hold enough of them; restricting the search
+        # itself takes twice the time.
+        tokens, weights = tuple(map(own, tokens)), _four(weights)
+        found = self._best(tokens, weights, 2 * limit)
+        ids, scores = found.ids, found.scores
+        admitted = scope.admits(ids)
+        if len(ids) == found.limit and np.count_nonzero(admitted) < limit:
+            memories = self._columns.ids
+            with self._database.snapshot_read() as connection:
+                ids, scores = fulltext.match(connection, tokens, weights, limit, memories[scope.admits(memories)])
+            admitted = scope.admits(ids)
+        return ids[admitted][:limit], scores[admitted][:limit]
+
+    def _best(self, tokens: tuple[str, ...], weights: tuple[float, float, float, float], limit: int) -> _Match:
+        """At least the `limit` best memories, if there are so many. The steps of one search ask for the same words one
+        after the other, so that the last answer is kept."""
+        found = self._last
+        if found is None or (found.tokens, found.weights) != (tokens, weights) or found.limit < limit:
+            limit = max(limit, _SHARED)
+            with self._database.snapshot_read() as connection:
+                found = _Match(tokens, weights, limit, *fulltext.match(connection, tokens, weights, limit))
+            self._last = found
+        return found
+
+
+def _four(weights: Sequence[float]) -> tuple[float, float, float, float]:
+    title, triggers, path, body = map(float, weights)
+    return title, triggers, path, body
+
+
+class CausalGraph:
+    """The causal edges between memories. Implements `pipeline.ports.CausalGraph`.
+
+    What was computed is kept under copies of what was asked.
+    """
+
+    __slots__ = ("_columns", "_count", "_database", "_degrees", "_regions", "_targets")
+
+    def __init__(self, database: Database, columns: Columns) -> None:
+        self._database = database
+        self._columns = columns
+        self._degrees: dict[tuple[tuple[str, float], ...], tuple[Ids, Column]] = {}
+        self._regions: tuple[Ids, Ids] | None = None
+        self._targets: dict[str, dict[int, list[int]]] = {}
+        self._count: int | None = None
+
+    def seen_from(self, columns: Columns) -> CausalGraph:
+        """The same edges as part of another snapshot; what was computed about them is kept."""
+        twin = CausalGraph(self._database, columns)
+        twin._degrees = self._degrees
+        twin._regions = self._regions
+        twin._targets = self._targets
+        twin._count = self._count
+        return twin
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+        if self._count is None:
+            with opening(), self._database.snapshot_read() as connection:
+                self._count = edges.edge_count(connection)
+        return self._count
+
+    def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
+        """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8).
+
+        A chunk stands for its memory. Raises E032 unless 1 <= hops <= 10.
+        """
+        memories = self._columns.parents(seeds)
+        with self._database.snapshot_read() as connection:
+            found = traversal.neighbours(connection, memories[memories != UNKNOWN], hops, relation_weights)
+        known = self._columns.places(found.ids) != UNKNOWN
+        return Neighbours(found.seeds[known], found.ids[known], found.hops[known], found.product[known])
+
+    def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
+        """Every connected memory (ascending) and its Σ weight × strength over all its edges (feature C5)."""
+        weights = tuple(sorted((own(relation), float(weight)) for relation, weight in relation_weights.items()))
+        if weights not in self._degrees:
+            with opening(), self._database.snapshot_read() as connection:
+                self._degrees[weights] = traversal.degrees(connection, dict(weights))
+        ids, sums = self._degrees[weights]
+        known = self._columns.places(ids) != UNKNOWN
+        return ids[known], sums[known]
+
+    def edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
+        """Sources and targets (memories) of every edge of this relation with both ends among `ids`, in that order.
+
+        A chunk stands for its memory.
+        """
+        relation = own(relation)
+        if relation not in self._targets:
+            select = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
+            targets: dict[int, list[int]] = {}
+            with opening(), self._database.snapshot_read() as connection:
+                for source, target in rows(connection, select, (relation,)):
+                    targets.setdefault(source, []).append(target)
+            self._targets[relation] = targets
+        targets = self._targets[relation]
+        memories = set(self._columns.parents(ids).tolist())
+        sources = sorted(memories & targets.keys())
+        pairs = [(source, target) for source in sources for target in targets[source] if target in memories]
+        table = np.array(pairs, np.int64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    def regions(self, ids: Ids) -> Ids:
+        """The connected component that each id lies in, named by its smallest memory id; -1 for none."""
+        if self._regions is None:
+            with opening(), self._database.snapshot_read() as connection:
+                self._regions = _components(rows(connection, "SELECT source_id, target_id FROM causal_edges"))
+        members, names = self._regions
+        memories = self._columns.parents(ids)
+        at = np.searchsorted(members[:-1], memories)
+        regions: Ids = np.where(members[at] == memories, names[at], UNKNOWN)
+        return regions
+
+
+def _components(edges: Sequence[tuple[int, int]]) -> tuple[Ids, Ids]:
+    """Every node, ascending, and the smallest node of its component; then `UNKNOWN` for both."""
+    leader: dict[int, int] = {}
+
+    def find(node: int) -> int:
+        while (above := leader.setdefault(node, node)) != node:
+            leader[node] = leader[above]
+            node = above
+        return node
+
+    for source, target in edges:
+        first, second = sorted((find(source), find(target)))
+        leader[second] = first
+    nodes = sorted(leader)
+    return np.array([*nodes, UNKNOWN], np.int64), np.array([*map(find, nodes), UNKNOWN], np.int64)

@@ -1,0 +1,92 @@
+"""The static token vectors of a snapshot's passages, read when they are first asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.columns import Columns
+from speckit_memory.memory.store.read_model.committed import committed_read
+from speckit_memory.memory.store.read_model.models import Models
+from speckit_memory.memory.store.read_model.token_table import TokenTable
+from speckit_memory.memory.store.tables import token_sets
+from speckit_memory.pipeline.clock import opening
+from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
+from speckit_memory.pipeline.ports.immutable import own
+
+
+class TokenSpace:
+    """The tokens of one state of the store, and the model that gives them vectors. Implements
+    `pipeline.ports.TokenSpace`."""
+
+    __slots__ = ("_columns", "_database", "_held", "_loading", "_models")
+
+    def __init__(self, database: Database, columns: Columns, models: Models) -> None:
+        self._database = database
+        self._columns = columns
+        self._models = models
+        self._held: TokenTable | None = None
+        self._loading = threading.Lock()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader (feature A6)."""
+        return self._models.count_tokens(texts)
+
+    def of_text(self, text: str) -> Ids | Unavailable:
+        """Distinct token numbers of a query, ascending; Unavailable without the store's token model."""
+        tokens = self._models.tokens(own(text))
+        return tokens if isinstance(tokens, Unavailable) else np.unique(tokens)
+
+    def of_passages(self, ids: Ids) -> list[Ids]:
+        """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.
+
+        A memory of several chunks answers with its first.
+        """
+        return self._loaded().of(self._first_chunks(np.asarray(ids)))
+
+    def vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions)."""
+        return self._models.token_vectors(np.asarray(tokens))
+
+    def weights(self, tokens: Ids) -> Column:
+        """Inverse document frequency log((n - df + ½) / (df + ½) + 1) of each token over the chunks, > 0."""
+        table = self._loaded()
+        frequency = table.frequency(tokens)
+        weights: Column = np.log((table.count - frequency + 0.5) / (frequency + 0.5) + 1.0)
+        return weights
+
+    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> TokenSpace:
+        """The tokens of the state `columns`, without those of outdated memories, and with those of `put` ones."""
+        twin = TokenSpace(self._database, columns, self._models)
+        if self._held is not None:
+            # Should another model have taken over, every memory is among the outdated ones.
+            gone = self._columns.chunks_of(outdated)
+            twin._held = self._held.replaced(gone, *token_sets.load(connection, put))
+        return twin
+
+    def _first_chunks(self, ids: Ids) -> Ids:
+        """The ids, with memories of several chunks replaced by the first chunk of each."""
+        chunks = self._columns.chunks
+        whole = np.searchsorted(chunks, ids, "left") == np.searchsorted(chunks, ids, "right")
+        if not whole.any():
+            return ids
+        chunks = self._columns.chunks_of(ids[whole])
+        parents, first = np.unique(self._columns.parents(chunks), return_index=True)
+        translated = ids.copy()
+        known = np.isin(ids, parents) & whole
+        translated[known] = chunks[first[np.searchsorted(parents, ids[known])]]
+        return translated
+
+    def _loaded(self) -> TokenTable:
+        if self._held is None:
+            with opening(), self._loading:
+                if self._held is None:
+                    with committed_read(self._database) as connection:
+                        chunks, lengths, tokens = token_sets.load(connection)
+                    known = np.isin(chunks, self._columns.chunks)
+                    self._held = TokenTable(chunks[known], lengths[known], tokens[np.repeat(known, lengths)])
+        return self._held

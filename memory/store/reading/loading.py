@@ -1,0 +1,125 @@
+"""Reading many rows at once, for building an in-memory model: one SELECT each, in the order of ids.
+
+`ids` restricts each to these memories; None loads all. The iterators read while they are consumed: do that inside one
+`Database.snapshot_read`, to see a single state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.tables import vectors
+from speckit_memory.pipeline.ports import Ids, Vectors
+
+ATTRIBUTES = (
+    "id",
+    "key",
+    "title",
+    "folder",
+    "tier",
+    "context_type",
+    "document_type",
+    "memory_type",
+    "content_hash",
+    "created_at",
+    "updated_at",
+    "last_accessed",
+    "last_review",
+    "access_count",
+    "stability",
+    "difficulty",
+    "confidence",
+    "validation_count",
+    "importance_weight",
+    "interference",
+    "characters",
+    "spec_level",
+    "expires_at",
+)
+"""The columns that `load_attributes` returns, in this order. Times are epoch seconds, stability is in days; spec_level,
+last_accessed, last_review and expires_at may be None."""
+
+
+def load_attributes(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> list[tuple[Any, ...]]:
+    """One tuple per memory with the values of `ATTRIBUTES`, by memory id."""
+    return _select(connection, f"SELECT {', '.join(ATTRIBUTES)} FROM memories", "id", ids, "id").fetchall()
+
+
+def load_chunks(
+    connection: apsw.Connection, ids: Sequence[int] | Ids | None = None
+) -> Iterator[tuple[int, int, int, str]]:
+    """(chunk id, memory id, ordinal, tokens joined by blanks), by memory and ordinal.
+
+    The tokens of a memory's body are those of its chunks, in order.
+    """
+    return _select(
+        connection, "SELECT id, memory_id, ordinal, tokens FROM chunks", "memory_id", ids, "memory_id, ordinal"
+    )
+
+
+def load_chunk_parents(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Ids]:
+    """Chunk ids ascending and the memory of each, without their texts."""
+    # In this order an index has both columns, and the long rows of the table stay unread.
+    found = _select(connection, "SELECT id, memory_id FROM chunks", "memory_id", ids, "memory_id, ordinal").fetchall()
+    pairs = np.array(found, np.int64).reshape(-1, 2)
+    pairs = pairs[np.argsort(pairs[:, 0])]
+    return pairs[:, 0].copy(), pairs[:, 1].copy()
+
+
+def load_fields(
+    connection: apsw.Connection, ids: Sequence[int] | Ids | None = None
+) -> Iterator[tuple[int, str, str, str]]:
+    """(memory id, title, trigger and path tokens, each joined by blanks), by memory id."""
+    return _select(
+        connection,
+        "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts",
+        "memory_id",
+        ids,
+        "memory_id",
+    )
+
+
+def load_triggers(
+    connection: apsw.Connection, ids: Sequence[int] | Ids | None = None
+) -> Iterator[tuple[int, str, str, float, float | None]]:
+    """(memory id, normalised phrase, source, weight, expires_at), by memory, authored phrases first."""
+    return _select(
+        connection,
+        "SELECT memory_id, normalised, source, weight, expires_at FROM triggers",
+        "memory_id",
+        ids,
+        "memory_id, source, normalised",
+    )
+
+
+def load_vectors(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Vectors]:
+    """Ids of the chunks that have a vector, ascending, and their unit vectors as rows."""
+    size = vectors.dimensions(connection)
+    if not size:
+        return np.empty(0, np.int64), np.empty((0, 0), np.float32)
+    if ids is None:
+        found = rows(connection, "SELECT rowid, embedding FROM chunk_vectors ORDER BY rowid")
+    else:
+        found = rows(
+            connection,
+            "SELECT c.id, v.embedding FROM chunks c JOIN chunk_vectors v ON v.rowid = c.id "
+            "WHERE c.vector = 'stored' AND c.memory_id IN (SELECT value FROM carray(?)) ORDER BY c.id",
+            (integers(ids),),
+        )
+    matrix = np.frombuffer(bytearray().join(row[1] for row in found), np.float32).reshape(len(found), size)
+    return np.array([row[0] for row in found], np.int64), matrix
+
+
+def _select(
+    connection: apsw.Connection, select: str, owner: str, ids: Sequence[int] | Ids | None, order: str
+) -> apsw.Cursor:
+    if ids is None:
+        return connection.execute(f"{select} ORDER BY {order}")
+    return connection.execute(
+        f"{select} WHERE {owner} IN (SELECT value FROM carray(?)) ORDER BY {order}", (integers(ids),)
+    )

@@ -1,0 +1,230 @@
+"""Reading memories as tools show them. Nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import NamedTuple
+
+import apsw
+
+from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Memory, Tier
+from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.promotions import promotions
+from speckit_memory.pipeline.ports import Passage
+
+
+def _known(column: str) -> str:
+    """A stored time, NULL where nobody knows it; older versions have stored times that no document has."""
+    return f"iif({column} BETWEEN {EARLIEST} AND {LATEST}, nullif({column}, {UNKNOWN_TIME}), NULL)"
+
+
+SORTS = {
+    "updated_at": f"{_known('updated_at')} DESC",
+    "created_at": f"{_known('created_at')} DESC",
+    "last_accessed": f"{_known('last_accessed')} DESC NULLS LAST",
+    "importance_weight": "importance_weight DESC",
+    "title": "title",
+    "key": "key",
+}
+"""Accepted orders of `list_memories`; equal ones follow by id."""
+
+_MEMORY = (
+    "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, "
+    f"{_known('created_at')}, {_known('updated_at')}, "
+    f"{_known('last_accessed')}, access_count, importance_weight, confidence, validation_count, embedding_status, "
+    "chunk_count, characters FROM memories"
+)
+_FACTS: tuple[type | UnionType, ...] = (
+    str, str, str, float | None, float | None, float | None, int, float, float, int, str, int, int
+)  # fmt: skip
+"""Of what kind the columns of `_MEMORY` are, from `context_type` on; a damaged file may hold anything."""
+_PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
+
+
+class KnownFile(NamedTuple):
+    """What the store knows of a file; `mtime_ns` is None when its document did not come from a file."""
+
+    id: int
+    mtime_ns: int | None
+    content_hash: str
+    embedding_status: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatistics:
+    """How much a store holds. `oldest` and `newest` are times of creation, None where none is known.
+
+    `pending_links` counts declared links that no edge stands for; `dimensions` is 0 and `embedding_model` empty before
+    the first vector.
+    """
+
+    memories: int
+    chunks: int
+    edges: int
+    triggers: int
+    pending_embeddings: int
+    pending_links: int
+    by_tier: dict[Tier, int]
+    by_folder: dict[str, int]
+    oldest: float | None
+    newest: float | None
+    embedding_model: str
+    dimensions: int
+    bytes: int
+
+
+def get_memory(connection: apsw.Connection, name: int | str) -> Memory:
+    """The memory with this id or key. Raises E080."""
+    column = "id" if isinstance(name, int) else "key"
+    found = _memories(connection, f"{_MEMORY} WHERE {column} = ?", (name,))
+    if not found:
+        raise SpeckitError("E080", f"there is no memory with the {column} {name!r}")
+    return found[0]
+
+
+def list_memories(
+    connection: apsw.Connection, folder: str = "", sort: str = "updated_at", limit: int = 20, offset: int = 0
+) -> tuple[list[Memory], int]:
+    """One page of the memories of a folder and its sub-folders (all when empty), and how many there are altogether.
+
+    Raises E030 for an order that is not in `SORTS`, E032 for a negative limit or offset.
+    """
+    if sort not in SORTS:
+        raise SpeckitError("E030", f"there is no order '{sort}'", hint=nearest(sort, SORTS))
+    if limit < 0 or offset < 0:
+        raise SpeckitError("E032", f"limit {limit} and offset {offset} must not be negative")
+    condition, bindings = _below("folder", folder)
+    total: int = value(connection, f"SELECT count(*) FROM memories WHERE {condition}", bindings)
+    page = f"{_MEMORY} WHERE {condition} ORDER BY {SORTS[sort]}, id LIMIT ? OFFSET ?"
+    return _memories(connection, page, (*bindings, limit, offset)), total
+
+
+def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
+    """The passages with these ids of chunks or memories, in the order asked; unknown ids are left out.
+
+    A memory of several chunks answers with its first.
+    """
+    chosen = integers(ids)
+    by_id = {
+        passage.id: passage
+        for passage in _passages(connection, f"{_PASSAGE} WHERE id IN (SELECT value FROM carray(?))", (chosen,))
+    }
+    missing = [passage_id for passage_id in ids if passage_id not in by_id]
+    if missing:
+        first = f"{_PASSAGE} WHERE ordinal = 0 AND memory_id IN (SELECT value FROM carray(?))"
+        by_id |= {passage.memory: passage for passage in _passages(connection, first, (integers(missing),))}
+    return [by_id[passage_id] for passage_id in ids if passage_id in by_id]
+
+
+def passages_of(connection: apsw.Connection, memory_id: int) -> list[Passage]:
+    """All passages of a memory in document order; none for an unknown id."""
+    return _passages(connection, f"{_PASSAGE} WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
+
+
+def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Passage]:
+    """The passages that lie in a section of one of these names, by id.
+
+    A short memory is one passage that lies in no section and may hold several: those whose text speaks of such a
+    section are among the passages, and what exactly they hold is left to whoever reads their tags.
+    """
+    marks = ", ".join("?" * len(sections))
+    spoken_of = " OR ".join(["text LIKE '%anchor%' || ? || '%'"] * len(sections))
+    # few texts hold a comment, and looking for one takes a third of the time of a pattern
+    condition = f"anchor IN ({marks}) OR (anchor = '' AND instr(text, '<!--') AND ({spoken_of}))" if sections else "0"
+    return _passages(connection, f"{_PASSAGE} WHERE {condition} ORDER BY id", (*sections, *sections))
+
+
+def body(connection: apsw.Connection, memory_id: int) -> str:
+    """The whole text of a memory. Raises E080."""
+    text: str | None = value(connection, "SELECT body FROM texts WHERE memory_id = ?", (memory_id,))
+    if text is None:
+        raise SpeckitError("E080", f"there is no memory with the id {memory_id}")
+    return text
+
+
+def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[str, KnownFile]:
+    """What is stored under the keys of this folder (all when empty), or under exactly this key."""
+    condition, bindings = _below("key", folder_prefix)
+    columns = "key, id, mtime_ns, content_hash, embedding_status"
+    found = rows(connection, f"SELECT {columns} FROM memories WHERE {condition} ORDER BY key", bindings)
+    return {key: KnownFile(*facts) for key, *facts in found}
+
+
+def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, int]]:
+    """(chunk id, memory id) of passages that wait for their vector, by memory and position."""
+    return rows(
+        connection,
+        "SELECT c.id, c.memory_id FROM memories m JOIN chunks c ON c.memory_id = m.id "
+        "WHERE m.embedding_status = 'pending' AND c.vector = 'pending' ORDER BY m.id, c.ordinal LIMIT ?",
+        (limit,),
+    )
+
+
+def statistics(connection: apsw.Connection) -> StoreStatistics:
+    """Counts over the whole store."""
+
+    def count(sql: str) -> int:
+        number: int = value(connection, sql)
+        return number
+
+    return StoreStatistics(
+        memories=count("SELECT count(*) FROM memories"),
+        chunks=count("SELECT count(*) FROM chunks"),
+        edges=count("SELECT count(*) FROM causal_edges"),
+        triggers=count("SELECT count(*) FROM triggers"),
+        pending_embeddings=count("SELECT count(*) FROM memories WHERE embedding_status = 'pending'"),
+        pending_links=count("SELECT count(*) FROM declared_links")
+        - count("SELECT count(*) FROM causal_edges WHERE created_by = 'document'"),
+        by_tier={
+            Tier(tier): number
+            for tier, number in rows(connection, "SELECT tier, count(*) FROM memories GROUP BY tier ORDER BY tier")
+        },
+        by_folder=dict(rows(connection, "SELECT folder, count(*) FROM memories GROUP BY folder ORDER BY folder")),
+        oldest=value(connection, f"SELECT min({_known('created_at')}) FROM memories"),
+        newest=value(connection, f"SELECT max({_known('created_at')}) FROM memories"),
+        embedding_model=get_meta(connection, vectors.MODEL) or "",
+        dimensions=vectors.dimensions(connection),
+        bytes=connection.pragma("page_count") * connection.pragma("page_size"),
+    )
+
+
+def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[Memory]:
+    found = rows(connection, sql, bindings)
+    ids = [row[0] for row in found]
+    phrases: dict[int, list[str]] = {}
+    for memory_id, phrase in connection.execute(
+        "SELECT memory_id, phrase FROM triggers WHERE source = 'authored' "
+        "AND memory_id IN (SELECT value FROM carray(?)) ORDER BY memory_id, ordinal",
+        (integers(ids),),
+    ):
+        phrases.setdefault(memory_id, []).append(phrase)
+    promoted = promotions(connection, ids)
+    memories = []
+    for memory_id, key, title, folder, tier, *facts in found:
+        if not all(map(isinstance, facts, _FACTS)):
+            raise SpeckitError("E024", f"the memory {memory_id} is damaged: its row holds other kinds of values")
+        others = tuple(phrases.get(memory_id, ())), promoted.get(memory_id)
+        memories.append(Memory(*(memory_id, key, title, folder, Tier(tier), *facts, *others)))
+    return memories
+
+
+def _passages(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[Passage]:
+    return [Passage(*row) for row in connection.execute(sql, bindings)]
+
+
+def _below(column: str, folder: str) -> tuple[str, tuple[str, ...]]:
+    """A condition for a path being this folder or inside it, which an index can answer: '0' follows '/'."""
+    if not folder:
+        return "1", ()
+    return f"({column} = ? OR ({column} >= ? AND {column} < ?))", (folder, f"{folder}/", f"{folder}0")
+
+
+def sqlite_versions(connection: apsw.Connection) -> tuple[str, str]:
+    """The versions of SQLite and of sqlite-vec that serve this connection."""
+    engine, extension = rows(connection, "SELECT sqlite_version(), vec_version()", ())[0]
+    return str(engine), str(extension)

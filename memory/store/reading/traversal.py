@@ -1,0 +1,132 @@
+"""Walks over the causal graph (features M8, F11, C5).
+
+Every walk is one recursive query, which yields distinct (seed, memory, distance) rows, so that cycles end at the limit
+of hops and the work grows with the number of memories, not with the number of walks. What a walk is worth is folded
+over its edges afterwards: SQLite allows no aggregate within a recursion, and without one it would follow every walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import apsw
+import numpy as np
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.queries import integers, rows, texts
+from speckit_memory.memory.store.records import Edge, Relation
+from speckit_memory.memory.store.tables.edges import edges_by_id
+from speckit_memory.pipeline.ports import Column, Ids, Neighbours
+
+Direction = Literal["outgoing", "incoming", "both"]
+MOST_HOPS = 10
+
+# ?1 seeds, ?2 hops, ?3 follow edges forwards, ?4 follow them backwards, ?5 the relations.
+# Rows are edges at the memories reached: (seed, near memory, far memory, distance of the near one, edge, …).
+_WALK = """
+WITH RECURSIVE
+followed (relation) AS MATERIALIZED (SELECT value FROM carray(?5)),
+reach (seed, id, hop) AS (
+    SELECT value, value, 0 FROM carray(?1)
+    UNION
+    SELECT r.seed, e.target_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.source_id = r.id
+    WHERE ?3 AND r.hop < ?2 AND e.relation IN followed
+    UNION
+    SELECT r.seed, e.source_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.target_id = r.id
+    WHERE ?4 AND r.hop < ?2 AND e.relation IN followed
+),
+distance (seed, id, hop) AS MATERIALIZED (SELECT seed, id, min(hop) FROM reach GROUP BY seed, id)
+SELECT n.seed AS seed, n.id, e.target_id AS far, n.hop AS near_hop, e.id AS edge, e.relation, e.strength
+FROM distance n CROSS JOIN causal_edges e ON e.source_id = n.id
+WHERE ?3 AND n.hop < ?2 AND e.relation IN followed
+UNION ALL
+SELECT n.seed, n.id, e.source_id, n.hop, e.id, e.relation, e.strength
+FROM distance n CROSS JOIN causal_edges e ON e.target_id = n.id
+WHERE ?4 AND n.hop < ?2 AND e.relation IN followed
+ORDER BY near_hop, seed, far, edge
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An edge of a lineage and the distance from the start at which it is met first, 1 for the start's own edges."""
+
+    hop: int
+    edge: Edge
+
+
+def neighbours(
+    connection: apsw.Connection, seeds: Sequence[int] | Ids, hops: int, relation_weights: Mapping[str, float]
+) -> Neighbours:
+    """Every memory within `hops` edges of a seed, in either direction, except the seeds; by seed, then by id.
+
+    `hops` of the answer is the shortest distance, `product` the largest product of strength × relation weight over the
+    walks of that length. A relation without a weight has weight 1. Raises E032 unless 1 <= hops <= 10.
+    """
+    own = sorted({int(seed) for seed in seeds})
+    best: dict[tuple[int, int], tuple[int, float]] = {(seed, seed): (0, 1.0) for seed in own}
+    for seed, near, far, distance, _, relation, strength in _walk(connection, own, hops, "both", tuple(Relation)):
+        # All edges of one distance come before those of the next: the product of the near end is final.
+        product = best[seed, near][1] * strength * relation_weights.get(relation, 1.0)
+        known = best.get((seed, far))
+        if known is None or (known[0] == distance + 1 and product > known[1]):
+            best[seed, far] = distance + 1, product
+    reached = sorted((pair, found) for pair, found in best.items() if pair[1] not in own)
+    return Neighbours(
+        seeds=np.array([pair[0] for pair, _ in reached], np.int64),
+        ids=np.array([pair[1] for pair, _ in reached], np.int64),
+        hops=np.array([hop for _, (hop, _) in reached], np.int32),
+        product=np.array([product for _, (_, product) in reached], np.float64),
+    )
+
+
+def lineage(
+    connection: apsw.Connection,
+    memory_id: int,
+    direction: Direction,
+    hops: int,
+    relations: Collection[Relation] = tuple(Relation),
+) -> list[Step]:
+    """The edges met on the way from a memory along these relations, each once, nearest first, then by edge id.
+
+    "outgoing" follows edges from source to target, "incoming" against it. Raises E032 unless 1 <= hops <= 10.
+    """
+    met: dict[int, int] = {}
+    for _, _, _, near_hop, edge_id, _, _ in _walk(connection, [memory_id], hops, direction, relations):
+        met.setdefault(edge_id, near_hop + 1)
+    edges = edges_by_id(connection, list(met))
+    return [Step(hop, edges[edge_id]) for edge_id, hop in sorted(met.items(), key=lambda item: (item[1], item[0]))]
+
+
+def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) -> tuple[Ids, Column]:
+    """Every memory with an edge, ascending, and its Σ weight × strength over all its edges (feature C5).
+
+    A relation without a weight has weight 1.
+    """
+    edges = rows(
+        connection,
+        "SELECT source_id, target_id, relation, strength FROM causal_edges ORDER BY source_id, target_id, relation",
+    )
+    ends = np.array([row[:2] for row in edges], np.int64).reshape(-1, 2)
+    weights = np.array([relation_weights.get(row[2], 1.0) * row[3] for row in edges], np.float64)
+    ids, places = np.unique(ends, return_inverse=True)
+    return ids, np.bincount(places.ravel(), np.repeat(weights, 2), len(ids)).astype(np.float64)
+
+
+def _walk(
+    connection: apsw.Connection, seeds: list[int], hops: int, direction: Direction, relations: Collection[Relation]
+) -> list[tuple[int, int, int, int, int, str, float]]:
+    """(seed, near memory, far memory, distance of the near one, edge, relation, strength), by distance."""
+    _check_hops(hops)
+    return rows(
+        connection,
+        _WALK,
+        (integers(seeds), hops, direction != "incoming", direction != "outgoing", texts(relations)),
+    )
+
+
+def _check_hops(hops: int) -> None:
+    if not 1 <= hops <= MOST_HOPS:
+        raise SpeckitError("E032", f"hops is {hops}, accepted: 1 to {MOST_HOPS}")

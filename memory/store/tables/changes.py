@@ -1,0 +1,66 @@
+"""The log of changes, by which an in-memory model of the store catches up without reading everything again.
+
+Kinds: `put` (the memory is new or its document changed), `delete`, `attributes` (only facts of `memories` changed) and
+`edges` (an edge of this memory came, went or changed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import apsw
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.identity import KEPT
+from speckit_memory.memory.store.file.queries import rows, value
+
+Kind = Literal["put", "delete", "edges", "attributes"]
+
+# Of several changes of one memory's content, the strongest tells what must be read again.
+_STRENGTH: dict[Kind, int] = {"attributes": 0, "put": 1, "delete": 2}
+
+
+def record(txn: Transaction, memory_ids: Iterable[int], kind: Kind) -> None:
+    """Appends one entry per memory and forgets all but the last 10,000."""
+    txn.connection.executemany(
+        "INSERT INTO changes (memory_id, kind, token) VALUES (?, ?, random())",
+        [(memory_id, kind) for memory_id in memory_ids],
+    )
+    txn.connection.execute("DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?", (KEPT,))
+
+
+def latest(connection: apsw.Connection) -> int:
+    """The number of the last change; 0 in a store that never changed."""
+    seq: int = value(connection, "SELECT coalesce(max(seq), 0) FROM changes")
+    return seq
+
+
+def since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:
+    """The last number, and what changed after `seq`; None when the log does not reach back that far.
+
+    Ordered by memory. A memory has at most one of put, attributes and delete, the strongest; `edges` comes before it as
+    an entry of its own, and is left out for a deleted memory.
+    """
+    found = rows(connection, "SELECT seq, memory_id, kind FROM changes WHERE seq >= ? ORDER BY seq", (seq,))
+    if not found:
+        return (0, []) if seq == 0 and latest(connection) == 0 else None
+    if seq < value(connection, "SELECT min(seq) FROM changes") - 1:
+        return None
+    content: dict[int, Kind] = {}
+    edges: set[int] = set()
+    for number, memory_id, kind in found:
+        if number == seq:
+            continue
+        if kind == "edges":
+            edges.add(memory_id)
+        elif memory_id not in content or _STRENGTH[kind] > _STRENGTH[content[memory_id]]:
+            content[memory_id] = kind
+    entries: list[tuple[int, Kind]] = []
+    for memory_id in sorted(content.keys() | edges):
+        changed = content.get(memory_id)
+        if memory_id in edges and changed != "delete":
+            entries.append((memory_id, "edges"))
+        if changed is not None:
+            entries.append((memory_id, changed))
+    return found[-1][0], entries

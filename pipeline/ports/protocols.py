@@ -1,0 +1,308 @@
+"""What the pipeline needs from a store, as small protocols. The store implements them; the frame never imports it.
+
+Ids are memory ids and chunk ids, drawn from one sequence, so that no number means two things. A memory that is short
+enough to be one passage is its own chunk: the two ids are equal. Every method that takes ids accepts both kinds.
+All answers of one `Store` object describe one state of the data, whatever other processes write meanwhile. An answer
+belongs to whoever asked: it is a copy, or nothing can change it. What is asked is not kept, unless as a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.ports.values import (
+    Column,
+    Field,
+    Filter,
+    FolderDescription,
+    Ids,
+    Level,
+    Neighbours,
+    Passage,
+    Postings,
+    Unavailable,
+    Vectors,
+)
+
+
+class Scope(Protocol):
+    """The set of memories that a query may see."""
+
+    @property
+    def size(self) -> int:
+        """How many memories are admitted."""
+
+    @property
+    def complete(self) -> bool:
+        """True when every stored memory is admitted, so that a channel may skip the test."""
+
+    def admits(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of these ids (memories or chunks) are admitted; unknown ids are not."""
+
+
+class Attributes(Protocol):
+    """Facts about memories, as columns aligned with the ids asked for. A chunk answers for its memory."""
+
+    def parents(self, ids: Ids) -> Ids:
+        """The memory of each id; a memory is its own parent."""
+
+    def number(self, name: str, ids: Ids) -> Column:
+        """A numeric fact, NaN where unknown: created_at, updated_at, last_accessed (epoch seconds), last_review,
+        access_count, stability (days), difficulty, confidence, validation_count, importance_weight,
+        interference, characters, spec_level, expires_at."""
+
+    def label(self, name: str, ids: Ids) -> NDArray[np.object_]:
+        """A textual fact: key, title, folder, tier, context_type, document_type, memory_type, content_hash."""
+
+    def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
+        """The memories just before and just after each by key (numbers in keys by value), -1 for none. Only short notes
+        (below 600 characters) of one folder, other than the root, have neighbours."""
+
+    def scope(self, wanted: Filter, now: float) -> Scope:
+        """The memories a filter admits at the time `now` (epoch seconds)."""
+
+    def of_tier(self, tier: str) -> Ids:
+        """All memories of a tier, ascending."""
+
+    def in_folder(self, folder: str) -> Ids:
+        """All memories whose folder is exactly this one, ascending."""
+
+    @property
+    def count(self) -> int:
+        """How many memories the store holds."""
+
+
+class Passages(Protocol):
+    """The texts behind the ids."""
+
+    def passages(self, ids: Sequence[int]) -> list[Passage]:
+        """The passage of each id, in the order asked; a memory of several chunks answers with its first."""
+
+    def of_memory(self, memory: int) -> list[Passage]:
+        """All passages of a memory in document order."""
+
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        """All passages in sections of these names (feature I2), by id, and short memories that may hold one."""
+
+    def body(self, memory: int) -> str:
+        """The whole text of a memory."""
+
+
+class VectorSpace(Protocol):
+    """Unit vectors of all chunks, and the model that makes them."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; 0 when the store holds none."""
+
+    @property
+    def static(self) -> bool:
+        """Whether vectors are means of static token vectors; a sentence encoder makes others."""
+
+    def embed(self, text: str) -> Vectors | Unavailable:
+        """The unit vector of a query, shape (dimensions,); a zero vector when nothing of the text is known."""
+
+    def nearest(self, query: Vectors, limit: int, scope: Scope, level: Level) -> tuple[Ids, Column, Ids]:
+        """Ids, cosine similarities in [-1, 1] and best chunks, in total order (similarity descending, id ascending).
+
+        At level "memory" a memory scores as its best chunk. Exact, not approximate.
+        """
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The vectors of these chunks, shape (n, dimensions); of a memory with several chunks the mean direction;
+        rows of zeros where there is none."""
+
+
+class TermIndex(Protocol):
+    """An inverted index over one field at one level. Rows are dense numbers; `ids` translates them.
+
+    Rows of removed entries stay as holes with length 0 that no posting mentions, until the index is compacted.
+    """
+
+    @property
+    def ids(self) -> Ids:
+        """Id of each row."""
+
+    @property
+    def lengths(self) -> NDArray[np.float32]:
+        """Number of tokens of each row."""
+
+    @property
+    def count(self) -> int:
+        """Number of entries, holes not counted."""
+
+    def rows_of(self, ids: Ids) -> NDArray[np.int32]:
+        """The row of each id, -1 for an id without an entry."""
+
+    def postings(self, term: str) -> Postings:
+        """Empty when the term is unknown."""
+
+    def holders(self, term: str) -> int:
+        """How many entries hold a term; costs far less than its postings."""
+
+    def adjacent(self, first: str, second: str) -> NDArray[np.int32]:
+        """The rows in which the second term stands right after the first, ascending.
+
+        Only the indexes of passages and of titles know; others raise ValueError.
+        """
+
+
+class Lexicon(Protocol):
+    """The analysed words of the store."""
+
+    def analyse(self, text: str) -> tuple[str, ...]:
+        """The tokens of a query, in order, made by the analyser that made the index."""
+
+    def index(self, field: Field, level: Level = "memory") -> TermIndex:
+        """The inverted index of a field. Only "body" exists at level "chunk"."""
+
+    def words(self) -> AbstractSet[str]:
+        """All terms that titles, triggers, paths and texts hold; some that they have held may be there."""
+
+
+class FullText(Protocol):
+    """SQLite's FTS5 table: one row per memory."""
+
+    def match(
+        self, tokens: Sequence[str], weights: tuple[float, float, float, float], limit: int, scope: Scope
+    ) -> tuple[Ids, Column]:
+        """Memories that hold any of the tokens, with positive BM25 scores, in total order.
+
+        Weights are those of `FIELDS`, in that order.
+        """
+
+
+class CausalGraph(Protocol):
+    """The causal edges between memories."""
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+
+    def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
+        """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8).
+
+        A relation that `relation_weights` leaves out counts 1.
+        """
+
+    def edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
+        """Sources and targets (memories) of every edge of this relation with both ends among `ids`, in that order."""
+
+    def regions(self, ids: Ids) -> Ids:
+        """The connected component of the graph that each id lies in, named by its smallest memory id; -1 for none."""
+
+    def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
+        """Every connected memory (ascending) and its Σ weight × strength over all its edges."""
+
+
+class Triggers(Protocol):
+    """The trigger phrases of memories."""
+
+    def exact(self, text: str) -> bool:
+        """True when the text, case-folded and NFC-normalised, is a whole trigger phrase of some memory."""
+
+    def matches(self, text: str, now: float) -> tuple[Ids, Column]:
+        """Every trigger phrase that stands in the text as a whole phrase, one row each: the memory and the weight.
+
+        Weights are 1.0 for authored phrases and 0.7 for learned ones; expired ones are left out. Rows ascend by memory;
+        a memory appears once per matching phrase (feature C7).
+        """
+
+
+class Folders(Protocol):
+    """The folders that hold memories."""
+
+    def described(self) -> tuple[FolderDescription, ...]:
+        """One description per folder, by folder name (feature C13)."""
+
+
+class Sessions(Protocol):
+    """What is known of a conversation. The empty session knows nothing: zeros and False."""
+
+    def attention(self, session: str, ids: Ids, now: float) -> Column:
+        """Working-memory attention [0, 1] of each memory; 0 where it has none or the session is over (feature M4)."""
+
+    def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
+        """Which of these were already sent in this session within its life, by content (feature A2)."""
+
+
+class TokenSpace(Protocol):
+    """Tokens: static vectors of single ones, for late interaction (feature R1), and how many a text has."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text costs its reader (feature A6)."""
+
+    def of_text(self, text: str) -> Ids | Unavailable:
+        """Distinct token numbers of a query, ascending; Unavailable without a token model."""
+
+    def of_passages(self, ids: Ids) -> list[Ids]:
+        """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.
+
+        A memory of several chunks answers with its first.
+        """
+
+    def vectors(self, tokens: Ids) -> Vectors:
+        """Unit rows, shape (n, dimensions)."""
+
+    def weights(self, tokens: Ids) -> Column:
+        """Inverse document frequency of each token over the passages of the store, > 0; near 0 for stop words."""
+
+
+class RelevanceModel(Protocol):
+    """A cross-encoder, when the user has configured one (feature R1)."""
+
+    def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
+        """Relevance [0, 1] of each text, in order; NaN for the tail that the deadline left no time for."""
+
+
+class Store(Protocol):
+    """One consistent, read-only view of everything remembered."""
+
+    @property
+    def attributes(self) -> Attributes:
+        """Facts about the memories."""
+
+    @property
+    def passages(self) -> Passages:
+        """The texts."""
+
+    @property
+    def vectors(self) -> VectorSpace:
+        """The embeddings of all chunks."""
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The inverted indexes."""
+
+    @property
+    def fulltext(self) -> FullText:
+        """The FTS5 table."""
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal edges."""
+
+    @property
+    def triggers(self) -> Triggers:
+        """The trigger phrases."""
+
+    @property
+    def folders(self) -> Folders:
+        """The folders and what they are about."""
+
+    @property
+    def sessions(self) -> Sessions:
+        """What is known of conversations."""
+
+    @property
+    def tokens(self) -> TokenSpace:
+        """Static token vectors."""
+
+    @property
+    def relevance(self) -> RelevanceModel:
+        """The cross-encoder."""

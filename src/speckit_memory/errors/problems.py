@@ -1,0 +1,146 @@
+"""What went wrong, in the form that every door of the product shows it.
+
+A problem says what was found, where, what is accepted and what to do next. Every failure that a user may meet is a
+`SpeckitError`; the command line prints it, the MCP server returns it and `--json` serialises it, always from the same
+data (features T26, P7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from speckit_memory.errors.codes import CODES
+from speckit_memory.errors.echo import LISTED, shortened
+from speckit_memory.errors.names import shown
+
+LONGEST_TEXT = 2000
+"""Characters of a message, a hint or a next step: all that is told of a problem is bounded, whatever it quotes."""
+LONGEST_NAME = 100
+"""Characters; a longer name is a misspelling of nothing, and comparing it would take long."""
+
+
+def _told(text: str) -> str:
+    return shortened(shown(text), LONGEST_TEXT)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Where:
+    """A place in a text file. `line` and `column` count from 1, as editors do."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{_told(self.file)}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    `code` is a key of `errors.codes.CODES`; `hint` and `actions` fall back to that table's entry. Texts are bounded,
+    and names in them that are no text are spelled out: a problem can always be sent.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    actions: tuple[str, ...] = ()
+    where: Where | None = None
+
+    def __post_init__(self) -> None:
+        known = CODES[self.code]
+        object.__setattr__(self, "message", _told(self.message))
+        object.__setattr__(self, "hint", _told(self.hint) or known.hint)
+        object.__setattr__(self, "actions", tuple(map(_told, self.actions[:LISTED])) or known.actions)
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.code} {self.message}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The error object of the outer contract; `where` only when there is a place."""
+        document: dict[str, Any] = {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "actions": list(self.actions),
+        }
+        if self.where is not None:
+            document["where"] = {"file": _told(self.where.file), "line": self.where.line, "column": self.where.column}
+        return document
+
+
+class SpeckitError(Exception):
+    """A failure with a code, an explanation and a next step; carries one problem or many."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        actions: Sequence[str] = (),
+        where: Where | None = None,
+    ) -> None:
+        self.problems: tuple[Problem, ...] = (Problem(code, message, hint, tuple(actions), where),)
+        super().__init__(str(self.problems[0]))
+
+    @classmethod
+    def of(cls, problems: Iterable[Problem]) -> SpeckitError:
+        """One error that carries every problem, ordered by position and then by code."""
+        ordered = sorted(problems, key=lambda p: (p.where is None, p.where or Where("", 0, 0), p.code))
+        if not ordered:
+            raise ValueError("an error needs at least one problem")
+        error = cls.__new__(cls)
+        error.problems = tuple(ordered)
+        Exception.__init__(error, "\n".join(str(problem) for problem in ordered))
+        return error
+
+    @property
+    def code(self) -> str:
+        """The code of the first problem."""
+        return self.problems[0].code
+
+    @property
+    def exit_status(self) -> int:
+        """2 when the caller's input, usage or configuration is at fault, else 1."""
+        return 2 if all(CODES[problem.code].callers_fault for problem in self.problems) else 1
+
+    def as_json(self) -> dict[str, Any]:
+        """`{"error": …}`, and `"errors": […]` as well when there are several."""
+        documents = [problem.as_json() for problem in self.problems]
+        return {"error": documents[0]} if len(documents) == 1 else {"error": documents[0], "errors": documents}
+
+
+def closest(name: str, accepted: Iterable[str]) -> str:
+    """The accepted name that a misspelt one most likely means, "" when none is close.
+
+    Two neighbouring letters in the wrong order make the likeliest slip, which tells little names apart ("rfr").
+    """
+    names = sorted(accepted)
+    if len(name) > LONGEST_NAME:
+        return ""
+    swapped = (known for known in names if _swapped(name, known))
+    return next(swapped, "") or next(iter(get_close_matches(name, names, n=1, cutoff=0.6)), "")
+
+
+def _swapped(name: str, known: str) -> bool:
+    differing = [place for place, (one, other) in enumerate(zip(name, known, strict=False)) if one != other]
+    if len(name) != len(known) or len(differing) != 2:
+        return False
+    first, second = differing
+    return second == first + 1 and name[first] + name[second] == known[second] + known[first]
+
+
+def nearest(name: str, accepted: Iterable[str]) -> str:
+    """A phrase that offers the closest accepted name, or all of them when none is close."""
+    names = sorted(accepted)
+    close = closest(name, names)
+    if close:
+        return f"did you mean '{close}'?"
+    return f"accepted: {', '.join(names)}" if names else "nothing is accepted here"

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.failures import translated
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (apsw.BusyError, "E022"),
+        (apsw.LockedError, "E022"),
+        (apsw.CorruptError, "E024"),
+        (apsw.NotADBError, "E024"),
+        (apsw.CantOpenError, "E020"),
+        (apsw.PermissionsError, "E020"),
+        (apsw.AuthError, "E020"),
+        (apsw.ReadOnlyError, "E020"),
+        (apsw.FullError, "E081"),
+        (apsw.ConstraintError, "E081"),
+        (apsw.IOError, "E021"),
+        (apsw.SQLError, "E021"),
+        (apsw.InterruptError, "E021"),
+    ],
+)
+@pytest.mark.requirement("T26")
+def test_a_failure_of_the_driver_becomes_an_error_that_names_the_file(error: type[apsw.Error], code: str) -> None:
+    with pytest.raises(SpeckitError, match=r"store\.db") as caught, translated(Path("store.db")):
+        raise error("what SQLite said")
+    assert caught.value.code == code
+    assert isinstance(caught.value.__cause__, error)
+
+
+def test_other_exceptions_pass(database: Database) -> None:
+    with pytest.raises(KeyError), translated(Path("store.db")):
+        raise KeyError
+
+
+def test_a_failing_statement_is_translated_where_it_is_run(database: Database) -> None:
+    with pytest.raises(SpeckitError) as caught, database.snapshot_read() as connection:
+        connection.execute("SELECT * FROM nothing")
+    assert caught.value.code == "E021"
+    with pytest.raises(SpeckitError) as caught, database.write() as txn:
+        txn.connection.execute("UPDATE id_sequence SET next = 0")
+    assert caught.value.code == "E081"
+    assert not database.reader().in_transaction
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM gone", "SELECT gone FROM memories", "DROP TABLE gone"])
+def test_a_table_or_column_that_a_store_does_not_have_is_damage(database: Database, statement: str) -> None:
+    with pytest.raises(SpeckitError, match="gone") as caught, database.snapshot_read() as connection:
+        connection.execute(statement)
+    assert caught.value.code == "E024"

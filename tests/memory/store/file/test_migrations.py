@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.migrations import MIGRATIONS, Migration, applied, migrate, pending
+from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.tables.source_paths import forget, other_sources, remember, source_paths
+
+SECOND = Migration("0002_second", "CREATE TABLE second (a TEXT) STRICT; INSERT INTO meta VALUES ('second', 'yes')")
+BROKEN = Migration("0003_broken", "CREATE TABLE third (a TEXT) STRICT; SELECT * FROM nothing")
+
+
+@pytest.mark.requirement("M1.migrations")
+def test_migrations_run_once_in_order_and_are_recorded(database: Database, tmp_path: Path) -> None:
+    connection = database.reader()
+    steps = (*MIGRATIONS, SECOND)
+    assert applied(connection) == tuple(step.name for step in MIGRATIONS)
+    assert pending(connection, steps) == (SECOND,)
+    assert migrate(connection, tmp_path / "store.db", steps) == ("0002_second",)
+    assert migrate(connection, tmp_path / "store.db", steps) == ()
+    assert applied(connection) == tuple(step.name for step in steps)
+
+
+def test_an_old_store_is_copied_before_it_is_changed(database: Database, tmp_path: Path) -> None:
+    with database.write() as txn:
+        set_meta(txn, "fact", "old")
+    migrate(database.reader(), tmp_path / "store.db", (*MIGRATIONS, SECOND))
+    with Database.open(tmp_path / "store.db.before-0002_second") as copy:
+        assert get_meta(copy.reader(), "fact") == "old"
+        assert get_meta(copy.reader(), "second") is None
+        assert copy.check() == []
+    assert get_meta(database.reader(), "second") == "yes"
+
+
+def test_a_new_store_is_not_copied(database: Database) -> None:
+    assert [file.name for file in database.path.parent.glob("*before*")] == []
+
+
+@pytest.mark.requirement("M1.migrations")
+def test_a_failing_migration_changes_nothing_and_keeps_the_earlier_ones(database: Database, tmp_path: Path) -> None:
+    connection = database.reader()
+    with pytest.raises(SpeckitError, match="0003_broken") as caught:
+        migrate(connection, tmp_path / "store.db", (*MIGRATIONS, SECOND, BROKEN))
+    assert caught.value.code == "E023"
+    assert not connection.in_transaction
+    assert applied(connection)[-1] == "0002_second"
+    assert not connection.table_exists("main", "third")
+
+
+def test_looking_for_migrations_writes_nothing(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / "new.db"))
+    assert applied(connection) == ()
+    assert pending(connection) == MIGRATIONS
+    connection.close()
+    assert (tmp_path / "new.db").stat().st_size == 0
+
+
+def test_processes_that_open_a_store_at_once_bring_it_up_to_date_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    steps = (*MIGRATIONS, SECOND)
+    first, second = apsw.Connection(str(path)), apsw.Connection(str(path))
+
+    def be_faster(_: apsw.Cursor, statement: str, __: object) -> bool:
+        """Lets the second finish between the first one's look at the records and its transaction."""
+        if statement == "BEGIN IMMEDIATE":
+            first.exec_trace = None
+            assert migrate(second, path, steps) == tuple(step.name for step in steps)
+        return True
+
+    try:
+        assert applied(first) == ()
+        first.exec_trace = be_faster
+        assert migrate(first, path, steps) == ()
+        assert applied(first) == applied(second) == tuple(step.name for step in steps)
+    finally:
+        first.close()
+        second.close()
+
+
+def test_a_store_without_sources_gets_a_place_for_them_and_keeps_its_memories(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    connection = apsw.Connection(str(path))
+    migrate(connection, path, tuple(step for step in MIGRATIONS if step.name < "0008"))
+    connection.execute("INSERT INTO meta VALUES ('fact', 'old')")
+    connection.close()
+    with Database.open(path) as database:
+        assert get_meta(database.reader(), "fact") == "old"
+        assert source_paths(database.reader(), "..") == {}
+        with database.write() as txn:
+            remember(txn, "..", {"docs": False, ".notes": True})
+            remember(txn, "../other", {"docs": True})
+        assert source_paths(database.reader(), "..") == {".notes": True, "docs": False}
+        with database.write() as txn:
+            forget(txn, "..", [".notes"])
+        assert source_paths(database.reader(), "..") == {"docs": False}
+        assert other_sources(database.reader(), "..") == [("../other", "docs")]
+
+
+def test_the_tokens_of_an_older_store_are_those_of_the_model_that_made_its_vectors(tmp_path: Path) -> None:
+    for name, facts in {
+        "tokens": {"embedding_model": "m", "token_bytes": "2"},
+        "none": {"embedding_model": "m"},
+    }.items():
+        connection = apsw.Connection(str(tmp_path / f"{name}.db"))
+        older = tuple(step for step in MIGRATIONS if step.name < "0006")
+        migrate(connection, tmp_path / f"{name}.db", older)
+        for key, value in facts.items():
+            connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+        migrate(connection, tmp_path / f"{name}.db")
+        assert get_meta(connection, "token_model") == ("m" if name == "tokens" else None)
+        connection.close()

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.records import Document, Relation
+from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.edges import add_edge
+from speckit_memory.memory.store.writing import writer
+
+Make = Callable[..., Document]
+
+
+def test_a_store_that_never_changed_has_no_changes(database: Database) -> None:
+    assert changes.latest(database.reader()) == 0
+    assert changes.since(database.reader(), 0) == (0, [])
+    assert changes.since(database.reader(), 1) is None
+
+
+def test_every_kind_of_write_is_logged(database: Database, document: Make) -> None:
+    log: list[tuple[int, str]] = []
+
+    def follow() -> list[tuple[int, str]]:
+        seq, entries = changes.since(database.reader(), follow.seq) or (0, [])
+        follow.seq = seq
+        log.extend(entries)
+        return entries
+
+    follow.seq = 0
+    with database.write() as txn:
+        for key in ("a", "b"):
+            writer.put_document(txn, document(key, "x"), None, 1.0, None)
+    assert follow() == [(1, "put"), (2, "put")]
+    with database.write() as txn:
+        writer.put_document(txn, document("a", "x", mtime_ns=5), None, 1.0, None)
+    assert follow() == []
+    with database.write() as txn:
+        writer.set_vectors(txn, {2: np.eye(1, 4, dtype=np.float32)[0]}, "m")
+    assert follow() == [(2, "put")]
+    with database.write() as txn:
+        writer.set_attribute(txn, "access_count", {1: 3})
+    assert follow() == [(1, "attributes")]
+    with database.write() as txn:
+        add_edge(txn, 1, 2, Relation.CAUSED, 1.0, "", "manual", 1.0)
+    assert follow() == [(1, "edges"), (2, "edges")]
+    with database.write() as txn:
+        writer.delete_memories(txn, [1])
+    assert follow() == [(1, "delete"), (2, "edges")]
+    assert follow() == []
+
+
+def test_an_undone_write_is_not_logged(database: Database, document: Make) -> None:
+    with database.write() as txn:
+        try:
+            with txn.part():
+                writer.put_document(txn, document("a", "x"), None, 1.0, None)
+                raise KeyError
+        except KeyError:
+            pass
+    assert changes.since(database.reader(), 0) == (0, [])
+
+
+def test_the_log_reaches_back_ten_thousand_changes(database: Database) -> None:
+    with database.write() as txn:
+        changes.record(txn, range(1, 10_006), "put")
+    connection = database.reader()
+    assert connection.execute("SELECT count(*) FROM changes").get == 10_000
+    assert changes.since(connection, 4) is None
+    seq, entries = changes.since(connection, 5) or (0, [])
+    assert (seq, len(entries), entries[0]) == (10_005, 10_000, (6, "put"))
+    assert changes.since(connection, 10_005) == (10_005, [])
+    assert changes.since(connection, 10_006) is None
+
+
+kinds = st.sampled_from(["put", "edges", "attributes", "delete"])
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), kinds), max_size=12), st.integers(0, 12))
+def test_changes_of_a_memory_are_told_by_the_strongest(
+    new_database: Callable[[], Database], history: list[tuple[int, changes.Kind]], start: int
+) -> None:
+    start = min(start, len(history))
+    expected = []
+    for memory_id in (1, 2, 3):
+        seen = {kind for number, kind in history[start:] if number == memory_id}
+        if "edges" in seen and "delete" not in seen:
+            expected.append((memory_id, "edges"))
+        expected += [(memory_id, kind) for kind in ("delete", "put", "attributes") if kind in seen][:1]
+    with new_database() as database:
+        with database.write() as txn:
+            for memory_id, kind in history:
+                changes.record(txn, [memory_id], kind)
+        assert changes.since(database.reader(), start) == (len(history), expected)
