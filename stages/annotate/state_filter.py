@@ -24,7 +24,7 @@ _NAMES = tuple(state.value for state in STATES)
 class StateFilterParams(Params):
     """Which states are shown, and how many rows of each."""
 
-    minimum: StateName = Field("ARCHIVED", description="The coldest state that is shown.")
+    min_state: StateName = Field("ARCHIVED", description="The coldest state that is shown.")
     limits: dict[StateName, Annotated[int, Field(ge=0)]] = Field(
         {}, description="Rows shown of each state at most; a state without an entry has no limit."
     )
@@ -49,7 +49,7 @@ class StateFilter:
     Params = StateFilterParams
 
     def __init__(self, params: StateFilterParams) -> None:
-        self._coldest = STATES.index(State(params.minimum))
+        self._coldest = STATES.index(State(params.min_state))
         self._limits = {STATES.index(State(state)): limit for state, limit in params.limits.items()}
         self._thresholds = Thresholds(params.hot, params.warm, params.cold, params.dormant, params.idle_days)
 
