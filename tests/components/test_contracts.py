@@ -43,7 +43,7 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
         {"passage": 1.0, "level": "chunk"},
         {"passage": 1.0, "passage_title": 0.0},
         {"context": 0.2},
-        {"most_terms": 1},
+        {"max_terms": 1},
         {"feedback": {"model": "rm3"}},
         {"passage": 1.0, "feedback": {"model": "bo1"}},
     ),
@@ -63,7 +63,7 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
     "session_dedup": ({"action": "mark"},),
     "superseded": ({"action": "hide"},),
     "token_budget": ({"budget": "by_complexity"}, {"sent": "content"}),
-    "state_filter": ({"minimum": "WARM"}, {"limits": {"WARM": 1}}),
+    "state_filter": ({"min_state": "WARM"}, {"limits": {"WARM": 1}}),
 }
 """Further parameters under which a component must keep to its contract as well."""
 
