@@ -11,9 +11,8 @@ from pydantic import Field
 
 from speckit_memory.channels.bags import Bags, Part, Rows
 from speckit_memory.channels.feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import leading, positions
+from speckit_memory.pipeline.arithmetic import idf, leading, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params, Surroundings
-from speckit_memory.pipeline.lookup import idf
 from speckit_memory.pipeline.model import Hits, Query, total_order
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale
@@ -79,7 +78,7 @@ class Bm25Params(ChannelParams):
         description="How much a memory loses that lacks words of a short query; the more words, the less.",
         json_schema_extra={"tunable": [0.0, 10.0]},
     )  # fmt: skip
-    most_terms: int = Field(
+    max_terms: int = Field(
         1000, ge=1, le=1000, description="Of a query with more different words so many are searched that tell most."
     )
     feedback: Feedback = Field(
@@ -249,20 +248,20 @@ def telling(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
     """The different words of a query and what each weighs: (k3 + 1) · n / (k3 + n) for one that stands there n times.
 
     What stands for a misspelt word weighs less by as much as the plan says.
-    Of more than `most_terms` words those that tell most are left, by that weight times idf: a bound on the time that a
+    Of more than `max_terms` words those that tell most are left, by that weight times idf: a bound on the time that a
     pasted page may take. A term is as frequent as in the field, of those that count, that holds it most often.
     """
     k3 = params.k3
     counts = Counter(query.terms).items()
     weights = {term: query.weight(term) * (k3 + 1.0) * count / (k3 + count) for term, count in counts}
-    if len(weights) <= params.most_terms:
+    if len(weights) <= params.max_terms:
         return weights
     used = _used(params, store)
     frequency = {term: max(index.holders(term) for index in used) for term in weights}
     known = [term for term in weights if frequency[term]]
     rarity = idf(np.array([frequency[term] for term in known], np.float64), store.attributes.count)
     worth = rarity * [weights[term] for term in known]
-    kept = np.sort(np.argsort(-worth, kind="stable")[: params.most_terms])
+    kept = np.sort(np.argsort(-worth, kind="stable")[: params.max_terms])
     return {known[place]: weights[known[place]] for place in kept.tolist()}
 
 

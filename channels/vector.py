@@ -23,7 +23,7 @@ class VectorParams(ChannelParams):
         0.0, ge=-1, le=1, description="Cosine similarity below which nothing is found.",
         json_schema_extra={"tunable": [0.0, 0.5]},
     )  # fmt: skip
-    concept_similarity: float | None = Field(
+    min_concept_similarity: float | None = Field(
         None, ge=-1, le=1, description="Cosine from which on a memory is about a concept without holding its words. "
         "By default 0.35 for the bundled vectors; with those of another model, words decide until this is set.",
     )  # fmt: skip
@@ -50,7 +50,7 @@ class Vector:
     With `query.concepts` (2–5 of them) every concept must reach `min_similarity`, and the score is the mean of their
     similarities. A text beside the concepts ranks what they admit: then the score is the similarity to that text.
     Which memories such a query may see at all is settled before: those that hold the words of each concept, or reach
-    `concept_similarity` for it. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
+    `min_concept_similarity` for it. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine. All scores are then
@@ -91,8 +91,8 @@ class Vector:
         )
 
     def about_concept(self, concept: str, query: Query, store: Store) -> Ids | Unavailable:
-        """The admitted memories with a passage that reaches `concept_similarity`."""
-        floor = self._params.concept_similarity
+        """The admitted memories with a passage that reaches `min_concept_similarity`."""
+        floor = self._params.min_concept_similarity
         if floor is None and not store.vectors.static:
             return np.empty(0, np.int64)
         if not store.vectors.dimensions:

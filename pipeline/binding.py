@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from speckit_memory.config.pipeline_file import Step
+from speckit_memory.config.renamed_parameters import renamed
 from speckit_memory.config.yaml_reader import Mapping, Node, Sequence, locate, plain
 from speckit_memory.errors import Problem, Where, closest, nearest
 from speckit_memory.errors.echo import LISTED
@@ -150,6 +151,8 @@ def _parameter_problem(step: Step, registered: Registered, mistake: _Mistake) ->
     if mistake.kind in ("extra_forbidden", "key"):
         entry = step.params.get(str(path[0]))
         where = entry.where if entry and len(path) == 1 else locate(step.params, path)
+        if now := renamed(registered.name, path):
+            return Problem("E118", f"{registered.name}: '{name}' is now called '{now}'", where=where)
         known = _accepted(registered.params, path[:-1])
         known = known or keys(schema_at(registered.params, path[:-1]))
         hint = nearest(str(path[-1]), known)

@@ -14,7 +14,8 @@ from speckit_memory.config.yaml_reader import locate
 from speckit_memory.errors import Problem, Where
 from speckit_memory.pipeline.binding import Bound, validated
 from speckit_memory.pipeline.contracts import Params, Surroundings
-from speckit_memory.pipeline.declared import Path, as_objections, as_params, ask
+from speckit_memory.pipeline.declared import as_objections, as_params, ask
+from speckit_memory.pipeline.hooks import CHECK, SETTLED, Path
 from speckit_memory.pipeline.scale_rules import scale_of
 
 LeftOut = Callable[[str, Where], bool]
@@ -41,7 +42,7 @@ def objections(entry: Bound, around: Surroundings) -> tuple[list[tuple[Path, str
 
     The other value says how the component failed to tell.
     """
-    found, failed = ask(entry, "check", as_objections, entry.params, around)
+    found, failed = ask(entry, CHECK, lambda own, params: own.check(params, around), as_objections)
     return found or [], failed
 
 
@@ -71,4 +72,4 @@ def settled(bound: Sequence[Bound]) -> list[Bound]:
 def settled_params(entry: Bound, around: Surroundings) -> tuple[Params | None, Problem | None]:
     """The parameters of a step with the rest filled in, None where it leaves nothing to the rest or fails to tell."""
     kind = entry.registered.params if entry.registered else Params
-    return ask(entry, "settled", as_params(kind), entry.params, around)
+    return ask(entry, SETTLED, lambda own, params: own.settled(params, around), as_params(kind))

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from speckit_memory.pipeline.clock import query_ns
 from speckit_memory.pipeline.contracts import Params, Surroundings
 from speckit_memory.pipeline.describing import describe
+from speckit_memory.pipeline.hooks import CHECK, SCALE, SETTLED, WEIGHS_INTENT
 from speckit_memory.pipeline.isolation.codec import Handle, unpacked
 from speckit_memory.pipeline.isolation.descriptions import described
 from speckit_memory.pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
@@ -57,10 +58,15 @@ class Workshop:
         return params.model_dump(mode="json"), params.model_dump(mode="json", by_alias=True)
 
     def _offered(self, use: str, offer: str, recipe: str, around: Surroundings | None) -> Any:
-        """What a class method says of parameters: `check` yields paths and messages, the others one value."""
-        given = (self._made(use, recipe), *(() if around is None else (around,)))
-        found = getattr(self._known[use].component, offer)(*given)
-        return [(tuple(path), str(message)) for path, message in found] if offer == "check" else found
+        """What a hook of the class says of parameters: `check` yields paths and messages, the others one value."""
+        component, params = self._known[use].component, self._made(use, recipe)
+        if offer == CHECK.name and around is not None and (checking := CHECK.of(component)):
+            return [(tuple(path), str(message)) for path, message in checking.check(params, around)]
+        if offer == SCALE.name and (scaling := SCALE.of(component)):
+            return scaling.scale(params)
+        if offer == WEIGHS_INTENT.name and (weighing := WEIGHS_INTENT.of(component)):
+            return weighing.weighs_intent(params)
+        raise ValueError(f"'{use}' offers no '{offer}'")
 
     def _call(self, use: str, recipe: str, number: int, method: str, arguments: Sequence[Any]) -> Any:
         """What a component answers. The store can be asked until then; times are told by this process's clock."""
@@ -82,9 +88,8 @@ class Workshop:
             given, around = unpacked(recipe.encode(), b"", writable=True)
             entry = self._known[use]
             params = entry.params.model_validate(given)
-            if around is not None:
-                settled: Any = entry.component
-                params = settled.settled(params, around)
+            if around is not None and (settling := SETTLED.of(entry.component)):
+                params = settling.settled(params, around)
             if len(self._params) >= KEPT_PARAMETERS:
                 self._params.clear()
             self._params[use, recipe] = params

@@ -17,11 +17,11 @@ class RelevanceFloorParams(Params):
     """Where the floor lies."""
 
     channel: str = Field("vector", description="The id of the channel whose own scores are compared with the floor.")
-    least: float = Field(
+    min_score: float = Field(
         0.2, description="The score of that channel below which a row is left out, on the channel's scale."
     )
-    unknown: bool = Field(True, description="Rows that the channel did not score stay.")
-    spare: list[str] = Field(["constitutional"], description="Tiers that are never left out.")
+    keep_unscored: bool = Field(True, description="Rows that the channel did not score stay.")
+    ignore_tiers: list[str] = Field(["constitutional"], description="Tiers that are never left out.")
 
 
 class RelevanceFloor:
@@ -38,7 +38,7 @@ class RelevanceFloor:
 
     def __init__(self, params: RelevanceFloorParams) -> None:
         self._params = params
-        self._spare = tuple(params.spare)
+        self._ignored_tiers = tuple(params.ignore_tiers)
 
     @classmethod
     def check(cls, params: RelevanceFloorParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:
@@ -51,5 +51,5 @@ class RelevanceFloor:
         p, candidates = self._params, pool.candidates
         of_channel = candidates.raw[:, np.array(candidates.channels) == p.channel]
         best = np.fmax.reduce(of_channel, axis=1, initial=np.nan)
-        keep = np.where(np.isnan(best), p.unknown, best >= p.least)
-        return Selected(keep | any_of(store.attributes.label("tier", pool.ids), self._spare))
+        keep = np.where(np.isnan(best), p.keep_unscored, best >= p.min_score)
+        return Selected(keep | any_of(store.attributes.label("tier", pool.ids), self._ignored_tiers))

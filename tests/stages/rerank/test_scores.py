@@ -242,7 +242,7 @@ def test_pinned_rows_come_first_and_nobody_else_moves(rows: list[tuple[int, bool
     store = FakeStore(*(Memory(i, tier="constitutional" if p else "normal") for i, (_, p) in enumerate(rows)))
     pool = pool_of(store, {i: score / 100 for i, (score, _) in enumerate(rows)}, scale=Scale.Z_SCORE)
 
-    after = rerank(Pin(PinParams(most=12)), ask(limit=24), pool, store).ids.tolist()
+    after = rerank(Pin(PinParams(max_memories=12)), ask(limit=24), pool, store).ids.tolist()
 
     before = pool.ids.tolist()
     assert after == [i for i in before if rows[i][1]] + [i for i in before if not rows[i][1]]
@@ -257,8 +257,8 @@ def test_rows_that_a_channel_scores_too_low_are_left_out() -> None:
         raw={"bm25": {1: 9.0, 2: 8.0, 3: 7.0}, "vector": {1: 0.1, 2: 0.4, 4: 0.05}},
     )
 
-    assert rerank(RelevanceFloor(RelevanceFloorParams(least=0.3)), ask(), pool, store).ids.tolist() == [2, 3, 4]
-    strict = RelevanceFloor(RelevanceFloorParams(least=0.3, unknown=False, spare=[]))
+    assert rerank(RelevanceFloor(RelevanceFloorParams(min_score=0.3)), ask(), pool, store).ids.tolist() == [2, 3, 4]
+    strict = RelevanceFloor(RelevanceFloorParams(min_score=0.3, keep_unscored=False, ignore_tiers=[]))
     assert rerank(strict, ask(), pool, store).ids.tolist() == [2]
 
 
