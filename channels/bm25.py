@@ -11,9 +11,8 @@ from pydantic import Field
 
 from speckit_memory.channels.bm25f import Bm25F, Rows, WeightedField
 from speckit_memory.channels.feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import leading, positions
+from speckit_memory.pipeline.arithmetic import idf, leading, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
-from speckit_memory.pipeline.lookup import idf
 from speckit_memory.pipeline.model import Hits, Query, total_order
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale

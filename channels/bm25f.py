@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.lookup import idf
+from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.ports import Column, TermIndex
 
 Rows = NDArray[np.intp]

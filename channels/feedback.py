@@ -75,9 +75,8 @@ def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, stor
 def _bags(hits: Hits, documents: int, store: Store) -> list[Counter[str]]:
     """The words of the first hits and how often each has them."""
     memories = hits.ids[:documents]
-    matched = memories if hits.passages is None else np.where(hits.passages >= 0, hits.passages, hits.ids)[:documents]
     titles = store.attributes.label("title", memories)
-    passages = store.passages.passages(matched.tolist())
+    passages = store.passages.passages(hits.matched[:documents].tolist())
     return [
         Counter(store.lexicon.analyse(f"{title}\n{passage.text}"))
         for title, passage in zip(titles, passages, strict=True)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.lookup import idf
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale

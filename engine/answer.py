@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from speckit_memory.engine.empty_answers import missing_sections, nothing_to_find, only_unconditional
 from speckit_memory.engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from speckit_memory.memory.indexing.limits import LONGEST_PATH, cut_at_word
 from speckit_memory.memory.indexing.title import LONGEST_TITLE
-from speckit_memory.memory.lifecycle.fsrs import days_since, retrievability
-from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states_of
 from speckit_memory.pipeline.explain import explain
 from speckit_memory.pipeline.model import NO_RANK, Plan, Pool, Respelling
 from speckit_memory.pipeline.ports import Ids, Passage, Store
@@ -132,9 +130,8 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
         return []
     memories, attributes = pool.candidates.parents, store.attributes
     labels = {name: attributes.label(name, memories) for name in ("key", "title", "folder", "tier")}
-    names = _states(store, memories, labels["tier"], outcome.query.now)
-    shown = np.where(pool.candidates.passages >= 0, pool.candidates.passages, memories)
-    passages = store.passages.passages(shown.tolist())
+    names = _states(store, memories, outcome.query.now)
+    passages = store.passages.passages(pool.candidates.matched.tolist())
     rows = []
     for row, passage in enumerate(passages):
         evidence = _evidence(pool, row)
@@ -177,11 +174,9 @@ def _named(memories: list[int], store: Store) -> list[dict[str, Any]]:
     ]
 
 
-def _states(store: Store, memories: Ids, tiers: NDArray[np.object_], now: float) -> list[str]:
+def _states(store: Store, memories: Ids, now: float) -> list[str]:
     """The state of each memory (feature M3); "UNKNOWN" where no event of it is known."""
-    facts = store.attributes
-    idle = days_since(now, *(facts.number(name, memories) for name in ("last_review", "last_accessed", "created_at")))
-    places = states(retrievability(idle, facts.number("stability", memories)), idle, tiers, Thresholds())
+    places = states_of(store.attributes, memories, now, Thresholds())
     return ["UNKNOWN" if place == UNKNOWN else STATES[place].value for place in places.tolist()]
 
 

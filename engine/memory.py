@@ -157,16 +157,17 @@ class Memory:
 
     def index(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Iterable[str | Path],
         *,
         force: bool = False,
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> IndexReport:
-        """Brings the store up to date with these files and folders (features I1–I8), and remembers them as sources.
+        """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
 
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
-        A file that cannot be read or parsed is reported with its reason; the rest is indexed.
+        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Raises E014, and E030 for
+        what is no path.
         """
         named = named_paths(paths)
         committed = CommittedProgress(progress)
@@ -177,7 +178,7 @@ class Memory:
 
         return self._followed.run(run, writes=not dry_run)
 
-    def forget(self, paths: Sequence[str | Path], *, dry_run: bool = False) -> IndexReport:
+    def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
         """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
         named = named_paths(paths)
         return self._followed.run(

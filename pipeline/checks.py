@@ -103,8 +103,7 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
         outside = hits.ids[~admitted]
         found = f"{len(outside)} hits that the query's filter does not admit ({_few(outside.tolist())})"
         raise ContractError(step.id, f"returned {found}")
-    passages = hits.ids if hits.passages is None else np.where(hits.passages < 0, hits.ids, hits.passages)
-    parents = attributes.parents(np.concatenate([hits.ids, passages]))
+    parents = attributes.parents(np.concatenate([hits.ids, hits.matched]))
     memories, sources = parents[: len(hits)], parents[len(hits) :]
     if level == "memory" and (memories != hits.ids).any():
         raise ContractError(step.id, f"returned passages ({_few(hits.ids[memories != hits.ids].tolist())}) as memories")

@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 MOST_TERMS = 800
@@ -128,8 +129,3 @@ def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, coun
     information = idf(np.max([frequency for _, frequency in found], axis=0), count)
     share: Column = (held @ information) / information.sum()
     return share
-
-
-def idf(frequency: Column, count: int) -> Column:
-    """log((N - df + 0.5) / (df + 0.5) + 1) of terms that `frequency` of `count` entries hold; always positive."""
-    return np.asarray(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))

@@ -16,8 +16,6 @@ from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.declared import scale_by_parameters, weighing_by_parameters
 from speckit_memory.pipeline.scale_rules import bounds_of_signals, scales_agree
 
-INTENT = "C8"
-"""The feature of understanders that determine the intent."""
 BY_INTENT = "by_intent"
 """The value of parameters that go by it, whatever the parameter is called."""
 
@@ -112,7 +110,7 @@ def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """What goes by the query's intent has a step that finds it (feature C8); else one default would always hold."""
     understand = _in("understand", bound)
-    if any(entry.registered is None or INTENT in entry.registered.about.features for entry in understand):
+    if any(entry.registered is None or entry.registered.about.finds_intent for entry in understand):
         return
     for entry in bound:
         for name, field in type(entry.params).model_fields.items() if entry.params else ():

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.fsrs import days_since, retrievability
-from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states_of
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Notes, Query
@@ -65,9 +64,7 @@ class StateFilter:
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """The state by id, and which rows stay."""
         facts, ids = store.attributes, ranking.ids
-        idle = days_since(query.now, *(facts.number(n, ids) for n in ("last_review", "last_accessed", "created_at")))
-        recalled = retrievability(idle, facts.number("stability", ids))
-        places = states(recalled, idle, facts.label("tier", ids), self._thresholds)
+        places = states_of(facts, ids, query.now, self._thresholds)
         keep = places <= self._coldest
         always = facts.label("tier", ids) == Tier.CONSTITUTIONAL  # hot by definition: they would use up that limit
         for state, limit in self._limits.items():

@@ -66,7 +66,7 @@ class Maxsim:
             return asked
         if not len(asked) or not top:
             return Rescored(scores)
-        passages = np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids)[:top]
+        passages = pool.candidates.matched[:top]
         met = self._maxsim(asked, store.tokens.of_passages(passages), store)
         rescored = np.empty(len(pool))
         rescored[:top] = scores[:top] + self._params.gain * (met - met.mean())

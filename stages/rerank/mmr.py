@@ -77,10 +77,11 @@ class Mmr:
         elif store.vectors.dimensions == 0:
             return Unavailable("the store holds no vectors")
         else:
-            passages, ids = pool.candidates.passages[:top], pool.ids[:top]
-            vectors = store.vectors.vectors(np.where(passages >= 0, passages, ids)).astype(np.float64)
+            vectors = store.vectors.vectors(pool.candidates.matched[:top]).astype(np.float64)
             similarity = np.round(np.clip(vectors @ vectors.T, 0.0, 1.0), _DIGITS)
-            values[:top] = _select(np.asarray(weight * relevance[:top]), np.asarray((1.0 - weight) * similarity), ids)
+            values[:top] = _select(
+                np.asarray(weight * relevance[:top]), np.asarray((1.0 - weight) * similarity), pool.ids[:top]
+            )
         return Rescored(values)
 
     def _lambda(self, query: Query) -> float:

@@ -195,6 +195,7 @@ def test_each_file_holds_at_most_one_component_and_every_component_is_registered
 def test_a_component_says_what_it_is(entry: Registered, params: Params) -> None:
     assert entry.name == entry.origin.rpartition(".")[2]
     assert entry.summary.endswith(".")
+    assert entry.about.features
     assert set(entry.about.features) <= MANIFEST.keys()
     undescribed = [name for name, field in entry.params.model_fields.items() if not field.description]
     assert undescribed == []
