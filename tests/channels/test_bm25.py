@@ -5,7 +5,6 @@ from math import log
 import numpy as np
 import pytest
 from components.asking import query, scores
-from components.fake_store import FakeStore, Memory, words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Filter
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 FIELDS = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 0.0}
 HERE = PipelineContext(channels=("bm25",), scales=(Scale.BM25,), steps=("bm25",), uses=("bm25",))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from components.asking import query, scores
-from components.fake_store import FakeStore, Memory
 
 from speckit_memory.channels.vector import Vector, VectorParams
 from speckit_memory.pipeline.arithmetic import standardise
@@ -11,6 +10,7 @@ from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Filter, Plan
 from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 # One axis per word: "a b" against "a" has the cosine 1/√2.
 STORE = FakeStore(

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 from components.asking import query
-from components.fake_store import Edge, FakeStore, Memory
 
 from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Filter, Plan
 from speckit_memory.pipeline.ports import FolderDescription, Unavailable
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory
 from speckit_memory.stages.candidates.coverage import Coverage, CoverageParams
 from speckit_memory.stages.candidates.embedding_expansion import EmbeddingExpansion, EmbeddingExpansionParams
 from speckit_memory.stages.candidates.expansion import VOCABULARY, Expansion, ExpansionParams
