@@ -5,13 +5,13 @@ from math import log, log2
 
 import pytest
 from components.asking import query, scores
-from components.fake_store import FakeStore, Memory, words
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.channels.feedback import Feedback, with_feedback
 from speckit_memory.pipeline.model import Filter, Query
+from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 BODY = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 1.0}
 FOUR = FakeStore(

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 from components.asking import query
-from components.fake_store import DAY, FakeStore, Memory
 
 from speckit_memory.channels.handover import Handover, HandoverParams
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.testing import DAY, FakeStore, Memory
 
 
 def sections(*names: str, text: str = "text") -> str:

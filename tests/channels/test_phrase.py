@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from components.asking import query, scores
-from components.fake_store import FakeStore, Memory, words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from speckit_memory.channels import phrase as module
 from speckit_memory.channels.phrase import Phrase, PhraseParams
 from speckit_memory.pipeline.model import Filter
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 
 def phrase(**params: object) -> Phrase:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask
 from speckit_memory.stages.candidates.spelling import Spelling, SpellingParams
 
 STORE = FakeStore(

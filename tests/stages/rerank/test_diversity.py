@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from components.fake_store import Edge, FakeStore, Memory
-from components.pools import ask, pool_of, rerank, scores_of
+from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.context_diversity import ContextDiversity, ContextDiversityParams
 from speckit_memory.stages.rerank.mmr import Mmr, MmrParams
 from speckit_memory.stages.rerank.regularise import Regularise, RegulariseParams

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from components.fake_store import DAY, words
-
 from speckit_memory.pipeline.model import Hits, Plan, Query
+from speckit_memory.pipeline.testing import DAY, words
 
 NOW = 400 * DAY
 
