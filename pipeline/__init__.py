@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         ChannelParams,
         NoParams,
         Params,
+        PipelineContext,
         Role,
         SignalParams,
-        Surroundings,
     )
     from speckit_memory.pipeline.model import (
         Candidates,
@@ -50,6 +50,7 @@ __all__ = [
     "NoParams",
     "Notes",
     "Params",
+    "PipelineContext",
     "Plan",
     "Pool",
     "Query",
@@ -61,14 +62,13 @@ __all__ = [
     "Selected",
     "SignalParams",
     "Store",
-    "Surroundings",
     "Unavailable",
     "opening",
 ]
 
 _HOMES = {
     "clock": ("opening",),
-    "contracts": ("About", "ChannelParams", "NoParams", "Params", "Role", "SignalParams", "Surroundings"),
+    "contracts": ("About", "ChannelParams", "NoParams", "Params", "Role", "SignalParams", "PipelineContext"),
     "model": (
         "Candidates", "Fused", "Grouped", "Hits", "Notes", "Plan", "Pool", "Query", "Rescored", "Selected",
     ),

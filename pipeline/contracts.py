@@ -103,7 +103,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PipelineContext:
     """What else a pipeline holds: what a component may check its own parameters against.
 
     `channels` and `steps` are ids, `scales` those of the channels (None: unknown), `uses` the component of each step.

@@ -112,7 +112,7 @@ def test_a_class_that_makes_something_else_is_a_problem_of_the_file(tmp_path: Pa
 
 
 def test_objections_without_an_end_are_cut(tmp_path: Path, tally: Tally) -> None:
-    made = hostile(check=classmethod(lambda cls, params, surroundings: repeat((("x",), "no"))))
+    made = hostile(check=classmethod(lambda cls, params, context: repeat((("x",), "no"))))
 
     problems = examine(file(tmp_path), registered((Role.ANNOTATOR, made, "hostile")), {}).problems
 
@@ -209,7 +209,7 @@ def test_settled_parameters_that_nobody_has_validated_are_problems_too(
     role: Role, name: str, value: Any, tmp_path: Path, tally: Tally
 ) -> None:
     made = component(role, lambda *asked: None)
-    made.settled = classmethod(lambda cls, params, surroundings: params.model_copy(update={name: value}))
+    made.settled = classmethod(lambda cls, params, context: params.model_copy(update={name: value}))
 
     assert problems_of(tmp_path, role, made, {}) == ["E131"]
     tally.tried()

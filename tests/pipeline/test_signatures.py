@@ -43,7 +43,7 @@ def optional(self: Any, query: Any, limit: Any, store: Any, extra: Any = 1, *, o
 def unused(self: Any, query: Any, _limit: Any, *_: Any) -> None: ...
 def anything(*asked: Any, **named: Any) -> None: ...
 def objectless(query: Any, limit: Any, store: Any) -> None: ...
-def checking(cls: Any, params: Any, surroundings: Any) -> list[Any]: ...
+def checking(cls: Any, params: Any, context: Any) -> list[Any]: ...
 def uninformed(cls: Any, params: Any) -> list[Any]: ...
 async def later(self: Any, query: Any, limit: Any, store: Any) -> None: ...
 
@@ -99,7 +99,7 @@ def test_every_role_has_its_method_looked_at(role: Role) -> None:
 def test_hooks_are_looked_at_too(members: dict[str, Any], expected: str) -> None:
     places = {"uninformed": place(uninformed), "checking": place(checking)}
 
-    assert refusal(Role.ANNOTATOR, **members) == expected.format(**places, accepted="check(params, surroundings)")
+    assert refusal(Role.ANNOTATOR, **members) == expected.format(**places, accepted="check(params, context)")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ class Marks:
         return None
 
     @classmethod
-    def chek(cls, params, surroundings):
+    def chek(cls, params, context):
         return []
 
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from speckit_memory.errors.codes import CODES
-from speckit_memory.errors.echo import LISTED, shortened
+from speckit_memory.errors.echo import LISTED, abridged
 from speckit_memory.errors.names import shown
 
 LONGEST_TEXT = 2000
@@ -22,7 +22,7 @@ LONGEST_NAME = 100
 
 
 def _told(text: str) -> str:
-    return shortened(shown(text), LONGEST_TEXT)
+    return abridged(shown(text), LONGEST_TEXT)
 
 
 @dataclass(frozen=True, slots=True, order=True)
