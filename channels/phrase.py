@@ -76,7 +76,7 @@ class Phrase:
         """The `limit` admitted memories that hold most of the query's pairs of words."""
         scope = store.attributes.scope(query.wanted, query.now)
         wording = _words(query.reading)
-        pairs = self._telling(query.terms, store.lexicon.index("body", "chunk"))
+        pairs = self._informative_pairs(query.terms, store.lexicon.index("body", "chunk"))
         found = []
         for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):
             ids = index.ids
@@ -102,7 +102,7 @@ class Phrase:
         best, ids = best[kept], ids[kept]
         return Hits.ordered(ids, scores[best], Scale.UNIT, limit=limit, passages=passages[best])
 
-    def _telling(self, terms: Sequence[str], index: TermIndex) -> Pairs:
+    def _informative_pairs(self, terms: Sequence[str], index: TermIndex) -> Pairs:
         """The pairs to look for; none when the query has fewer than two different ones in a row."""
         pairs = list(dict.fromkeys(pairwise(terms)))
         frequency = {term: index.holders(term) for term in dict.fromkeys(terms)}

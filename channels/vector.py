@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import positions
-from speckit_memory.pipeline.contracts import About, ChannelParams, Surroundings
+from speckit_memory.pipeline.contracts import About, ChannelParams, PipelineContext
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
 from speckit_memory.pipeline.scales import Scale
@@ -65,7 +65,7 @@ class Vector:
         self._params = params
 
     @classmethod
-    def check(cls, params: VectorParams, _: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:
+    def check(cls, params: VectorParams, _: PipelineContext) -> Iterable[tuple[tuple[str, ...], str]]:
         """Passages have no neighbours."""
         if params.level == "chunk" and params.context:
             yield ("context",), "passages have no neighbours; use level memory or context 0"
@@ -124,25 +124,25 @@ class Vector:
         """What was found and its admitted neighbours, each the weighted mean of itself and its better neighbour."""
         ids, similarities, passages = found
         share = self._params.context
-        beside = np.concatenate(store.attributes.neighbours(ids))
-        beside = beside[beside >= 0]
-        if not len(beside):
+        neighbours = np.concatenate(store.attributes.neighbours(ids))
+        neighbours = neighbours[neighbours >= 0]
+        if not len(neighbours):
             return ids, similarities / (1.0 + share), passages
-        beside = np.setdiff1d(beside, ids)
-        if len(beside):
+        neighbours = np.setdiff1d(neighbours, ids)
+        if len(neighbours):
             # A memory with neighbours is short, and so its own passage.
-            cosines = _cosines(beside, vector, store)
-            near = (cosines >= floor) & scope.admits(beside)
-            ids, passages = np.append(ids, beside[near]), np.append(passages, beside[near])
+            cosines = _cosines(neighbours, vector, store)
+            near = (cosines >= floor) & scope.admits(neighbours)
+            ids, passages = np.append(ids, neighbours[near]), np.append(passages, neighbours[near])
             similarities = np.append(similarities, cosines[near])
         previous, following = store.attributes.neighbours(ids)
         linked = np.flatnonzero((previous >= 0) | (following >= 0))
         sides = (np.where(scope.admits(side), side, -1) for side in (previous[linked], following[linked]))
         better = np.maximum(*(_cosines(side, vector, store) for side in sides))
-        lent = np.zeros(len(ids))
-        lent[linked] = np.maximum(better, 0.0)
+        from_neighbour = np.zeros(len(ids))
+        from_neighbour[linked] = np.maximum(better, 0.0)
         # Divided with or without neighbours: scores of one channel must mean the same for every row and query.
-        return ids, (similarities + share * lent) / (1.0 + share), passages
+        return ids, (similarities + share * from_neighbour) / (1.0 + share), passages
 
     def _all_concepts(self, query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
         """The intersection of the concepts' hits. Each concept must see all rows: the mean may favour any of them."""
@@ -157,8 +157,8 @@ class Vector:
             lists.append(found)
         common = reduce(np.intersect1d, (ids for ids, _, _ in lists))
         rows = [positions(common, ids) for ids, _, _ in lists]
-        telling = lists[: len(ranking) or len(lists)]
-        mean = np.mean([found[1][at] for found, at in zip(telling, rows, strict=False)], axis=0)
+        ranking_lists = lists[: len(ranking) or len(lists)]
+        mean = np.mean([found[1][at] for found, at in zip(ranking_lists, rows, strict=False)], axis=0)
         best = lists[0][2][rows[0]]
         return self._hits(common, mean, best, limit, self._floor(query))
 

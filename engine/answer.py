@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.engine.emptiness import missing_sections, nothing_to_find, only_unconditional
+from speckit_memory.engine.empty_answers import missing_sections, nothing_to_find, only_unconditional
 from speckit_memory.engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
-from speckit_memory.memory.indexing.limits import LONGEST_PATH, shortened
+from speckit_memory.memory.indexing.limits import LONGEST_PATH, cut_at_word
 from speckit_memory.memory.indexing.title import LONGEST_TITLE
 from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states_of
 from speckit_memory.pipeline.explain import explain
@@ -144,7 +144,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
             ResultRow(
                 id=int(memories[row]),
                 key=str(labels["key"][row]),
-                title=shortened(str(labels["title"][row]), LONGEST_TITLE),
+                title=cut_at_word(str(labels["title"][row]), LONGEST_TITLE),
                 folder=str(labels["folder"][row]),
                 tier=str(labels["tier"][row]),
                 state=state,
@@ -153,7 +153,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
                 snippet=snippet(passage, outcome.query.reading, snippet_characters),
                 reason=_reason(pool, row, evidence),
-                heading=shortened(passage.heading, LONGEST_PATH),
+                heading=cut_at_word(passage.heading, LONGEST_PATH),
                 first_line=passage.first_line,
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
@@ -169,7 +169,7 @@ def _named(memories: list[int], store: Store) -> list[dict[str, Any]]:
     ids = np.array(memories, np.int64)
     keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))
     return [
-        {"id": number, "key": str(key), "title": shortened(str(title), LONGEST_TITLE)}
+        {"id": number, "key": str(key), "title": cut_at_word(str(title), LONGEST_TITLE)}
         for number, key, title in zip(memories, keys, titles, strict=True)
     ]
 

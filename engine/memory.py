@@ -12,13 +12,13 @@ from typing import Literal, Self
 
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
 from speckit_memory.config.files.paths import named_path, named_paths
-from speckit_memory.config.settings import Settings, settings
+from speckit_memory.config.settings import BY_CALL, Settings, settings
 from speckit_memory.engine import assembly, events, resuming
 from speckit_memory.engine.answer import answer, explanation
-from speckit_memory.engine.emptiness import EMPTY_STORE
+from speckit_memory.engine.committed_progress import CommittedProgress
+from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.following import Following, Replacement
 from speckit_memory.engine.health import HealthReport, health
-from speckit_memory.engine.kept import Kept
 from speckit_memory.engine.plans import PlanReport, plan_report
 from speckit_memory.engine.questions import Question, normalised_folder
 from speckit_memory.engine.results import Explanation, SearchResult
@@ -30,8 +30,7 @@ from speckit_memory.memory.lifecycle import validations
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.identity import ReplacedError
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.records import Memory as MemoryRecord
-from speckit_memory.memory.store.records import Relation
+from speckit_memory.memory.store.records import MemoryRecord, Relation
 from speckit_memory.memory.store.tables.edges import add_edge
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
@@ -69,17 +68,17 @@ class Memory:
     ) -> Self:
         """Opens a store, creating it unless `create` is false.
 
-        `path` and `pipeline` default to the environment and then to `.speckit/memory.db` and the shipped pipeline;
-        `root` is the folder that keys are relative to; `overrides` maps "step.parameter" to a YAML value; in `strict`
-        mode failures of steps are raised. Raises SpeckitError.
+        `path` and `pipeline` default to the environment, then to `.speckit/memory.db`, and to `.speckit/pipeline.yaml`
+        or else the shipped pipeline; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
+        to a YAML value; in `strict` mode failures of steps are raised. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
         """
         config = settings(path, pipeline, root, environ)
         # the files come first: a wrong one is reported before a store is created
-        config = replace(config, deadline_ms=deadline_in_force(config))
-        runner = Runner(build(config.pipeline, _registry(config), config.environ, overrides), strict=strict)
+        config = replace(config, deadline_ms=deadline_in_force(config), overrides=overrides or {})
+        runner = Runner(build(config.pipeline, _registry(config), config.environ_of_root, overrides), strict=strict)
         models = assembly.TextModels(config.environ)
 
         def opened(may_create: bool) -> assembly.OpenStore:
@@ -89,8 +88,8 @@ class Memory:
 
     def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store through another pipeline. Close either of the two, not both."""
-        config = replace(self.settings, pipeline=pipeline)
-        built = build(pipeline, _registry(config), config.environ, overrides)
+        config = replace(self.settings, pipeline=pipeline, pipeline_by=BY_CALL, overrides=overrides or {})
+        built = build(pipeline, _registry(config), config.environ_of_root, overrides)
         return Memory(self._followed, config, Runner(built, strict=self._runner.strict))
 
     def __enter__(self) -> Self:
@@ -158,27 +157,28 @@ class Memory:
 
     def index(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Iterable[str | Path],
         *,
         force: bool = False,
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> IndexReport:
-        """Brings the store up to date with these files and folders (features I1–I8), and remembers them as sources.
+        """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
 
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
-        A file that cannot be read or parsed is reported with its reason; the rest is indexed.
+        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Raises E014, and E030 for
+        what is no path.
         """
         named = named_paths(paths)
-        kept = Kept(progress)
+        committed = CommittedProgress(progress)
 
         def run(opened: assembly.OpenStore) -> IndexReport:
-            with kept.told():
-                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=kept)
+            with committed.reported_on_error():
+                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=committed)
 
         return self._followed.run(run, writes=not dry_run)
 
-    def forget(self, paths: Sequence[str | Path], *, dry_run: bool = False) -> IndexReport:
+    def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
         """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
         named = named_paths(paths)
         return self._followed.run(

@@ -9,7 +9,7 @@ from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import NOTHING
 from speckit_memory.config.yaml_reader import Entry, plain
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
-from speckit_memory.engine.flow import flow
+from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Where
 from speckit_memory.pipeline.binding import Bound
 from speckit_memory.pipeline.builder import Checked
@@ -22,7 +22,7 @@ def as_yaml(checked: Checked, *, effective: bool, origin: bool) -> str:
 
     With `origin` each value, key by key, says in a comment where it was written.
     """
-    lines = [f"# hash: {checked.hash}", f"pipeline: {flow(checked.effective.name)}", f"extends: {NOTHING}"]
+    lines = [f"# hash: {checked.hash}", f"pipeline: {flow_style(checked.effective.name)}", f"extends: {NOTHING}"]
     lines += _budgets(checked.effective, origin)
     by_slot = {slot: [entry for entry in checked.bound if entry.step.slot == slot] for slot in SLOTS}
     lines.append("candidates:")
@@ -61,11 +61,11 @@ def step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> list
     if effective and entry.params is not None:
         params = entry.params.model_dump(mode="json", by_alias=True)
     if not origin:
-        return [f"{pad}  - {flow(head | params)}"]
+        return [f"{pad}  - {flow_style(head | params)}"]
     lines = [f"{pad}  - use: {step.use}  # {step.where}"]
     for key, value in head.items():
         if key != "use":
-            lines.append(f"{pad}    {key}: {flow(value)}  # {step.place(key)}")
+            lines.append(f"{pad}    {key}: {flow_style(value)}  # {step.place(key)}")
     for key, value in params.items():
         lines += _with_origin(key, value, step.params.get(key), f"{pad}    ", f"default of {step.use}")
     return lines
@@ -74,13 +74,13 @@ def step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> list
 def _with_origin(key: str, value: Any, written: Entry | None, pad: str, default: str) -> Iterator[str]:
     """A value, key by key, each with the place at which it was written."""
     if isinstance(value, dict) and value:
-        yield f"{pad}{flow(key)}:"
+        yield f"{pad}{flow_style(key)}:"
         inside = written.value if written else None
         for inner, item in value.items():
             below = inside.get(inner) if isinstance(inside, YamlMapping) else None
             yield from _with_origin(inner, item, below, f"{pad}  ", default)
     else:
-        yield f"{pad}{flow(key)}: {flow(value)}  # {_told(written.value.where) if written else default}"
+        yield f"{pad}{flow_style(key)}: {flow_style(value)}  # {_told(written.value.where) if written else default}"
 
 
 def _told(where: Where) -> str:
@@ -89,11 +89,11 @@ def _told(where: Where) -> str:
 
 def _budgets(effective: Effective, origin: bool) -> list[str]:
     if not origin:
-        return [f"budgets_ms: {flow(effective.budgets_ms)}"]
+        return [f"budgets_ms: {flow_style(effective.budgets_ms)}"]
     places = effective.budget_places
     return [
         "budgets_ms:",
-        *(f"  {k}: {flow(v)}  # {places.get(k, 'default')}" for k, v in effective.budgets_ms.items()),
+        *(f"  {k}: {flow_style(v)}  # {places.get(k, 'default')}" for k, v in effective.budgets_ms.items()),
     ]
 
 
@@ -116,4 +116,4 @@ def _named(name: str, value: Any) -> Iterator[str]:
         for key, item in value.items():
             yield from _named(f"{name}.{key}", item)
     else:
-        yield f"{name}: {flow(value)}"
+        yield f"{name}: {flow_style(value)}"

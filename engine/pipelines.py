@@ -13,9 +13,9 @@ from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import NOTHING, presets
 from speckit_memory.engine import assembly
-from speckit_memory.engine.flow import flow
 from speckit_memory.engine.pipeline_text import as_lines, as_yaml, step_lines
 from speckit_memory.engine.rewriting import rewritten
+from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
 from speckit_memory.pipeline.contracts import SLOT_ROLES
@@ -51,7 +51,17 @@ def show(
     """
     checked = _sound(source, environ, overrides)
     remark = _foreign(checked, extensions_in_force(environ).mode)
+    if origin:
+        remark += _flags(checked)
     return remark + as_yaml(checked, effective=effective, origin=origin)
+
+
+def _flags(checked: Checked) -> str:
+    """The flags that steps of the pipeline wait for, with who decided on their states."""
+    effective = checked.effective
+    named = dict.fromkeys(step.flag for step in (*effective.steps(), *effective.inactive) if step.flag)
+    flags = (effective.flags[name] for name in named)
+    return "".join(f"# flag {flag.name}: {flag.state} ({flag.origin})\n" for flag in flags)
 
 
 def _foreign(checked: Checked, mode: Mode) -> str:
@@ -84,10 +94,10 @@ def written(
     if in_place is not None and _is(in_place, checked.hash, environ):
         return in_place
     effective = checked.effective
-    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow(name)}"]
+    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow_style(name)}"]
     if effective.description:
-        lines.append(f"description: {flow(effective.description)}")
-    lines += [f"extends: {NOTHING}", f"budgets_ms: {flow(effective.budgets_ms)}", "candidates:"]
+        lines.append(f"description: {flow_style(effective.description)}")
+    lines += [f"extends: {NOTHING}", f"budgets_ms: {flow_style(effective.budgets_ms)}", "candidates:"]
     for slot in SLOTS:
         pad = "  " if slot in CANDIDATE_SLOTS else ""
         steps = [entry for entry in checked.bound if entry.step.slot == slot]
@@ -131,7 +141,7 @@ def plain_values(source: str, environ: Mapping[str, str]) -> dict[str, str]:
         raise SpeckitError.of(checked.problems)
     steps = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in checked.bound if e.params is not None}
     return {
-        f"{step}.{name}": flow(value)
+        f"{step}.{name}": flow_style(value)
         for step, params in steps.items()
         for name, value in params.items()
         if not isinstance(value, dict | list)

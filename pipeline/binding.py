@@ -16,8 +16,8 @@ from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline import describing
 from speckit_memory.pipeline.accepted import describe, keys, schema_at
 from speckit_memory.pipeline.contracts import SLOT_ROLES, Params, Role
-from speckit_memory.pipeline.heeded import heeded
 from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.param_checks import check_params
 from speckit_memory.pipeline.registry import Registered, Registry
 
 
@@ -66,7 +66,7 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
         home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
         return Bound(step, None, None)
-    params, error = guarded(lambda: heeded(validated(registered.params, step.params)))
+    params, error = guarded(lambda: check_params(validated(registered.params, step.params)))
     if isinstance(error, ValidationError):
         problems += _parameter_problems(step, registered, error)
     elif error:

@@ -77,18 +77,19 @@ Combine = Literal["add", "multiply"]
 class About:
     """What the frame must know about a component to check a composition without running it (feature P7).
 
-    `features` are ids of the feature map. `needs` are the scales that the component accepts as input score, empty for
-    any; `gives` is the scale of what it returns, None when it keeps the one it found. `before` names components that
-    must not stand earlier in the same pipeline. `weighs_intent` says which of the two intent weightings it applies
-    (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
-    true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one
-    that keeps the scale but may leave the unit interval; `unconditional` for a channel whose hits do not depend on
-    the question, and so are no answer to it (feature C14); of the query's filter the tier alone binds them. `costly` is
-    true for one whose time grows with the store, or that leads to more searches: it gives way when the deadline has
-    passed, and all others run, whatever the hour (feature P9).
+    `features` are ids of the product's feature map, which components of others have none of. `needs` are the scales
+    that the component accepts as input score, empty for any; `gives` is the scale of what it returns, None when it
+    keeps the one it found. `before` names components that must not stand earlier in the same pipeline. `weighs_intent`
+    says which of the two intent weightings it applies (feature P6). `conflicts` names components that do the same thing
+    and must not be combined with it. `groups` is true for a reranker that collapses the passages of a memory into one
+    row (feature R4); `widens` for one that keeps the scale but may leave the unit interval; `unconditional` for a
+    channel whose hits do not depend on the question, and so are no answer to it (feature C14); of the query's filter
+    the tier alone binds them. `costly` is true for one whose time grows with the store, or that leads to more searches:
+    it gives way when the deadline has passed, and all others run, whatever the hour (feature P9). `finds_intent` is
+    true for an understander that determines the query's intent, which steps that weigh by intent go by (feature C8).
     """
 
-    features: tuple[str, ...]
+    features: tuple[str, ...] = ()
     needs: tuple[Scale, ...] = ()
     gives: Scale | None = None
     before: tuple[str, ...] = ()
@@ -98,10 +99,11 @@ class About:
     widens: bool = False
     unconditional: bool = False
     costly: bool = False
+    finds_intent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PipelineContext:
     """What else a pipeline holds: what a component may check its own parameters against.
 
     `channels` and `steps` are ids, `scales` those of the channels (None: unknown), `uses` the component of each step.

@@ -12,9 +12,9 @@ from speckit_memory.pipeline.contracts import IntentWeighing, Params
 from speckit_memory.pipeline.copying import text
 from speckit_memory.pipeline.describing import describe, shape_of
 from speckit_memory.pipeline.errors import Unfit
-from speckit_memory.pipeline.heeded import heeded
 from speckit_memory.pipeline.hooks import SCALE, WEIGHS_INTENT, Method, Path
 from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.param_checks import check_params
 from speckit_memory.pipeline.scales import Scale
 
 T = TypeVar("T")
@@ -98,6 +98,6 @@ def as_params(kind: type[Params]) -> Callable[[Any], Params]:
         if type(found) is not kind:
             raise Unfit(f"returned {shape_of(found)}; accepted: {kind.__name__}")
         settled: Params = found.model_copy(deep=True)
-        return heeded(settled)
+        return check_params(settled)
 
     return copier

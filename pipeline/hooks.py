@@ -17,11 +17,11 @@ from speckit_memory.pipeline.contracts import (
     Combine,
     Fuser,
     IntentWeighing,
+    PipelineContext,
     Recoverer,
     Reranker,
     Role,
     Signal,
-    Surroundings,
     Understander,
 )
 from speckit_memory.pipeline.model import Query
@@ -37,14 +37,14 @@ Path = tuple[str | int, ...]
 class ParameterCheck(Protocol):
     """Knows what is wrong with parameters that are valid one by one."""
 
-    def check(self, params: Any, surroundings: Surroundings) -> Iterable[tuple[Path, str]]:
+    def check(self, params: Any, context: PipelineContext) -> Iterable[tuple[Path, str]]:
         """A problem for the parameter at each path."""
 
 
 class ParameterSettling(Protocol):
     """Fills in what parameters leave to the rest of the pipeline, as weights leave channels that nobody names."""
 
-    def settled(self, params: Any, surroundings: Surroundings) -> Any:
+    def settled(self, params: Any, context: PipelineContext) -> Any:
         """The parameters, of the same class, with nothing left open."""
 
 

@@ -55,10 +55,10 @@ def memories_with_all(text: str, lexicon: Lexicon) -> Ids:
 
     An identifier is held as a whole or by all of its parts: "SQLite" by a memory that writes "sqlite".
     """
-    telling = set(lexicon.analyse(text))  # a word alone would keep what it loses here, if it is a stop word
+    content_words = set(lexicon.analyse(text))  # a word alone would keep what it loses here, if it is a stop word
     found: Ids | None = None
     for word in text.split():
-        tokens = tuple(dict.fromkeys(token for token in lexicon.analyse(word) if token in telling))
+        tokens = tuple(dict.fromkeys(token for token in lexicon.analyse(word) if token in content_words))
         if tokens:
             held = _holding(tokens, lexicon)
             found = held if found is None else np.intersect1d(found, held)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states_of
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
@@ -54,7 +54,7 @@ class StateFilter:
         self._thresholds = Thresholds(params.hot, params.warm, params.cold, params.dormant, params.idle_days)
 
     @classmethod
-    def check(cls, params: StateFilterParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:  # noqa: ARG003
+    def check(cls, params: StateFilterParams, context: PipelineContext) -> Iterable[tuple[tuple[str, ...], str]]:  # noqa: ARG003
         """The thresholds must fall from HOT to DORMANT."""
         names = ("hot", "warm", "cold", "dormant")
         for higher, lower in pairwise(names):

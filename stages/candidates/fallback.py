@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.stages.candidates.router import ALWAYS
@@ -40,10 +40,10 @@ class Fallback:
         self._params = params
 
     @classmethod
-    def check(cls, params: FallbackParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: FallbackParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The last try has a channel to ask."""
-        if not set(params.lexical) & set(surroundings.channels):
-            declared = ", ".join(surroundings.channels)
+        if not set(params.lexical) & set(context.channels):
+            declared = ", ".join(context.channels)
             named = f"none of {', '.join(params.lexical)}" if params.lexical else "no channel is named, so that none"
             yield ("lexical",), f"{named} is a declared channel to ask at last; declared: {declared}"
 

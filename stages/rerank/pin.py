@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Store, Unavailable
 
@@ -45,11 +45,11 @@ class Pin:
         self._channels = frozenset(params.channels)
 
     @classmethod
-    def check(cls, params: PinParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: PinParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The channels are declared."""
         for place, channel in enumerate(params.channels):
-            if channel not in surroundings.channels:
-                declared = ", ".join(surroundings.channels) or "none"
+            if channel not in context.channels:
+                declared = ", ".join(context.channels) or "none"
                 yield ("channels", place), f"names the channel '{channel}', which is not declared; declared: {declared}"
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:

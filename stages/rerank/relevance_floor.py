@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable
 
@@ -41,10 +41,10 @@ class RelevanceFloor:
         self._ignored_tiers = tuple(params.ignore_tiers)
 
     @classmethod
-    def check(cls, params: RelevanceFloorParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:
+    def check(cls, params: RelevanceFloorParams, context: PipelineContext) -> Iterable[tuple[tuple[str, ...], str]]:
         """The channel must be one of the pipeline's."""
-        if params.channel not in surroundings.channels:
-            yield ("channel",), f"no channel is called '{params.channel}'; there are {', '.join(surroundings.channels)}"
+        if params.channel not in context.channels:
+            yield ("channel",), f"no channel is called '{params.channel}'; there are {', '.join(context.channels)}"
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """Which rows stay."""

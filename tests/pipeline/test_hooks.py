@@ -36,7 +36,7 @@ def test_a_hook_that_a_subclass_takes_back_is_not_offered() -> None:
         """Offers it."""
 
         @classmethod
-        def check(cls, params: Any, surroundings: Any) -> list[Any]:
+        def check(cls, params: Any, context: Any) -> list[Any]:
             return []
 
     class Silent(Checking):

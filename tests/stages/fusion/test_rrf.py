@@ -1,21 +1,23 @@
 from __future__ import annotations
 
 from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
 from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
-from speckit_memory.pipeline.contracts import Surroundings
-from speckit_memory.pipeline.model import Candidates, Filter
+from speckit_memory.pipeline.contracts import PipelineContext
+from speckit_memory.pipeline.model import Candidates
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.fusion.rrf import Rrf, RrfParams
 
 TWO = candidates({"vector": {1: 0.9, 2: 0.5}, "bm25": {2: 8.0, 3: 2.0}})
 
 
-def rrf(**params: object) -> Rrf:
+def rrf(**params: Any) -> Rrf:
     return Rrf(RrfParams.model_validate(params))
 
 
@@ -159,7 +161,9 @@ def test_weighing_by_intent_is_declared() -> None:
 
 @pytest.mark.requirement("P7")
 def test_a_weight_of_an_undeclared_channel_is_reported_at_its_place() -> None:
-    here = Surroundings(channels=("vector",), scales=(Scale.COSINE,), steps=("vector", "rrf"), uses=("vector", "rrf"))
+    here = PipelineContext(
+        channels=("vector",), scales=(Scale.COSINE,), steps=("vector", "rrf"), uses=("vector", "rrf")
+    )
 
     problems = list(Rrf.check(RrfParams(weights={"vector": 1.0, "bm52": 0.5}), here))
 

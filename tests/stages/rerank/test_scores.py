@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, pool_of, rerank, scores_of
+from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.contracts import NoParams, Surroundings
+from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams
 from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
 from speckit_memory.stages.rerank.min_max import MinMax
@@ -263,12 +263,12 @@ def test_rows_that_a_channel_scores_too_low_are_left_out() -> None:
 
 
 def test_a_floor_on_a_channel_that_does_not_exist_is_reported() -> None:
-    surroundings = Surroundings(("bm25", "graph"), (None, None), (), ())
+    context = PipelineContext(("bm25", "graph"), (None, None), (), ())
 
-    problems = list(RelevanceFloor.check(RelevanceFloorParams(), surroundings))
+    problems = list(RelevanceFloor.check(RelevanceFloorParams(), context))
 
     assert problems == [(("channel",), "no channel is called 'vector'; there are bm25, graph")]
-    assert list(RelevanceFloor.check(RelevanceFloorParams(channel="bm25"), surroundings)) == []
+    assert list(RelevanceFloor.check(RelevanceFloorParams(channel="bm25"), context)) == []
 
 
 @given(st.lists(units, max_size=20), st.randoms(use_true_random=False))
