@@ -36,6 +36,7 @@ from speckit_memory.memory.store.tables.edges import add_edge
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
 from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.loading import PipelineSource, name_of
 from speckit_memory.pipeline.model import Mode, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.registry import Registry
@@ -59,7 +60,7 @@ class Memory:
     def open(
         cls,
         path: str | Path | None = None,
-        pipeline: str | None = None,
+        pipeline: PipelineSource | None = None,
         *,
         root: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
@@ -70,16 +71,18 @@ class Memory:
         """Opens a store, creating it unless `create` is false.
 
         `path` and `pipeline` default to the environment and then to `.speckit/memory.db` and the shipped pipeline;
+        a pipeline is a path, a preset's name, a mapping of the form of a file, or what was read or derived of these;
         `root` is the folder that keys are relative to; `overrides` maps "step.parameter" to a YAML value; in `strict`
         mode failures of steps are raised. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
         """
-        config = settings(path, pipeline, root, environ)
+        config = settings(path, None if pipeline is None else name_of(pipeline), root, environ)
         # the files come first: a wrong one is reported before a store is created
         config = replace(config, deadline_ms=deadline_in_force(config))
-        runner = Runner(build(config.pipeline, _registry(config), config.environ, overrides), strict=strict)
+        source = pipeline or config.pipeline if isinstance(pipeline, str | None) else pipeline
+        runner = Runner(build(source, _registry(config), config.environ, overrides), strict=strict)
         models = assembly.TextModels(config.environ)
 
         def opened(may_create: bool) -> assembly.OpenStore:
@@ -87,9 +90,9 @@ class Memory:
 
         return cls(Following(opened, create=create), config, runner)
 
-    def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
+    def with_pipeline(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store through another pipeline. Close either of the two, not both."""
-        config = replace(self.settings, pipeline=pipeline)
+        config = replace(self.settings, pipeline=name_of(pipeline))
         built = build(pipeline, _registry(config), config.environ, overrides)
         return Memory(self._followed, config, Runner(built, strict=self._runner.strict))
 

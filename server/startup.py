@@ -23,7 +23,7 @@ def check_configuration(common: Common) -> None:
         load_workspace_config(config.root)
     if config.pipeline in presets() and not common.overrides:
         return
-    from speckit_memory.pipeline.effective import load
+    from speckit_memory.pipeline.loading import load
 
     problems = load(config.pipeline, config.environ, common.overrides).problems
     if problems:
