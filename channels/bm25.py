@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.channels.bags import Bags, Part, Rows
+from speckit_memory.channels.bm25f import Bm25F, Rows, WeightedField
 from speckit_memory.channels.feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import leading, positions
-from speckit_memory.pipeline.contracts import About, ChannelParams, Params, Surroundings
-from speckit_memory.pipeline.lookup import idf
+from speckit_memory.pipeline.arithmetic import idf, leading, positions
+from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
 from speckit_memory.pipeline.model import Hits, Query, total_order
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale
@@ -79,7 +78,7 @@ class Bm25Params(ChannelParams):
         description="How much a memory loses that lacks words of a short query; the more words, the less.",
         json_schema_extra={"tunable": [0.0, 10.0]},
     )  # fmt: skip
-    most_terms: int = Field(
+    max_terms: int = Field(
         1000, ge=1, le=1000, description="Of a query with more different words so many are searched that tell most."
     )
     feedback: Feedback = Field(
@@ -93,17 +92,17 @@ _LITTLE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The bags of one state of the store: `wholes` with the factor of each, over the rows `memories`, and those of the
-    passages. `parents` is the row of each passage's memory; -1, the last, for a hole. `beside` are the rows of the
-    memories before and after each, -1 for none; None when no context is wanted."""
+    """The scorers of one state of the store: `wholes` with the factor of each, over the rows `memories`, and that of
+    the passages. `parents` is the row of each passage's memory; -1, the last, for a hole. `neighbours` are the rows of
+    the memories before and after each, -1 for none; None when no context is wanted."""
 
     indexes: tuple[TermIndex, ...]
     memories: Ids
-    wholes: tuple[tuple[float, Bags], ...]
+    wholes: tuple[tuple[float, Bm25F], ...]
     passages: Ids
     parents: Rows
-    of_passages: Bags
-    beside: tuple[Rows, Rows] | None
+    of_passages: Bm25F
+    neighbours: tuple[Rows, Rows] | None
 
 
 class Bm25:
@@ -137,7 +136,7 @@ class Bm25:
         self._layout: _Layout | None = None
 
     @classmethod
-    def check(cls, params: Bm25Params, _: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: Bm25Params, _: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Something must count, and passages can only be told apart by their own score."""
         if params.level == "chunk" and params.context:
             yield ("context",), "passages have no neighbours; use level memory or context 0"
@@ -150,7 +149,7 @@ class Bm25:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted memories or passages that hold any word of the query."""
-        weights = telling(self._params, query, store)
+        weights = informative_terms(self._params, query, store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = self._laid_out(store)
         words = max(len(weights), len(query.text.split()))
@@ -165,8 +164,8 @@ class Bm25:
     def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout, power: float) -> Hits:
         """The best rows for these weighted words; `power` is that of coverage."""
         whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
-        for factor, bags in layout.wholes:
-            whole[:-1] += factor * bags.scores(terms)
+        for factor, scorer in layout.wholes:
+            whole[:-1] += factor * scorer.scores(terms)
         together = None
         if power >= _LITTLE:
             _, combined = layout.wholes[0]
@@ -194,9 +193,9 @@ class Bm25:
 
     def _in_context(self, scores: Column, layout: _Layout, scope: Scope) -> Column:
         """The scores of the memories with what their admitted neighbours add; the last row given is no memory's."""
-        if layout.beside is None:
+        if layout.neighbours is None:
             return scores[:-1]
-        previous, following = layout.beside
+        previous, following = layout.neighbours
         seen = scores
         if not scope.complete:
             found = np.flatnonzero(scores[:-1] > 0.0)
@@ -205,7 +204,7 @@ class Bm25:
         return scores[:-1] + self._params.context * np.maximum(seen[previous], seen[following])
 
     def _laid_out(self, store: Store) -> _Layout:
-        """The bags of the store's present state, kept and used again while the indexes are the same objects."""
+        """The scorers of the store's present state, kept and used again while the indexes are the same objects."""
         lexicon = store.lexicon
         indexes = (*(lexicon.index(field) for field in FIELDS), lexicon.index("body", "chunk"))
         layout = self._layout
@@ -218,9 +217,9 @@ class Bm25:
         by_field, chunks = dict(zip(FIELDS, indexes[:-1], strict=True)), indexes[-1]
         memories, count = by_field["body"].ids, by_field["body"].count
 
-        def bags(weights: dict[str, float]) -> Bags:
+        def scorer(weights: dict[str, float]) -> Bm25F:
             parts = [
-                Part(
+                WeightedField(
                     index,
                     weights[name],
                     None if np.array_equal(index.ids, memories) else positions(memories, index.ids),
@@ -228,41 +227,41 @@ class Bm25:
                 for name, index in by_field.items()
                 if weights.get(name)
             ]
-            return Bags(parts, len(memories), count, params.k1, params.b)
+            return Bm25F(parts, len(memories), count, params.k1, params.b)
 
         combined = params.fields.model_dump()
-        wholes = [(1.0, bags(combined))] if any(combined.values()) else []
-        wholes += [(factor, bags({name: 1.0})) for name, factor in params.single.model_dump().items() if factor]
+        wholes = [(1.0, scorer(combined))] if any(combined.values()) else []
+        wholes += [(factor, scorer({name: 1.0})) for name, factor in params.single.model_dump().items() if factor]
         live = chunks.ids >= 0
         parents, titles = np.full((2, len(chunks.ids)), -1)
         owners = store.attributes.parents(chunks.ids[live])
         parents[live], titles[live] = positions(owners, memories), positions(owners, by_field["title"].ids)
-        parts = [Part(chunks, 1.0, None)]
+        parts = [WeightedField(chunks, 1.0, None)]
         if params.passage_title:
-            parts.append(Part(by_field["title"], params.passage_title, titles))
-        of_passages = Bags(parts, len(chunks.ids), chunks.count, params.k1, params.b)
-        beside = _beside(memories, store) if params.context else None
-        return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages, beside)
+            parts.append(WeightedField(by_field["title"], params.passage_title, titles))
+        of_passages = Bm25F(parts, len(chunks.ids), chunks.count, params.k1, params.b)
+        neighbours = _neighbours(memories, store) if params.context else None
+        return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages, neighbours)
 
 
-def telling(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
+def informative_terms(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
     """The different words of a query and what each weighs: (k3 + 1) · n / (k3 + n) for one that stands there n times.
 
     What stands for a misspelt word weighs less by as much as the plan says.
-    Of more than `most_terms` words those that tell most are left, by that weight times idf: a bound on the time that a
+    Of more than `max_terms` words those that tell most are left, by that weight times idf: a bound on the time that a
     pasted page may take. A term is as frequent as in the field, of those that count, that holds it most often.
     """
     k3 = params.k3
     counts = Counter(query.terms).items()
     weights = {term: query.weight(term) * (k3 + 1.0) * count / (k3 + count) for term, count in counts}
-    if len(weights) <= params.most_terms:
+    if len(weights) <= params.max_terms:
         return weights
     used = _used(params, store)
     frequency = {term: max(index.holders(term) for index in used) for term in weights}
     known = [term for term in weights if frequency[term]]
     rarity = idf(np.array([frequency[term] for term in known], np.float64), store.attributes.count)
     worth = rarity * [weights[term] for term in known]
-    kept = np.sort(np.argsort(-worth, kind="stable")[: params.most_terms])
+    kept = np.sort(np.argsort(-worth, kind="stable")[: params.max_terms])
     return {known[place]: weights[known[place]] for place in kept.tolist()}
 
 
@@ -274,7 +273,7 @@ def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
     return [store.lexicon.index(name) for name in FIELDS if name in used]
 
 
-def _beside(memories: Ids, store: Store) -> tuple[Rows, Rows] | None:
+def _neighbours(memories: Ids, store: Store) -> tuple[Rows, Rows] | None:
     """The rows of the neighbours of all memories, -1 for none; None when no memory has a neighbour."""
     previous, following = store.attributes.neighbours(memories)
     if not np.any(previous >= 0) and not np.any(following >= 0):

@@ -31,14 +31,14 @@ class DegreeParams(ChannelParams):
     """Parameters of the degree channel; the defaults are the catalogue's."""
 
     found: int = Field(100, ge=1, le=1000, description="How many memories found by words are ranked by degree.")
-    degree_cap: float = Field(50.0, gt=0, le=1000, description="Degrees above this count as this.")
-    boost_cap: float = Field(0.15, gt=0, le=1, description="The score of the best connected memory.")
+    max_degree: float = Field(50.0, gt=0, le=1000, description="Degrees above this count as this.")
+    max_boost: float = Field(0.15, gt=0, le=1, description="The score of the best connected memory.")
 
 
 class Degree:
     """Ranks what BM25 finds by typed degree, Σ relation weight · edge strength over a memory's causal edges.
 
-    The score is boost_cap · log(1 + degree) / log(1 + greatest degree of the store), [0, boost_cap]. Memories without
+    The score is max_boost · log(1 + degree) / log(1 + greatest degree of the store), [0, max_boost]. Memories without
     edges and constitutional ones, whose edges say nothing about relevance, are not returned. Feature C5.
     """
 
@@ -47,15 +47,15 @@ class Degree:
 
     def __init__(self, params: DegreeParams) -> None:
         self._params = params
-        self._words = Bm25(Bm25Params.model_validate({"most_terms": MOST_SEEDING}))
+        self._words = Bm25(Bm25Params.model_validate({"max_terms": MOST_SEEDING}))
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best connected of the admitted memories that hold a word of the query."""
         connected, degrees = store.graph.degrees(RELATION_WEIGHTS)
         ranked = ~np.isin(connected, store.attributes.of_tier("constitutional"))
-        connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.degree_cap)
+        connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.max_degree)
         found = self._words.search(query, self._params.found, store).ids
         own = np.append(degrees, 0.0)[positions(found, connected)]  # the 0.0 at -1: no edge
-        scores = self._params.boost_cap * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or MAXIMUM_WITHOUT_EDGES)
+        scores = self._params.max_boost * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or MAXIMUM_WITHOUT_EDGES)
         ids, scores = found[own > 0.0], scores[own > 0.0]
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit)

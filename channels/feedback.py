@@ -30,7 +30,7 @@ class Feedback(Params):
         default=0.2, ge=0, le=1,
         description="rm3: the share of their words in the new query. bo1: the weight of the best of them.",
     )  # fmt: skip
-    least_lead: float = Field(
+    min_lead: float = Field(
         default=0.2, ge=0, le=1,
         description="By which share of its score the first hit must be ahead of the second; else no feedback.",
     )  # fmt: skip
@@ -51,7 +51,7 @@ def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, stor
     bo1: the query's own weights, and weight · B(w) / max B besides, with B(w) = tf · log2((1 + m)/m) + log2(1 + m), tf
     over the hits and m the mean frequency of w in a memory (Amati 2003).
     """
-    if not len(hits) or (len(hits) > 1 and hits.scores[0] * (1.0 - params.least_lead) < hits.scores[1]):
+    if not len(hits) or (len(hits) > 1 and hits.scores[0] * (1.0 - params.min_lead) < hits.scores[1]):
         return None
     index = store.lexicon.index("body")
     bags = _bags(hits, params.documents, store)
@@ -75,9 +75,8 @@ def with_feedback(params: Feedback, asked: Mapping[str, float], hits: Hits, stor
 def _bags(hits: Hits, documents: int, store: Store) -> list[Counter[str]]:
     """The words of the first hits and how often each has them."""
     memories = hits.ids[:documents]
-    matched = memories if hits.passages is None else np.where(hits.passages >= 0, hits.passages, hits.ids)[:documents]
     titles = store.attributes.label("title", memories)
-    passages = store.passages.passages(matched.tolist())
+    passages = store.passages.passages(hits.matched[:documents].tolist())
     return [
         Counter(store.lexicon.analyse(f"{title}\n{passage.text}"))
         for title, passage in zip(titles, passages, strict=True)

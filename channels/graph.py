@@ -38,7 +38,7 @@ class Graph:
 
     def __init__(self, params: GraphParams) -> None:
         self._params = params
-        self._words = Bm25(Bm25Params.model_validate({"most_terms": MOST_SEEDING}))
+        self._words = Bm25(Bm25Params.model_validate({"max_terms": MOST_SEEDING}))
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted neighbours."""

@@ -28,10 +28,10 @@ _ISSUE = re.compile(r"(?<!\w)#(\d+)\b")
 class IdentifierParams(ChannelParams):
     """Parameters of the identifier channel."""
 
-    most_memories: int = Field(
+    max_memories: int = Field(
         1, ge=1, le=1000, description="An identifier that more memories hold points to none of them."
     )
-    most_of_reference: int = Field(
+    max_reference_memories: int = Field(
         10, ge=1, le=1000, description="The same for references, which are words and a number: REQ-006 or #4711."
     )
 
@@ -58,7 +58,7 @@ class Identifier:
         found = []
         for term, reference in identifiers(query.text, store).items():
             holders = memories_with(term, store.lexicon)
-            if 0 < len(holders) <= (params.most_of_reference if reference else params.most_memories):
+            if 0 < len(holders) <= (params.max_reference_memories if reference else params.max_memories):
                 found.append(holders)
         if not found:
             return Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)

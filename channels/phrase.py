@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.lookup import idf
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale
@@ -33,7 +33,7 @@ _WHOLE = 1.0 - 1e-9
 class PhraseParams(ChannelParams):
     """Parameters of the phrase channel."""
 
-    least: float = Field(
+    min_share: float = Field(
         0.3, ge=0, le=1, description="Share of the query's pairs of words below which a passage is no hit.",
         json_schema_extra={"tunable": [0.0, 0.9]},
     )  # fmt: skip
@@ -45,10 +45,10 @@ class PhraseParams(ChannelParams):
         0.3, ge=0, le=1,
         description="Factor for a text that holds all pairs, but not the very words: other forms, other stop words.",
     )  # fmt: skip
-    most_read: int = Field(
+    max_read: int = Field(
         300, ge=0, le=10_000, description="The very words are looked for in the text of at most so many passages."
     )
-    most_pairs: int = Field(
+    max_pairs: int = Field(
         24, ge=1, le=1000, description="Of a query with more pairs only those that tell most are looked for."
     )
 
@@ -76,7 +76,7 @@ class Phrase:
         """The `limit` admitted memories that hold most of the query's pairs of words."""
         scope = store.attributes.scope(query.wanted, query.now)
         wording = _words(query.reading)
-        pairs = self._telling(query.terms, store.lexicon.index("body", "chunk"))
+        pairs = self._informative_pairs(query.terms, store.lexicon.index("body", "chunk"))
         found = []
         for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):
             ids = index.ids
@@ -85,7 +85,7 @@ class Phrase:
                 _add_shares(shares, pairs, index)
             else:
                 _mark_holders(shares, query.terms, index)
-            rows = np.flatnonzero(shares >= max(self._params.least, 1e-12))
+            rows = np.flatnonzero(shares >= max(self._params.min_share, 1e-12))
             rows = rows[scope.admits(ids[rows])]
             found.append((ids[rows], shares[rows]))
         (chunks, in_chunks), (memories, in_titles) = found
@@ -102,13 +102,13 @@ class Phrase:
         best, ids = best[kept], ids[kept]
         return Hits.ordered(ids, scores[best], Scale.UNIT, limit=limit, passages=passages[best])
 
-    def _telling(self, terms: Sequence[str], index: TermIndex) -> Pairs:
+    def _informative_pairs(self, terms: Sequence[str], index: TermIndex) -> Pairs:
         """The pairs to look for; none when the query has fewer than two different ones in a row."""
         pairs = list(dict.fromkeys(pairwise(terms)))
         frequency = {term: index.holders(term) for term in dict.fromkeys(terms)}
         rarity = dict(zip(frequency, idf(np.array([*frequency.values()], np.float64), index.count), strict=True))
         worth = np.array([rarity[first] + rarity[second] for first, second in pairs])
-        kept = np.argsort(-worth, kind="stable")[: self._params.most_pairs].tolist()
+        kept = np.argsort(-worth, kind="stable")[: self._params.max_pairs].tolist()
         total = worth[kept].sum()
         return {pairs[place]: float(worth[place] / total) for place in kept}
 
@@ -121,7 +121,7 @@ class Phrase:
         if not len(whole):
             return scores
         exact = np.zeros(len(whole), np.bool_)
-        if len(whole) <= self._params.most_read:
+        if len(whole) <= self._params.max_read:
             in_a_row = _finder(wording)
             exact[:] = [in_a_row(text) for text in read(whole)]
         scores[whole] = np.where(exact, 1.0, 0.0 if exact_only else self._params.loose)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import positions
-from speckit_memory.pipeline.contracts import About, ChannelParams, Surroundings
+from speckit_memory.pipeline.contracts import About, ChannelParams, PipelineContext
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
 from speckit_memory.pipeline.scales import Scale
@@ -23,7 +23,7 @@ class VectorParams(ChannelParams):
         0.0, ge=-1, le=1, description="Cosine similarity below which nothing is found.",
         json_schema_extra={"tunable": [0.0, 0.5]},
     )  # fmt: skip
-    concept_similarity: float | None = Field(
+    min_concept_similarity: float | None = Field(
         None, ge=-1, le=1, description="Cosine from which on a memory is about a concept without holding its words. "
         "By default 0.35 for the bundled vectors; with those of another model, words decide until this is set.",
     )  # fmt: skip
@@ -50,7 +50,7 @@ class Vector:
     With `query.concepts` (2–5 of them) every concept must reach `min_similarity`, and the score is the mean of their
     similarities. A text beside the concepts ranks what they admit: then the score is the similarity to that text.
     Which memories such a query may see at all is settled before: those that hold the words of each concept, or reach
-    `concept_similarity` for it. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
+    `min_concept_similarity` for it. Scores are cosines, [-1, 1]; a text without a known word finds nothing.
 
     A short note may say little without the one before it: with `context` each memory that has neighbours (see
     `pipeline.ports.Attributes.neighbours`) adds that share of the better neighbour's cosine. All scores are then
@@ -65,7 +65,7 @@ class Vector:
         self._params = params
 
     @classmethod
-    def check(cls, params: VectorParams, _: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:
+    def check(cls, params: VectorParams, _: PipelineContext) -> Iterable[tuple[tuple[str, ...], str]]:
         """Passages have no neighbours."""
         if params.level == "chunk" and params.context:
             yield ("context",), "passages have no neighbours; use level memory or context 0"
@@ -91,8 +91,8 @@ class Vector:
         )
 
     def about_concept(self, concept: str, query: Query, store: Store) -> Ids | Unavailable:
-        """The admitted memories with a passage that reaches `concept_similarity`."""
-        floor = self._params.concept_similarity
+        """The admitted memories with a passage that reaches `min_concept_similarity`."""
+        floor = self._params.min_concept_similarity
         if floor is None and not store.vectors.static:
             return np.empty(0, np.int64)
         if not store.vectors.dimensions:
@@ -124,25 +124,25 @@ class Vector:
         """What was found and its admitted neighbours, each the weighted mean of itself and its better neighbour."""
         ids, similarities, passages = found
         share = self._params.context
-        beside = np.concatenate(store.attributes.neighbours(ids))
-        beside = beside[beside >= 0]
-        if not len(beside):
+        neighbours = np.concatenate(store.attributes.neighbours(ids))
+        neighbours = neighbours[neighbours >= 0]
+        if not len(neighbours):
             return ids, similarities / (1.0 + share), passages
-        beside = np.setdiff1d(beside, ids)
-        if len(beside):
+        neighbours = np.setdiff1d(neighbours, ids)
+        if len(neighbours):
             # A memory with neighbours is short, and so its own passage.
-            cosines = _cosines(beside, vector, store)
-            near = (cosines >= floor) & scope.admits(beside)
-            ids, passages = np.append(ids, beside[near]), np.append(passages, beside[near])
+            cosines = _cosines(neighbours, vector, store)
+            near = (cosines >= floor) & scope.admits(neighbours)
+            ids, passages = np.append(ids, neighbours[near]), np.append(passages, neighbours[near])
             similarities = np.append(similarities, cosines[near])
         previous, following = store.attributes.neighbours(ids)
         linked = np.flatnonzero((previous >= 0) | (following >= 0))
         sides = (np.where(scope.admits(side), side, -1) for side in (previous[linked], following[linked]))
         better = np.maximum(*(_cosines(side, vector, store) for side in sides))
-        lent = np.zeros(len(ids))
-        lent[linked] = np.maximum(better, 0.0)
+        from_neighbour = np.zeros(len(ids))
+        from_neighbour[linked] = np.maximum(better, 0.0)
         # Divided with or without neighbours: scores of one channel must mean the same for every row and query.
-        return ids, (similarities + share * lent) / (1.0 + share), passages
+        return ids, (similarities + share * from_neighbour) / (1.0 + share), passages
 
     def _all_concepts(self, query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
         """The intersection of the concepts' hits. Each concept must see all rows: the mean may favour any of them."""
@@ -157,8 +157,8 @@ class Vector:
             lists.append(found)
         common = reduce(np.intersect1d, (ids for ids, _, _ in lists))
         rows = [positions(common, ids) for ids, _, _ in lists]
-        telling = lists[: len(ranking) or len(lists)]
-        mean = np.mean([found[1][at] for found, at in zip(telling, rows, strict=False)], axis=0)
+        ranking_lists = lists[: len(ranking) or len(lists)]
+        mean = np.mean([found[1][at] for found, at in zip(ranking_lists, rows, strict=False)], axis=0)
         best = lists[0][2][rows[0]]
         return self._hits(common, mean, best, limit, self._floor(query))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from speckit_memory.config.sources import DEFAULT
 from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain
 from speckit_memory.errors import Problem, Where, nearest
-from speckit_memory.errors.echo import LISTED, listed, shortened
+from speckit_memory.errors.echo import LISTED, abridged, listed
 
 SLOTS = ("understand", "channels", "recover", "fusion", "rerank", "annotate")
 """Where steps stand, in the order in which they run. The first three make up the stage `candidates`."""
@@ -110,7 +110,7 @@ def _report_unknown(entries: Iterable[Entry], accepted: Iterable[str], owner: st
     names = tuple(accepted)
     unknown = [entry for entry in entries if entry.key not in names]
     for entry in unknown[:LISTED]:
-        message = f"{owner} has no key '{shortened(entry.key)}'; {nearest(entry.key, names)}"
+        message = f"{owner} has no key '{abridged(entry.key)}'; {nearest(entry.key, names)}"
         problems.append(Problem("E115", message, where=entry.where))
     if further := unknown[LISTED:]:
         message = f"{owner} does not have {len(further):,} more of the keys that follow"

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from speckit_memory.engine.emptiness import missing_sections, nothing_to_find, only_unconditional
+from speckit_memory.engine.empty_answers import missing_sections, nothing_to_find, only_unconditional
 from speckit_memory.engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
-from speckit_memory.memory.indexing.limits import LONGEST_PATH, shortened
+from speckit_memory.memory.indexing.limits import LONGEST_PATH, cut_at_word
 from speckit_memory.memory.indexing.title import LONGEST_TITLE
-from speckit_memory.memory.lifecycle.fsrs import days_since, retrievability
-from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states_of
 from speckit_memory.pipeline.explain import explain
 from speckit_memory.pipeline.model import NO_RANK, Plan, Pool, Respelling
 from speckit_memory.pipeline.ports import Ids, Passage, Store
@@ -132,9 +130,8 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
         return []
     memories, attributes = pool.candidates.parents, store.attributes
     labels = {name: attributes.label(name, memories) for name in ("key", "title", "folder", "tier")}
-    names = _states(store, memories, labels["tier"], outcome.query.now)
-    shown = np.where(pool.candidates.passages >= 0, pool.candidates.passages, memories)
-    passages = store.passages.passages(shown.tolist())
+    names = _states(store, memories, outcome.query.now)
+    passages = store.passages.passages(pool.candidates.matched.tolist())
     rows = []
     for row, passage in enumerate(passages):
         evidence = _evidence(pool, row)
@@ -147,7 +144,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
             ResultRow(
                 id=int(memories[row]),
                 key=str(labels["key"][row]),
-                title=shortened(str(labels["title"][row]), LONGEST_TITLE),
+                title=cut_at_word(str(labels["title"][row]), LONGEST_TITLE),
                 folder=str(labels["folder"][row]),
                 tier=str(labels["tier"][row]),
                 state=state,
@@ -156,7 +153,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
                 snippet=snippet(passage, outcome.query.reading, snippet_characters),
                 reason=_reason(pool, row, evidence),
-                heading=shortened(passage.heading, LONGEST_PATH),
+                heading=cut_at_word(passage.heading, LONGEST_PATH),
                 first_line=passage.first_line,
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
@@ -172,16 +169,14 @@ def _named(memories: list[int], store: Store) -> list[dict[str, Any]]:
     ids = np.array(memories, np.int64)
     keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))
     return [
-        {"id": number, "key": str(key), "title": shortened(str(title), LONGEST_TITLE)}
+        {"id": number, "key": str(key), "title": cut_at_word(str(title), LONGEST_TITLE)}
         for number, key, title in zip(memories, keys, titles, strict=True)
     ]
 
 
-def _states(store: Store, memories: Ids, tiers: NDArray[np.object_], now: float) -> list[str]:
+def _states(store: Store, memories: Ids, now: float) -> list[str]:
     """The state of each memory (feature M3); "UNKNOWN" where no event of it is known."""
-    facts = store.attributes
-    idle = days_since(now, *(facts.number(name, memories) for name in ("last_review", "last_accessed", "created_at")))
-    places = states(retrievability(idle, facts.number("stability", memories)), idle, tiers, Thresholds())
+    places = states_of(store.attributes, memories, now, Thresholds())
     return ["UNKNOWN" if place == UNKNOWN else STATES[place].value for place in places.tolist()]
 
 

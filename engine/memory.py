@@ -15,10 +15,10 @@ from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.settings import Settings, settings
 from speckit_memory.engine import assembly, events, resuming
 from speckit_memory.engine.answer import answer, explanation
-from speckit_memory.engine.emptiness import EMPTY_STORE
+from speckit_memory.engine.committed_progress import CommittedProgress
+from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.following import Following, Replacement
 from speckit_memory.engine.health import HealthReport, health
-from speckit_memory.engine.kept import Kept
 from speckit_memory.engine.plans import PlanReport, plan_report
 from speckit_memory.engine.questions import Question, normalised_folder
 from speckit_memory.engine.results import Explanation, SearchResult
@@ -30,8 +30,7 @@ from speckit_memory.memory.lifecycle import validations
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.identity import ReplacedError
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.records import Memory as MemoryRecord
-from speckit_memory.memory.store.records import Relation
+from speckit_memory.memory.store.records import MemoryRecord, Relation
 from speckit_memory.memory.store.tables.edges import add_edge
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
@@ -161,27 +160,28 @@ class Memory:
 
     def index(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Iterable[str | Path],
         *,
         force: bool = False,
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> IndexReport:
-        """Brings the store up to date with these files and folders (features I1–I8), and remembers them as sources.
+        """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
 
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
-        A file that cannot be read or parsed is reported with its reason; the rest is indexed.
+        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Raises E014, and E030 for
+        what is no path.
         """
         named = named_paths(paths)
-        kept = Kept(progress)
+        committed = CommittedProgress(progress)
 
         def run(opened: assembly.OpenStore) -> IndexReport:
-            with kept.told():
-                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=kept)
+            with committed.reported_on_error():
+                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=committed)
 
         return self._followed.run(run, writes=not dry_run)
 
-    def forget(self, paths: Sequence[str | Path], *, dry_run: bool = False) -> IndexReport:
+    def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
         """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
         named = named_paths(paths)
         return self._followed.run(

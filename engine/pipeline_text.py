@@ -10,7 +10,7 @@ from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import NOTHING
 from speckit_memory.config.yaml_reader import Entry, plain
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
-from speckit_memory.engine.flow import flow
+from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Where
 from speckit_memory.pipeline.binding import Bound
 from speckit_memory.pipeline.builder import Checked
@@ -32,9 +32,9 @@ def as_yaml(
     `remarks`, by step id, above the steps, all as comments.
     """
     whole = checked.effective
-    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow(whole.name)}"]
+    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow_style(whole.name)}"]
     if whole.description:
-        lines.append(f"description: {flow(whole.description)}")
+        lines.append(f"description: {flow_style(whole.description)}")
     lines += [f"extends: {NOTHING}", *_budgets(whole, origin), "candidates:"]
     for slot in SLOTS:
         pad = "  " if slot in CANDIDATE_SLOTS else ""
@@ -65,11 +65,11 @@ def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> lis
     if effective and entry.params is not None:
         params = entry.params.model_dump(mode="json", by_alias=True)
     if not origin:
-        return [f"{pad}  - {flow(head | params)}"]
+        return [f"{pad}  - {flow_style(head | params)}"]
     lines = [f"{pad}  - use: {step.use}  # {step.where}"]
     for key, value in head.items():
         if key != "use":
-            lines.append(f"{pad}    {key}: {flow(value)}  # {step.place(key)}")
+            lines.append(f"{pad}    {key}: {flow_style(value)}  # {step.place(key)}")
     for key, value in params.items():
         lines += _with_origin(key, value, step.params.get(key), f"{pad}    ", f"default of {step.use}")
     return lines
@@ -78,13 +78,13 @@ def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> lis
 def _with_origin(key: str, value: Any, written: Entry | None, pad: str, default: str) -> Iterator[str]:
     """A value, key by key, each with the place at which it was written."""
     if isinstance(value, dict) and value:
-        yield f"{pad}{flow(key)}:"
+        yield f"{pad}{flow_style(key)}:"
         inside = written.value if written else None
         for inner, item in value.items():
             below = inside.get(inner) if isinstance(inside, YamlMapping) else None
             yield from _with_origin(inner, item, below, f"{pad}  ", default)
     else:
-        yield f"{pad}{flow(key)}: {flow(value)}  # {_told(written.value.where) if written else default}"
+        yield f"{pad}{flow_style(key)}: {flow_style(value)}  # {_told(written.value.where) if written else default}"
 
 
 def _told(where: Where) -> str:
@@ -93,11 +93,11 @@ def _told(where: Where) -> str:
 
 def _budgets(effective: Effective, origin: bool) -> list[str]:
     if not origin:
-        return [f"budgets_ms: {flow(effective.budgets_ms)}"]
+        return [f"budgets_ms: {flow_style(effective.budgets_ms)}"]
     places = effective.budget_places
     return [
         "budgets_ms:",
-        *(f"  {k}: {flow(v)}  # {places.get(k, 'default')}" for k, v in effective.budgets_ms.items()),
+        *(f"  {k}: {flow_style(v)}  # {places.get(k, 'default')}" for k, v in effective.budgets_ms.items()),
     ]
 
 
@@ -120,4 +120,4 @@ def _named(name: str, value: Any) -> Iterator[str]:
         for key, item in value.items():
             yield from _named(f"{name}.{key}", item)
     else:
-        yield f"{name}: {flow(value)}"
+        yield f"{name}: {flow_style(value)}"

@@ -13,9 +13,9 @@ from speckit_memory.config.extension_modes import Mode
 from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.config.sources import presets
 from speckit_memory.engine import assembly
-from speckit_memory.engine.flow import flow
 from speckit_memory.engine.pipeline_text import as_lines, as_yaml
 from speckit_memory.engine.rewriting import rewritten
+from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
 from speckit_memory.pipeline.contracts import SLOT_ROLES
@@ -117,7 +117,7 @@ def plain_values(source: PipelineSource, environ: Mapping[str, str]) -> dict[str
         raise SpeckitError.of(checked.problems)
     steps = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in checked.bound if e.params is not None}
     return {
-        f"{step}.{name}": flow(value)
+        f"{step}.{name}": flow_style(value)
         for step, params in steps.items()
         for name, value in params.items()
         if not isinstance(value, dict | list)

@@ -10,7 +10,7 @@ from speckit_memory.config.document import Document
 from speckit_memory.config.pipeline_file import Step
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.config.yaml_reader import Scalar, plain, read
-from speckit_memory.engine.flow import flow
+from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Where
 
 Edit = tuple[int, int, str]
@@ -103,9 +103,9 @@ class _Page:
         entry = node.get("pipeline")
         if entry is None:
             start = self._at(node.entries[0].where)
-            yield start, start, f"pipeline: {flow(name)}\n"
+            yield start, start, f"pipeline: {flow_style(name)}\n"
         else:
-            yield self._token(entry.value.where, flow(name), _TO_THE_END)
+            yield self._token(entry.value.where, flow_style(name), _TO_THE_END)
 
     def remarked(self, step: Step, lines: Sequence[str]) -> Edit:
         """Comments above the line on which a step begins."""
@@ -121,7 +121,10 @@ class _Page:
             return edits
         _, end, _ = self._token(step.places["use"], "", _TOKEN)
         between = ", " if self._text[self._at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
-        return [*edits, (end, end, "".join(f"{between}{flow(key)}: {flow(value)}" for key, value in new.items()))]
+        return [
+            *edits,
+            (end, end, "".join(f"{between}{flow_style(key)}: {flow_style(value)}" for key, value in new.items())),
+        ]
 
     def _changed(self, mapping: YamlMapping, changes: Mapping[str, Any]) -> tuple[list[Edit] | None, dict[str, Any]]:
         """The edits of values that are written, None where they cannot be; and the values that are not written."""
@@ -132,7 +135,7 @@ class _Page:
             if entry is None:
                 new[key] = value
             elif isinstance(entry.value, Scalar) and not isinstance(value, dict | list):
-                edits.append(self._token(entry.value.where, flow(value), _TOKEN))
+                edits.append(self._token(entry.value.where, flow_style(value), _TOKEN))
             elif isinstance(entry.value, YamlMapping) and isinstance(value, dict):
                 inner, added = self._changed(entry.value, value)
                 if inner is None:
@@ -147,7 +150,7 @@ class _Page:
         if not new:
             return
         start = self._at(mapping.where)
-        pairs = [f"{flow(key)}: {flow(value)}" for key, value in new.items()]
+        pairs = [f"{flow_style(key)}: {flow_style(value)}" for key, value in new.items()]
         if self._text[start] == "{":
             yield start + 1, start + 1, ", ".join(pairs) + (", " if mapping.entries else "")
         else:

@@ -8,7 +8,7 @@ from time import perf_counter_ns
 import numpy as np
 
 from speckit_memory.engine.results import SearchResult
-from speckit_memory.memory.store.records import Memory
+from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.boundary import Journal
 from speckit_memory.pipeline.demands import unmet
 from speckit_memory.pipeline.gathering import channel_limit
@@ -20,7 +20,7 @@ DEEP_LIMIT = 1000
 """How far down each channel is searched for the lost memory."""
 
 
-def why_not(runner: Runner, result: SearchResult, memory: Memory, store: Store) -> str:
+def why_not(runner: Runner, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
     """A sentence or two about one memory and one answer."""
     place = next((at for at, row in enumerate(result.results, start=1) if row.id == memory.id), None)
     if place is not None:
@@ -38,7 +38,7 @@ def why_not(runner: Runner, result: SearchResult, memory: Memory, store: Store) 
     return f"'{memory.key}' was found by no channel: {_how_far(runner, result, memory, store)}"
 
 
-def _restriction(result: SearchResult, memory: Memory, store: Store) -> str:
+def _restriction(result: SearchResult, memory: MemoryRecord, store: Store) -> str:
     wanted = result.outcome.query.wanted
     inside = memory.folder == wanted.folder or memory.folder.startswith(wanted.folder + "/")
     if wanted.folder and not inside:
@@ -58,7 +58,7 @@ def _restriction(result: SearchResult, memory: Memory, store: Store) -> str:
     return "it has expired"
 
 
-def _how_far(runner: Runner, result: SearchResult, memory: Memory, store: Store) -> str:
+def _how_far(runner: Runner, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
     query = result.outcome.query
     asked = query.plan.channels
     remarks = []

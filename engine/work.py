@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from speckit_memory.channels.bm25 import Bm25Params, telling
+from speckit_memory.channels.bm25 import Bm25Params, informative_terms
 from speckit_memory.channels.degree import DegreeParams
 from speckit_memory.channels.fts5 import Fts5Params
 from speckit_memory.channels.graph import GraphParams
@@ -105,13 +105,13 @@ def _read(indexes: Iterable[TermIndex], terms: Iterable[str]) -> int:
 
 
 def _bm25(params: Bm25Params, query: Query, store: Store) -> int:
-    """The postings behind the bags of words of the channel; of a long query, of the words that tell most."""
+    """The postings behind the indexes of words of the channel; of a long query, of the words that tell most."""
     weighed = [*params.fields.model_dump().items(), *params.single.model_dump().items()]
-    bags = [store.lexicon.index(field) for field in FIELDS for name, weight in weighed if name == field and weight]
+    indexes = [store.lexicon.index(field) for field in FIELDS for name, weight in weighed if name == field and weight]
     if params.passage:
-        bags.append(store.lexicon.index("body", "chunk"))
-        bags += [store.lexicon.index("title")] if params.passage_title else []
-    return _read(bags, telling(params, query, store))
+        indexes.append(store.lexicon.index("body", "chunk"))
+        indexes += [store.lexicon.index("title")] if params.passage_title else []
+    return _read(indexes, informative_terms(params, query, store))
 
 
 def _compared(passages: Ids, scope: Scope, store: Store) -> int:

@@ -16,7 +16,7 @@ from speckit_memory.config.pipeline_file import Step
 from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ablation_report import AblationReport, Share, Worth
-from speckit_memory.evaluation.comparison import Values, compare, levelled
+from speckit_memory.evaluation.comparison import Values, compare, macro_averaged
 from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.report import EvalReport
 from speckit_memory.evaluation.run import evaluate_pipelines
@@ -98,7 +98,7 @@ def _worth(evaluated: abc.Sequence[Evaluated], left_out: abc.Sequence[Step]) -> 
     full, *variants = evaluated[0][1]
     changed = {name: [place for place, one in enumerate(evaluated) if _differ(one, name, full)] for name in variants}
     exercised = [name for name in variants if changed[name]]
-    together = {name: levelled([values[name] for _, values in evaluated]) for name in (full, *exercised)}
+    together = {name: macro_averaged([values[name] for _, values in evaluated]) for name in (full, *exercised)}
     overall = compare(together, [(name, full) for name in exercised], seed=SEED)
     apart = {
         f"{place}/{name}": column for place, (_, values) in enumerate(evaluated) for name, column in values.items()

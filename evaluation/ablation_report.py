@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from speckit_memory.evaluation.comparison import METRICS, Comparison
+from speckit_memory.evaluation.comparison import COMPARED_METRICS, Comparison
 from speckit_memory.evaluation.report import EvalReport, comparison_json
 from speckit_memory.evaluation.tables import Block, Table, plain_text
 
 _WORDS = {"better": "pays", "worse": "harms", "same": "no effect", "undecided": "undecided"}
-_MAIN = METRICS[0]
+_MAIN = COMPARED_METRICS[0]
 
 
 @dataclass(frozen=True, slots=True)

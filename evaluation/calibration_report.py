@@ -94,7 +94,7 @@ class CalibrationReport:
         """What leads from the pipeline to the calibrated one."""
         return {
             f"{self.step}.form": "coverage",
-            f"{self.step}.least_coverage": repr(self.threshold),
+            f"{self.step}.min_coverage": repr(self.threshold),
             f"{self.step}.false_alarm_rate": repr(self.false_alarm_rate),
         }
 
@@ -141,7 +141,7 @@ class CalibrationReport:
         start = "another form" if self.start is None else f"{self.start:g}"
         folds = ", ".join(f"{value:g}" for value in self.by_fold)
         lines = [
-            f"least_coverage: {start} -> {self.threshold:g} (by fold: {folds})",
+            f"min_coverage: {start} -> {self.threshold:g} (by fold: {folds})",
             f"Held out, it warns of {self.overall.answerable} of the answerable questions, of {self.overall.removed}",
             "of the same without their relevant documents",
         ]

@@ -17,7 +17,7 @@ from speckit_memory.evaluation.significance import (
 )
 from speckit_memory.pipeline.ports import Column
 
-METRICS = ("nDCG@10", "MRR@5")
+COMPARED_METRICS = ("nDCG@10", "MRR@5")
 """The metrics that are compared. Every further one would cost all others power."""
 
 ALPHA = 0.05
@@ -59,16 +59,16 @@ def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]], *, s
 
     `values` holds, by pipeline and metric, one value per query, aligned over the pipelines.
     """
-    family = [(a, b, metric) for a, b in pairs for metric in METRICS]
+    family = [(a, b, metric) for a, b in pairs for metric in COMPARED_METRICS]
     differences = [values[b][metric] - values[a][metric] for a, b, metric in family]
     p_values = [sign_flip_p(column, seed=seed) for column in differences]
     rows = zip(family, differences, p_values, holm(p_values), strict=True)
     return tuple(_comparison(*named, column, p, adjusted, len(family), seed) for named, column, p, adjusted in rows)
 
 
-def levelled(values: Sequence[Values]) -> Values:
+def macro_averaged(values: Sequence[Values]) -> Values:
     """The queries of several datasets, weighted so that every dataset counts the same in their mean."""
-    sizes = [len(one[METRICS[0]]) for one in values]
+    sizes = [len(one[COMPARED_METRICS[0]]) for one in values]
     weights = [sum(sizes) / (len(sizes) * size) for size in sizes]
     return {
         metric: np.concatenate([weight * one[metric] for weight, one in zip(weights, values, strict=True)])

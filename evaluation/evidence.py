@@ -82,7 +82,7 @@ class _Asked:
         result = self.opened.memory.search(
             text, limit=MAX_LIMIT, folder=folder, now=self.now, deadline_ms=None, snippet=0
         )
-        counted = [row for row in result.results if row.tier not in self.params.spare]
+        counted = [row for row in result.results if row.tier not in self.params.ignore_tiers]
         return (
             self._coverage(result.outcome.query.terms, [row.id for row in counted]),
             self._coverage(result.outcome.query.terms, [row.id for row in counted if row.key not in relevant]),

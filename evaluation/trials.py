@@ -12,10 +12,10 @@ import numpy as np
 from speckit_memory.engine import pipelines
 from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.asked import Judged
 from speckit_memory.evaluation.comparison import Values
 from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read
 from speckit_memory.evaluation.folds import Rows
+from speckit_memory.evaluation.judged_queries import JudgedQuery
 from speckit_memory.evaluation.measure import Report, measure
 from speckit_memory.evaluation.metrics import METRICS, evaluate
 from speckit_memory.evaluation.throwaway import throwaway_store
@@ -46,7 +46,7 @@ class OpenSet:
         return self.dataset.name
 
     @property
-    def judged(self) -> list[Judged]:
+    def judged(self) -> list[JudgedQuery]:
         """The queries with their judgements."""
         return [(query, self.dataset.judgements[query.id]) for query in self.queries]
 

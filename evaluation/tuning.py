@@ -17,7 +17,7 @@ import numpy as np
 from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import folds as splits
-from speckit_memory.evaluation.comparison import Values, compare, levelled
+from speckit_memory.evaluation.comparison import Values, compare, macro_averaged
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.evaluation.metrics import METRICS
 from speckit_memory.evaluation.parameter_search import Found, Seen, search
@@ -90,7 +90,7 @@ def tune(
         trials=trials,
         settings=table.measured,
         parameters=tuple(_tuned(parameter, final, by_fold) for parameter in space),
-        overall=_figures("mean of all", levelled(start), levelled(held_out), seed),
+        overall=_figures("mean of all", macro_averaged(start), macro_averaged(held_out), seed),
         held_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, held_out, strict=True)),
         left_out=tuple(_figures(name, a, b, seed) for name, a, b in zip(sizes, start, left_out, strict=False)),
         overrides=overrides(final.setting),

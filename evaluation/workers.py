@@ -15,8 +15,8 @@ import numpy as np
 from speckit_memory.engine import assembly
 from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.evaluation.asked import Asked, Judged
 from speckit_memory.evaluation.folds import Rows
+from speckit_memory.evaluation.judged_queries import JudgedQueries, JudgedQuery
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
@@ -29,7 +29,7 @@ Ask = Callable[[int, Mapping[str, str], Rows], dict[str, Column]]
 class Work:
     """What a process needs to ask: the file, root folder and queries of each dataset, and the pipeline."""
 
-    stores: tuple[tuple[Path, Path, tuple[Judged, ...]], ...]
+    stores: tuple[tuple[Path, Path, tuple[JudgedQuery, ...]], ...]
     pipeline: PipelineSource
     environ: Mapping[str, str]
     now: float
@@ -39,7 +39,7 @@ class Work:
         asked = []
         for file, root, queries in self.stores:
             memory = Memory.open(file, self.pipeline, root=root, environ=self.environ, create=False)
-            asked.append(Asked(stack.enter_context(memory), queries, self.now))
+            asked.append(JudgedQueries(stack.enter_context(memory), queries, self.now))
 
         def ask(place: int, overrides: Mapping[str, str], rows: Rows) -> dict[str, Column]:
             return asked[place].values(

@@ -1,1 +1,90 @@
-"""The frame: data model, roles, registry, builder, runner, trace. It names no concrete component."""
+"""The frame: data model, roles, registry, builder, runner, trace. It names no concrete component.
+
+What an extension needs is imported from here (docs/extending.md), by these names alone: modules below may move. A name
+is loaded when it is first asked for, so that `memory` can import the ports and the server can start without the rest.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from speckit_memory.pipeline.clock import opening
+    from speckit_memory.pipeline.contracts import (
+        About,
+        ChannelParams,
+        NoParams,
+        Params,
+        PipelineContext,
+        Role,
+        SignalParams,
+    )
+    from speckit_memory.pipeline.model import (
+        Candidates,
+        Fused,
+        Grouped,
+        Hits,
+        Notes,
+        Plan,
+        Pool,
+        Query,
+        Rescored,
+        Selected,
+    )
+    from speckit_memory.pipeline.ports import Column, Filter, Ids, Store, Unavailable
+    from speckit_memory.pipeline.ranking import Ranking
+    from speckit_memory.pipeline.registry import Registry
+    from speckit_memory.pipeline.scales import Scale
+
+__all__ = [
+    "About",
+    "Candidates",
+    "ChannelParams",
+    "Column",
+    "Filter",
+    "Fused",
+    "Grouped",
+    "Hits",
+    "Ids",
+    "NoParams",
+    "Notes",
+    "Params",
+    "PipelineContext",
+    "Plan",
+    "Pool",
+    "Query",
+    "Ranking",
+    "Registry",
+    "Rescored",
+    "Role",
+    "Scale",
+    "Selected",
+    "SignalParams",
+    "Store",
+    "Unavailable",
+    "opening",
+]
+
+_HOMES = {
+    "clock": ("opening",),
+    "contracts": ("About", "ChannelParams", "NoParams", "Params", "Role", "SignalParams", "PipelineContext"),
+    "model": (
+        "Candidates", "Fused", "Grouped", "Hits", "Notes", "Plan", "Pool", "Query", "Rescored", "Selected",
+    ),
+    "ports": ("Column", "Filter", "Ids", "Store", "Unavailable"),
+    "ranking": ("Ranking",),
+    "registry": ("Registry",),
+    "scales": ("Scale",),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

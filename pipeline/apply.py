@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.contracts import SignalParams
+from speckit_memory.pipeline.contracts import Combine, SignalParams
 from speckit_memory.pipeline.model import (
     NO_RANK,
     Candidates,
@@ -134,7 +133,7 @@ def fused(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Poo
 
 
 def signalled(
-    step: str, combine: Literal["add", "multiply"], params: SignalParams, pool: Pool, column: Column, used: Column
+    step: str, combine: Combine, params: SignalParams, pool: Pool, column: Column, used: Column
 ) -> tuple[Pool, Column]:
     """The pool with one more signal, and what the signal added.
 

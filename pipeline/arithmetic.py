@@ -41,6 +41,16 @@ def logistic(scores: Column) -> Column:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0))))
 
 
+def idf(frequency: Column, count: int) -> Column:
+    """log((N - df + 0.5) / (df + 0.5) + 1) of terms that `frequency` of `count` entries hold; always positive."""
+    return np.asarray(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))
+
+
+def matched_passages(ids: Ids, passages: Ids | None) -> Ids:
+    """The passage of each row that matched best, or the row itself where that is not known (-1, or None for all)."""
+    return ids if passages is None else np.where(passages >= 0, passages, ids)
+
+
 def row_sums(parts: Column) -> Column:
     """The sum of each row, float64[n], added left to right as the frame adds what a fuser returns."""
     total = np.zeros(len(parts))

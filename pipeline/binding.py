@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from speckit_memory.config.pipeline_file import Step
+from speckit_memory.config.renamed_parameters import renamed
 from speckit_memory.config.yaml_reader import Mapping, Node, Sequence, locate, plain
 from speckit_memory.errors import Problem, Where, closest, nearest
 from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline import describing
 from speckit_memory.pipeline.accepted import describe, keys, schema_at
 from speckit_memory.pipeline.contracts import SLOT_ROLES, Params, Role
-from speckit_memory.pipeline.heeded import heeded
 from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.param_checks import check_params
 from speckit_memory.pipeline.registry import Registered, Registry
 
 
@@ -65,7 +66,7 @@ def _bind(step: Step, registry: Registry, problems: list[Problem]) -> Bound:
         home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
         return Bound(step, None, None)
-    params, error = guarded(lambda: heeded(validated(registered.params, step.params)))
+    params, error = guarded(lambda: check_params(validated(registered.params, step.params)))
     if isinstance(error, ValidationError):
         problems += _parameter_problems(step, registered, error)
     elif error:
@@ -150,6 +151,8 @@ def _parameter_problem(step: Step, registered: Registered, mistake: _Mistake) ->
     if mistake.kind in ("extra_forbidden", "key"):
         entry = step.params.get(str(path[0]))
         where = entry.where if entry and len(path) == 1 else locate(step.params, path)
+        if now := renamed(registered.name, path):
+            return Problem("E118", f"{registered.name}: '{name}' is now called '{now}'", where=where)
         known = _accepted(registered.params, path[:-1])
         known = known or keys(schema_at(registered.params, path[:-1]))
         hint = nearest(str(path[-1]), known)

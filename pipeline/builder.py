@@ -14,6 +14,7 @@ from speckit_memory.config.sources import SHIPPED
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.binding import Bound, bind
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
+from speckit_memory.pipeline.context import settled, without_left_out
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.declared import constructed
 from speckit_memory.pipeline.effective import Effective
@@ -21,7 +22,6 @@ from speckit_memory.pipeline.loading import PipelineSource, load
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.rules import check
 from speckit_memory.pipeline.scale_rules import scale_of
-from speckit_memory.pipeline.surroundings import settled, without_left_out
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from speckit_memory.pipeline.composition import BoundStep
-from speckit_memory.pipeline.contracts import Channel
+from speckit_memory.pipeline.contracts import Channel, Combine
 from speckit_memory.pipeline.copying import LARGEST, absence, absent, array, number, text, texts, values_of
 from speckit_memory.pipeline.describing import said
 from speckit_memory.pipeline.errors import ContractError, Unfit
@@ -31,7 +31,6 @@ __all__ = [
 
 ROUNDING = 1e-6
 """How far a score may lie outside the bounds of its scale."""
-Combine = Literal["add", "multiply"]
 
 MOST_PARTS = 1000
 """Addends of a score, one for each search of each variant."""
@@ -104,8 +103,7 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
         outside = hits.ids[~admitted]
         found = f"{len(outside)} hits that the query's filter does not admit ({_few(outside.tolist())})"
         raise ContractError(step.id, f"returned {found}")
-    passages = hits.ids if hits.passages is None else np.where(hits.passages < 0, hits.ids, hits.passages)
-    parents = attributes.parents(np.concatenate([hits.ids, passages]))
+    parents = attributes.parents(np.concatenate([hits.ids, hits.matched]))
     memories, sources = parents[: len(hits)], parents[len(hits) :]
     if level == "memory" and (memories != hits.ids).any():
         raise ContractError(step.id, f"returned passages ({_few(hits.ids[memories != hits.ids].tolist())}) as memories")

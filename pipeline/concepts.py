@@ -8,15 +8,13 @@ scope of the question, so that no channel can bring in another, whether it knows
 from __future__ import annotations
 
 from functools import partial
-from inspect import getattr_static
-from typing import Any
 
 import numpy as np
 
 from speckit_memory.pipeline.boundary import Journal
 from speckit_memory.pipeline.checks import check_memories
-from speckit_memory.pipeline.composition import BoundStep, CandidateStage
-from speckit_memory.pipeline.contracts import ConceptJudge
+from speckit_memory.pipeline.composition import CandidateStage
+from speckit_memory.pipeline.hooks import ABOUT_CONCEPT, ConceptJudge
 from speckit_memory.pipeline.lookup import memories_with_all
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Ids, Scope, Store, Unavailable
@@ -30,13 +28,13 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journa
     """
     if not query.concepts:
         return None
-    judges = [step for step in stage.channels if _offers(step.component, "about_concept")]
+    judges = [(step, judge) for step in stage.channels if (judge := ABOUT_CONCEPT.of(step.component))]
     scope = store.attributes.scope(query.wanted, query.now)
     found: Ids | None = None
     for concept in query.concepts:
         about = memories_with_all(concept, store.lexicon)
-        for step in judges:
-            work = partial(_judged, step, concept, query, scope, store, journal.shown)
+        for step, judge in judges:
+            work = partial(_judged, judge, step.id, concept, query, scope, store, journal.shown)
             judged = journal.call("candidates", step, len(about), work, "the words of the concepts alone")
             if judged is not None:
                 about = np.union1d(about, judged)
@@ -45,18 +43,8 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journa
     return tuple(found[scope.admits(found)].tolist())
 
 
-def _offers(component: object, method: str) -> bool:
-    """Whether a component has a method, told without running anything of it."""
-    try:
-        getattr_static(component, method)
-    except AttributeError:
-        return False
-    return True
-
-
 def _judged(
-    step: BoundStep[Any], concept: str, query: Query, scope: Scope, store: Store, shown: Showing
+    judge: ConceptJudge, step: str, concept: str, query: Query, scope: Scope, store: Store, shown: Showing
 ) -> Ids | Unavailable:
-    judge: ConceptJudge = step.component
     answer = judge.about_concept(concept, shown.query(query), store)
-    return check_memories(answer, scope, store.attributes, step.id)
+    return check_memories(answer, scope, store.attributes, step)

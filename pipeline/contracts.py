@@ -1,19 +1,20 @@
 """The roles. Each is one method that returns only the delta it is entitled to; the runner applies it.
 
 A component is a class with a nested parameter model `Params`, a description `about` and a constructor that takes the
-validated parameters. Heavy work belongs into the store or into the method, never into the constructor.
+validated parameters. Heavy work belongs into the store or into the method, never into the constructor. What a component
+may offer beside the method of its role stands in `pipeline/hooks.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from speckit_memory.pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Reranking
-from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 from speckit_memory.pipeline.scales import Scale
 
@@ -68,24 +69,27 @@ class SignalParams(Params):
 
 
 IntentWeighing = Literal["channels", "attributes"]
+Combine = Literal["add", "multiply"]
+"""What the frame does with the column of a signal and the score."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
     """What the frame must know about a component to check a composition without running it (feature P7).
 
-    `features` are ids of the feature map. `needs` are the scales that the component accepts as input score, empty for
-    any; `gives` is the scale of what it returns, None when it keeps the one it found. `before` names components that
-    must not stand earlier in the same pipeline. `weighs_intent` says which of the two intent weightings it applies
-    (feature P6). `conflicts` names components that do the same thing and must not be combined with it. `groups` is
-    true for a reranker that collapses the passages of a memory into one row (feature R4); `widens` for one
-    that keeps the scale but may leave the unit interval; `unconditional` for a channel whose hits do not depend on
-    the question, and so are no answer to it (feature C14); of the query's filter the tier alone binds them. `costly` is
-    true for one whose time grows with the store, or that leads to more searches: it gives way when the deadline has
-    passed, and all others run, whatever the hour (feature P9).
+    `features` are ids of the product's feature map, which components of others have none of. `needs` are the scales
+    that the component accepts as input score, empty for any; `gives` is the scale of what it returns, None when it
+    keeps the one it found. `before` names components that must not stand earlier in the same pipeline. `weighs_intent`
+    says which of the two intent weightings it applies (feature P6). `conflicts` names components that do the same thing
+    and must not be combined with it. `groups` is true for a reranker that collapses the passages of a memory into one
+    row (feature R4); `widens` for one that keeps the scale but may leave the unit interval; `unconditional` for a
+    channel whose hits do not depend on the question, and so are no answer to it (feature C14); of the query's filter
+    the tier alone binds them. `costly` is true for one whose time grows with the store, or that leads to more searches:
+    it gives way when the deadline has passed, and all others run, whatever the hour (feature P9). `finds_intent` is
+    true for an understander that determines the query's intent, which steps that weigh by intent go by (feature C8).
     """
 
-    features: tuple[str, ...]
+    features: tuple[str, ...] = ()
     needs: tuple[Scale, ...] = ()
     gives: Scale | None = None
     before: tuple[str, ...] = ()
@@ -95,18 +99,16 @@ class About:
     widens: bool = False
     unconditional: bool = False
     costly: bool = False
+    finds_intent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PipelineContext:
     """What else a pipeline holds: what a component may check its own parameters against.
 
     `channels` and `steps` are ids, `scales` those of the channels (None: unknown), `uses` the component of each step.
 
-    A component that wants to offers `check(params, surroundings) -> Iterable[tuple[path, message]]`, a class method
-    that yields a problem for the parameter at `path`. What depends on parameters is offered as class methods too:
-    `scale(params) -> Scale` and `weighs_intent(params) -> str | None`. What parameters leave to the rest of the
-    pipeline, as weights leave channels that nobody names, is filled in by `settled(params, surroundings) -> params`.
+    A component gets it by offering the hooks `check` or `settled` of `pipeline/hooks.py`.
     """
 
     channels: tuple[str, ...]
@@ -129,14 +131,6 @@ class Channel(Protocol):
         """At most `limit` hits that the query's filter admits."""
 
 
-@runtime_checkable
-class ConceptJudge(Protocol):
-    """A channel that can tell by its own evidence what is about a concept (feature C1)."""
-
-    def about_concept(self, concept: str, query: Query, store: Store) -> Ids | Unavailable:
-        """The memories that the query's filter admits and the channel takes to be about the concept, in any order."""
-
-
 class Recoverer(Protocol):
     """Called only when no channel found anything (feature C14)."""
 
@@ -157,7 +151,7 @@ class Signal(Protocol):
     How the frame combines the column with the score is declared, not coded: `combine` here, bounds in `SignalParams`.
     """
 
-    combine: ClassVar[Literal["add", "multiply"]]
+    combine: ClassVar[Combine]
 
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
         """float64[n], finite, aligned with the pool."""

@@ -12,32 +12,43 @@ from speckit_memory.pipeline.contracts import IntentWeighing, Params
 from speckit_memory.pipeline.copying import text
 from speckit_memory.pipeline.describing import describe, shape_of
 from speckit_memory.pipeline.errors import Unfit
-from speckit_memory.pipeline.heeded import heeded
+from speckit_memory.pipeline.hooks import SCALE, WEIGHS_INTENT, Method, Path
 from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.param_checks import check_params
 from speckit_memory.pipeline.scales import Scale
 
 T = TypeVar("T")
-Path = tuple[str | int, ...]
+H = TypeVar("H")
 
 MOST_OBJECTIONS = 100
 """What one component may have against its own parameters."""
 
 
-def ask(entry: Bound, method: str, copier: Callable[[Any], T], *arguments: Any) -> tuple[T | None, Problem | None]:
-    """A plain copy of what a class method of a component answers, None where it offers no such method or has failed.
+def ask(
+    entry: Bound, hook: Method[H], question: Callable[[H, Params], object], copier: Callable[[Any], T]
+) -> tuple[T | None, Problem | None]:
+    """A plain copy of what a component answers to a question, None where it does not offer the hook or has failed.
 
-    The other value says how it failed.
+    The question is asked of the component's class, with its parameters. The other value says how it failed.
     """
-    registered = entry.registered
-    if registered is None or entry.params is None:
+    registered, params = entry.registered, entry.params
+    if registered is None or params is None:
         return None, None
+    own = hook.of(registered.component)
+    if own is None:
+        return None, None
+    answer, error = guarded(lambda: copier(question(own, params)))
+    return answer, _broken(entry, f"'{hook.name}'", error) if error else None
 
-    def work() -> T | None:
-        own = getattr(registered.component, method, None)
-        return copier(own(*arguments)) if own else None
 
-    answer, error = guarded(work)
-    return answer, _broken(entry, f"'{method}'", error) if error else None
+def scale_by_parameters(entry: Bound) -> tuple[Scale | None, Problem | None]:
+    """The scale that a component gives with these parameters, None where it hangs on none; and how it failed."""
+    return ask(entry, SCALE, lambda own, params: own.scale(params), as_scale)
+
+
+def weighing_by_parameters(entry: Bound) -> tuple[tuple[IntentWeighing | None] | None, Problem | None]:
+    """Which weighting by intent these parameters say, None where that hangs on none; and how the component failed."""
+    return ask(entry, WEIGHS_INTENT, lambda own, params: own.weighs_intent(params), as_weighing)
 
 
 def constructed(entry: Bound) -> Any:
@@ -87,6 +98,6 @@ def as_params(kind: type[Params]) -> Callable[[Any], Params]:
         if type(found) is not kind:
             raise Unfit(f"returned {shape_of(found)}; accepted: {kind.__name__}")
         settled: Params = found.model_copy(deep=True)
-        return heeded(settled)
+        return check_params(settled)
 
     return copier

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from speckit_memory.pipeline.model import Plan, Query
-from speckit_memory.pipeline.phrases import memories_with_phrase, telling
+from speckit_memory.pipeline.phrases import content_tokens, memories_with_phrase
 from speckit_memory.pipeline.ports import Filter, Store
 
 
@@ -34,7 +34,7 @@ def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
         if len(held):
             left = np.intersect1d(left, held)
             required.append(phrase)
-        elif telling(phrase, store.lexicon):
+        elif content_tokens(phrase, store.lexicon):
             bound = query.wanted != Filter(memories=query.wanted.memories) or plan.memories is not None
             which = "that the other conditions admit " if bound else ""
             instead = "searched its words instead" if " " in phrase else "searched without requiring it"
@@ -45,7 +45,7 @@ def with_demands(plan: Plan, query: Query, store: Store) -> Plan:
                 f"the {_kind(phrase)} {_quoted(phrase)} is made of everyday words, which cannot be required"
             )
     for phrase in query.excluded:
-        if telling(phrase, store.lexicon):
+        if content_tokens(phrase, store.lexicon):
             left = np.setdiff1d(left, memories_with_phrase(phrase, store))
             excluded.append(phrase)
         else:

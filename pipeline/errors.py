@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import InternalError
 
 
 class Unfit(Exception):  # noqa: N818 - a finding about a value; the checks make the error of it, which names the step
@@ -13,7 +13,7 @@ class Unfit(Exception):  # noqa: N818 - a finding about a value; the checks make
         self.violation = violation
 
 
-class StageInvariantError(SpeckitError):
+class StageInvariantError(InternalError):
     """An annotator tried to change scores, order or membership of a sealed ranking (feature P3)."""
 
     def __init__(self, step: str, violation: str) -> None:
@@ -22,7 +22,7 @@ class StageInvariantError(SpeckitError):
         self.violation = violation
 
 
-class ContractError(SpeckitError):
+class ContractError(InternalError):
     """A component returned something that its role does not entitle it to."""
 
     def __init__(self, step: str, violation: str) -> None:
@@ -31,7 +31,7 @@ class ContractError(SpeckitError):
         self.violation = violation
 
 
-class IsolatedFailureError(SpeckitError):
+class IsolatedFailureError(InternalError):
     """An isolated component failed, or its process did. It reads as the failure of a component of this process would:
     what happened, without a code."""
 

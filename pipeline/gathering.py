@@ -23,7 +23,7 @@ from speckit_memory.pipeline.showing import Showing
 MAX_ATTEMPTS = 3
 """How often silent channels are asked again with a more generous plan (feature C14)."""
 
-MAX_LIMIT = 1000
+MAX_CHANNEL_LIMIT = 1000
 
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> Query:
@@ -131,4 +131,4 @@ def channel_limit(step: BoundStep[Channel], query: Query) -> int:
     """How many hits a channel may return for this query."""
     assert isinstance(step.params, ChannelParams)  # the registry admits no other
     limit = query.plan.limits.get(step.id, step.params.limit)
-    return int(min(limit * query.plan.limit_factor, MAX_LIMIT))
+    return int(min(limit * query.plan.limit_factor, MAX_CHANNEL_LIMIT))

@@ -15,8 +15,9 @@ class Interrupts:
     """Knows, from `watch` to `release`, whether Ctrl-C was pressed.
 
     An interrupt arrives as a signal, in the main thread and nowhere else. Where Python's own handler would turn it
-    into a KeyboardInterrupt, this one does, and remembers that it did. A program with a handler of its own keeps it;
-    as nothing is known there, every KeyboardInterrupt of the main thread counts as the user's.
+    into a KeyboardInterrupt, this one does, and remembers that it did. A process that ignores the signal, as one that a
+    shell has put into the background does, is never interrupted. A program with a handler of its own keeps it; as
+    nothing is known there, every KeyboardInterrupt of the main thread counts as the user's.
     """
 
     def __init__(self) -> None:
@@ -27,8 +28,9 @@ class Interrupts:
     def watch(self) -> None:
         """From here on."""
         if threading.current_thread() is threading.main_thread():
-            self._replaced = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-            self._unknown = not self._replaced
+            handler = signal.getsignal(signal.SIGINT)
+            self._replaced = handler is signal.default_int_handler
+            self._unknown = not self._replaced and handler is not signal.SIG_IGN
             if self._replaced:
                 signal.signal(signal.SIGINT, self._interrupted)
 

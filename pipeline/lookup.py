@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 MOST_TERMS = 800
@@ -54,10 +55,10 @@ def memories_with_all(text: str, lexicon: Lexicon) -> Ids:
 
     An identifier is held as a whole or by all of its parts: "SQLite" by a memory that writes "sqlite".
     """
-    telling = set(lexicon.analyse(text))  # a word alone would keep what it loses here, if it is a stop word
+    content_words = set(lexicon.analyse(text))  # a word alone would keep what it loses here, if it is a stop word
     found: Ids | None = None
     for word in text.split():
-        tokens = tuple(dict.fromkeys(token for token in lexicon.analyse(word) if token in telling))
+        tokens = tuple(dict.fromkeys(token for token in lexicon.analyse(word) if token in content_words))
         if tokens:
             held = _holding(tokens, lexicon)
             found = held if found is None else np.intersect1d(found, held)
@@ -128,8 +129,3 @@ def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, coun
     information = idf(np.max([frequency for _, frequency in found], axis=0), count)
     share: Column = (held @ information) / information.sum()
     return share
-
-
-def idf(frequency: Column, count: int) -> Column:
-    """log((N - df + 0.5) / (df + 0.5) + 1) of terms that `frequency` of `count` entries hold; always positive."""
-    return np.asarray(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))

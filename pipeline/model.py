@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import matched_passages
 from speckit_memory.pipeline.ports import Column, Filter, Ids, Level
 from speckit_memory.pipeline.scales import Scale
 
@@ -192,6 +193,11 @@ class Hits:
         rows = total_order(scores, ids)[:limit]
         return cls(ids[rows], scores[rows], scale, level, None if passages is None else passages[rows], rest)
 
+    @property
+    def matched(self) -> Ids:
+        """int64[n]: the passage that matched best, the hit itself where the channel cannot tell."""
+        return matched_passages(self.ids, self.passages)
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -244,6 +250,11 @@ class Candidates:
     rest: Column
     raw: Column
     rank: Ranks
+
+    @property
+    def matched(self) -> Ids:
+        """int64[n]: the passage that matched best, the row itself where no channel can tell."""
+        return matched_passages(self.ids, self.passages)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -20,7 +20,7 @@ Read = Callable[[Ids], Sequence[str]]
 """The texts behind the ids of an index."""
 
 
-def telling(phrase: str, lexicon: Lexicon) -> tuple[str, ...]:
+def content_tokens(phrase: str, lexicon: Lexicon) -> tuple[str, ...]:
     """The tokens of a phrase that the index knows; none when all of its words are stop words."""
     # A text of stop words alone keeps them, and no index holds them. The number leaves none alone.
     return lexicon.analyse(f"{phrase} 0")[:-1]
@@ -36,7 +36,7 @@ def memories_with_phrase(phrase: str, store: Store) -> Ids:
     words = phrase.split()
     found = [np.empty(0, np.int64)]
     # Written with humps an identifier is several tokens, and without them one: "SQLite" and "sqlite".
-    for tokens in dict.fromkeys((telling(phrase, lexicon), telling(phrase.casefold(), lexicon))):
+    for tokens in dict.fromkeys((content_tokens(phrase, lexicon), content_tokens(phrase.casefold(), lexicon))):
         if len(tokens) == 1 or (len(words) == 1 and tokens and all(token in tokens[0] for token in tokens)):
             found.append(memories_with(tokens[0], lexicon))
         elif tokens:
@@ -68,7 +68,7 @@ def _with_humps(words: Sequence[str], index: TermIndex, lexicon: Lexicon) -> Row
 
     `SQLite store` has the tokens sqlite, sq, lite, store.
     """
-    tokens = [telling(word.casefold(), lexicon) for word in words]
+    tokens = [content_tokens(word.casefold(), lexicon) for word in words]
     known = [index.postings(found[0]).rows for found in tokens if found]
     rows = reduce(np.intersect1d, known)
     humped = [
@@ -76,7 +76,7 @@ def _with_humps(words: Sequence[str], index: TermIndex, lexicon: Lexicon) -> Row
         for word, found in zip(words, tokens, strict=True)
         if len(rows) and found and len(word) <= LONGEST_HUMPED
         for place in range(2, len(word) - 1)
-        if (first := telling(word[:place].casefold(), lexicon))
+        if (first := content_tokens(word[:place].casefold(), lexicon))
     ]
     return np.intersect1d(rows, np.concatenate(humped)) if humped else rows[:0]
 

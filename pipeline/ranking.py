@@ -7,6 +7,7 @@ from typing import NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import matched_passages
 from speckit_memory.pipeline.model import Ranks
 from speckit_memory.pipeline.ports import Column, Ids
 
@@ -44,6 +45,11 @@ class Ranking:
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a sealed ranking cannot be changed: {name}")
+
+    @property
+    def matched(self) -> Ids:
+        """int64[n]: the passage that matched best, the row itself where no channel can tell."""
+        return matched_passages(self.ids, self.passages)
 
     def __len__(self) -> int:
         return len(self.ids)

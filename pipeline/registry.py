@@ -207,7 +207,7 @@ def _copied(about: About) -> About:
     values = dict(zip((field.name for field in fields(About)), values_of(about, About), strict=True))
     for name in ("features", "before", "conflicts"):
         values[name] = texts(values[name], name, MOST_NAMED)
-    for name in ("groups", "widens", "unconditional", "costly"):
+    for name in ("groups", "widens", "unconditional", "costly", "finds_intent"):
         values[name] = flag(values[name], name)
     values["needs"] = row_of(values["needs"], _scale, "needs", MOST_NAMED)
     values["gives"] = None if values["gives"] is None else _scale(values["gives"])

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from speckit_memory.config.yaml_reader import locate
 from speckit_memory.errors import Problem
 from speckit_memory.pipeline.binding import Bound, Places, of_role
+from speckit_memory.pipeline.context import context_of, objections, settled_params
 from speckit_memory.pipeline.contracts import Role
-from speckit_memory.pipeline.declared import as_scale, as_weighing, ask
+from speckit_memory.pipeline.declared import scale_by_parameters, weighing_by_parameters
 from speckit_memory.pipeline.scale_rules import bounds_of_signals, scales_agree
-from speckit_memory.pipeline.surroundings import objections, settled_params, surroundings
 
-INTENT = "C8"
-"""The feature of understanders that determine the intent."""
 BY_INTENT = "by_intent"
 """The value of parameters that go by it, whatever the parameter is called."""
 
@@ -95,7 +93,7 @@ def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     for entry in bound:
         if entry.registered is None or entry.params is None:
             continue
-        by_params = ask(entry, "weighs_intent", as_weighing, entry.params)[0]
+        by_params = weighing_by_parameters(entry)[0]
         kind = entry.registered.about.weighs_intent if by_params is None else by_params[0]
         if kind is None:
             continue
@@ -108,7 +106,7 @@ def intent_counts_once(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """What goes by the query's intent has a step that finds it (feature C8); else one default would always hold."""
     understand = _in("understand", bound)
-    if any(entry.registered is None or INTENT in entry.registered.about.features for entry in understand):
+    if any(entry.registered is None or entry.registered.about.finds_intent for entry in understand):
         return
     for entry in bound:
         for name, field in type(entry.params).model_fields.items() if entry.params else ():
@@ -132,23 +130,23 @@ def chunks_are_grouped(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 def declarations_answer(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
     """What components say about themselves they say without failing, and in the form that is asked for."""
-    around = surroundings(bound)
+    context = context_of(bound)
     for entry in bound:
         for failed in (
-            ask(entry, "scale", as_scale, entry.params)[1],
-            ask(entry, "weighs_intent", as_weighing, entry.params)[1],
-            objections(entry, around)[1],
-            settled_params(entry, around)[1],
+            scale_by_parameters(entry)[1],
+            weighing_by_parameters(entry)[1],
+            objections(entry, context)[1],
+            settled_params(entry, context)[1],
         ):
             if failed:
                 yield failed
 
 
 def own_checks(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
-    """What components know about their own parameters among these surroundings."""
-    around = surroundings(bound)
+    """What components know about their own parameters in this pipeline."""
+    context = context_of(bound)
     for entry in bound:
-        for path, message in objections(entry, around)[0]:
+        for path, message in objections(entry, context)[0]:
             where = locate(entry.step.params, path)
             yield Problem("E119", f"'{entry.step.id}': {message}", where=where)
 

@@ -8,7 +8,8 @@ from speckit_memory.config.yaml_reader import locate
 from speckit_memory.errors import Problem
 from speckit_memory.pipeline.binding import Bound, Places, of_role
 from speckit_memory.pipeline.contracts import Role, SignalParams
-from speckit_memory.pipeline.declared import as_scale, ask
+from speckit_memory.pipeline.declared import scale_by_parameters
+from speckit_memory.pipeline.hooks import combine_of
 from speckit_memory.pipeline.registry import Registered
 from speckit_memory.pipeline.scales import Scale
 
@@ -17,7 +18,7 @@ def scale_of(entry: Bound) -> Scale | None:
     """The scale of what a bound step returns; None when it keeps the one it found."""
     if entry.registered is None or entry.params is None:
         return None
-    scale, failed = ask(entry, "scale", as_scale, entry.params)
+    scale, failed = scale_by_parameters(entry)
     return None if failed else scale or entry.registered.about.gives
 
 
@@ -49,7 +50,7 @@ def scales_agree(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
 
 def _misfit(registered: Registered, scale: Scale, condition: str) -> str:
     """Why a component cannot work on scores of this scale; empty when it can."""
-    accepted, combine = registered.about.needs, getattr(registered.component, "combine", "")
+    accepted, combine = registered.about.needs, combine_of(registered.component)
     if accepted and scale not in accepted:
         here = f"here they are on the scale {scale}{condition}"
         return (
@@ -80,7 +81,7 @@ def bounds_of_signals(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
             continue
         written = [name for name in ("ceiling", "cap_group", "cap") if getattr(params, name)]
         where = locate(entry.step.params, (written[0],)) if written else entry.step.where
-        if written and getattr(entry.registered and entry.registered.component, "combine", "") == "multiply":
+        if written and entry.registered and combine_of(entry.registered.component) == "multiply":
             message = f"'{entry.step.id}' multiplies scores, and '{written[0]}' bounds what is added; leave it out"
             yield Problem("E119", message, where=where)
         elif params.cap_group and params.cap is None:

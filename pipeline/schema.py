@@ -67,7 +67,7 @@ def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, An
     }
     return {
         "type": "object",
-        "description": f"{entry.summary} ({entry.role}; {', '.join(entry.about.features)})",
+        "description": f"{entry.summary} ({'; '.join(filter(None, (entry.role, ', '.join(entry.about.features))))})",
         "additionalProperties": False,
         "required": ["use"],  # everything else may be inherited
         "properties": {

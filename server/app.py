@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from speckit_memory.config.settings import settings
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.errors.echo import shortened
+from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.problems import LONGEST_TEXT
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import failure
@@ -50,7 +50,7 @@ class MemoryServer(MCPServer[None]):
         """Calls a tool; an unknown name is answered with the nearest one."""
         known = [tool.name for tool in await self.list_tools()]
         if name not in known:
-            return failure(SpeckitError("E033", f"there is no tool '{shortened(name)}'; {nearest(name, known)}"))
+            return failure(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {nearest(name, known)}"))
         return await super().call_tool(name, arguments, context)
 
     async def run_on(self, wire: Wire) -> None:
@@ -65,7 +65,7 @@ class MemoryServer(MCPServer[None]):
         context: Context[None, Any] | None = None,  # noqa: ARG002
     ) -> GetPromptResult | InputRequiredResult:
         """Refuses, as the protocol wants it for a name that is not listed; the SDK would call it an internal error."""
-        message = f"there is no prompt '{shortened(name)}'; this server offers tools alone"
+        message = f"there is no prompt '{abridged(name)}'; this server offers tools alone"
         raise MCPError(code=INVALID_PARAMS, message=message)
 
 
@@ -85,11 +85,11 @@ class Fence:
         except MCPError as error:
             data = error.error.data
             told = data if data is None or len(str(data)) <= LONGEST_TEXT else None
-            message = shortened(error.error.message, LONGEST_TEXT)
+            message = abridged(error.error.message, LONGEST_TEXT)
             raise MCPError(code=error.error.code, message=message, data=told) from None
         except BaseException as error:
             failed = internal(error)
-            logs.event("request failed", method=shortened(str(ctx.method)), problems=[str(failed)])
+            logs.event("request failed", method=abridged(str(ctx.method)), problems=[str(failed)])
             raise MCPError(code=INTERNAL_ERROR, message=str(failed)) from None
 
 

@@ -11,7 +11,7 @@ from typing import TextIO
 import click
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.errors.echo import shortened
+from speckit_memory.errors.echo import abridged
 from speckit_memory.server import standard_streams
 from speckit_memory.server.output import print_json, printable, wrapped
 
@@ -76,11 +76,11 @@ def internal(error: BaseException) -> SpeckitError:
 
     Nothing of the error is asked but its type: its text may be content, of any length, and fail itself.
     """
-    what = f"an unexpected {shortened(type(error).__name__)}"
+    what = f"an unexpected {abridged(type(error).__name__)}"
     if not os.environ.get(DEBUG):
         return SpeckitError("E199", what, actions=(f"set {DEBUG}=1 and run it again",))
     try:
-        click.echo(shortened("".join(traceback.format_exception(error)), LONGEST_TRACEBACK), err=True)
+        click.echo(abridged("".join(traceback.format_exception(error)), LONGEST_TRACEBACK), err=True)
     except Exception:  # an error whose text or cause cannot be had, or nobody who takes it
         return SpeckitError("E199", what, hint="Its traceback cannot be shown.")
     return SpeckitError("E199", what, hint="The traceback is above.")
@@ -90,7 +90,7 @@ def of_system(error: OSError) -> SpeckitError:
     """E014 for a name that the system takes for no path, wherever it was tried; else an internal error."""
     if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
         return internal(error)
-    return SpeckitError("E014", f"'{shortened(str(error.filename))}' cannot be a path: {error.strerror}")
+    return SpeckitError("E014", f"'{abridged(str(error.filename))}' cannot be a path: {error.strerror}")
 
 
 def usage(error: click.UsageError) -> SpeckitError:

@@ -34,7 +34,7 @@ def fold(text: str, room: int, taken: int = 0) -> list[str]:
     return [*lines, line]
 
 
-def shortened(text: str, room: int) -> str:
+def cut_to_cells(text: str, room: int) -> str:
     """The text, or as much of its beginning as fits `room` cells with a mark that there was more."""
     from rich.cells import set_cell_size
 

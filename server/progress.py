@@ -78,7 +78,7 @@ class ProgressReporter:
 
 def line(label: str, task: Task, room: int) -> str:
     """One line of at most `room` cells: label, bar, count, rate and time left, as many of them as fit."""
-    from speckit_memory.server.folding import cells, shortened
+    from speckit_memory.server.folding import cells, cut_to_cells
 
     count, rate, left = _count(task), _rate(task), _left(task)
     share = f"{task.percentage:.0f} %" if task.total else count
@@ -90,7 +90,7 @@ def line(label: str, task: Task, room: int) -> str:
         free = room - cells(figures) - 1 - (LEAST_BAR_CELLS + 3 if barred else 0)
         if last or free >= min(cells(label), BAR_CELLS):
             break
-    label = shortened(label, max(free, LEAST_LABEL_CELLS))
+    label = cut_to_cells(label, max(free, LEAST_LABEL_CELLS))
     bar = _bar(task, min(BAR_CELLS, LEAST_BAR_CELLS + free - cells(label))) if barred else ""
     return " ".join(filter(None, (label, bar, figures)))
 

@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
 from speckit_memory.errors import Problem, SpeckitError, closest, nearest
-from speckit_memory.errors.echo import LISTED, shortened
+from speckit_memory.errors.echo import LISTED, abridged
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import SCHEMA, Count, Reply, failure, success
 from speckit_memory.server.failures import internal
@@ -122,7 +122,7 @@ class SpeckitTool(Tool):
         missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
         problems = []
         for detail in details:
-            name = ".".join(shortened(str(part)) for part in detail["loc"])
+            name = ".".join(abridged(str(part)) for part in detail["loc"])
             kind = detail["type"]
             if kind == "extra_forbidden":
                 # an unknown name beside a single missing one is most likely meant for it
@@ -143,7 +143,7 @@ class SpeckitTool(Tool):
 
     def _likely(self, name: str, value: object) -> str:
         """An offer of the accepted word that a misspelt one most likely means."""
-        word = closest(shortened(str(value)).lower(), self.parameters["properties"][name]["enum"])
+        word = closest(abridged(str(value)).lower(), self.parameters["properties"][name]["enum"])
         return f"; did you mean '{word}'?" if word else ""
 
 

@@ -25,10 +25,10 @@ class CausalParams(SignalParams):
         0.05, ge=0, le=0.5, description="Score added at distance 1.", json_schema_extra={"tunable": [0.0, 0.2]}
     )
     seed_share: float = Field(0.25, gt=0, le=1, description="Share of the pool that vouches for its neighbours.")
-    most_seeds: int = Field(5, ge=1, le=50, description="How many rows vouch at most.")
+    max_seeds: int = Field(5, ge=1, le=50, description="How many rows vouch at most.")
     hops: int | None = Field(None, ge=1, le=10, description="Hops to walk; by the query's mode when not given.")
-    least_product: float = Field(0.1, ge=0, le=1, description="Lower bound of a walk's strength.")
-    most_product: float = Field(2.0, ge=1, le=10, description="Upper bound of a walk's strength.")
+    min_product: float = Field(0.1, ge=0, le=1, description="Lower bound of a walk's strength.")
+    max_product: float = Field(2.0, ge=1, le=10, description="Upper bound of a walk's strength.")
     cap_group: str = Field("causal_session", description="Signals of one group together add at most the group's cap.")
     cap: float | None = Field(0.20, gt=0, description="The cap of the group.")
 
@@ -58,9 +58,9 @@ class Causal:
             return gain
         _, first = np.unique(parents[pool.order()], return_index=True)
         memories = parents[pool.order()][np.sort(first)]
-        seeds = memories[: min(p.most_seeds, ceil(p.seed_share * len(memories)))]
+        seeds = memories[: min(p.max_seeds, ceil(p.seed_share * len(memories)))]
         found = store.graph.neighbours(np.sort(seeds), p.hops or HOPS[query.running_mode], RELATIONS)
-        strength = np.clip(found.product, p.least_product, p.most_product)
+        strength = np.clip(found.product, p.min_product, p.max_product)
         ids, inverse = np.unique(found.ids, return_inverse=True)
         best = np.zeros(len(ids))
         np.maximum.at(best, inverse, p.per_hop * strength / found.hops)

@@ -25,7 +25,7 @@ class CoactivationParams(SignalParams):
     min_similarity: float = Field(0.70, ge=0, le=1, description="Cosine from which on two memories are related.")
     hops: int = Field(2, ge=1, le=5, description="How far activation spreads.")
     decay: float = Field(0.5, ge=0, le=1, description="Share of the activation that each hop passes on.")
-    most: int = Field(20, ge=1, le=200, description="How many memories are activated at most.")
+    max_memories: int = Field(20, ge=1, le=200, description="How many memories are activated at most.")
 
 
 class Coactivation:
@@ -58,7 +58,7 @@ class Coactivation:
         for _ in range(p.hops):
             wave = (wave[:, None] * passed).max(axis=0, initial=0.0)
             reached = np.maximum(reached, wave)
-        reached[np.lexsort((memories, -reached))[p.most :]] = 0.0
+        reached[np.lexsort((memories, -reached))[p.max_memories :]] = 0.0
         gain = np.empty(len(pool))
         gain[pool.order()] = p.weight * reached[inverse]
         return gain

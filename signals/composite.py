@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.fsrs import days_since, recalled, stability_multipliers
+from speckit_memory.memory.lifecycle.fsrs import days_since, days_unused, recalled, stability_multipliers
 from speckit_memory.memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.contracts import About, SignalParams
@@ -144,11 +144,10 @@ class Composite:
                 return np.nan_to_num(1.0 / (1.0 + _FADE_PER_DAY * days))
 
     def _temporal(self, now: float, facts: Attributes, ids: Ids) -> Column:
-        events = (facts.number(name, ids) for name in ("last_review", "last_accessed", "created_at"))
         stability, tiers = facts.number("stability", ids), facts.label("tier", ids)
         if self._params.classification_decay:
             stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)
-        return np.nan_to_num(recalled(days_since(now, *events), stability, tiers))
+        return np.nan_to_num(recalled(days_unused(facts, ids, now), stability, tiers))
 
 
 def _pattern(query: Query, pool: Pool, store: Store) -> Column:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.lookup import holders, idf
+from speckit_memory.pipeline.arithmetic import idf
+from speckit_memory.pipeline.lookup import holders
 from speckit_memory.pipeline.model import Pool, Query
 from speckit_memory.pipeline.ports import Column, Field, Ids, Store
 
@@ -34,8 +35,8 @@ def matched_share(terms: tuple[str, ...], memories: Ids, field: Field, store: St
 
 def named_section(query: Query, pool: Pool, store: Store) -> Column:
     """Share of the words in the anchor of each row's matched passage that the query names; 0 without an anchor."""
-    chunks = np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids)
-    return named_label(query, np.array([p.anchor for p in store.passages.passages(chunks.tolist())], np.object_), store)
+    passages = store.passages.passages(pool.candidates.matched.tolist())
+    return named_label(query, np.array([passage.anchor for passage in passages], np.object_), store)
 
 
 def named_label(query: Query, labels: NDArray[np.object_], store: Store) -> Column:

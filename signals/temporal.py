@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.fsrs import days_since, elapsed_multipliers, recalled, stability_multipliers
+from speckit_memory.memory.lifecycle.fsrs import days_unused, elapsed_multipliers, recalled, stability_multipliers
 from speckit_memory.pipeline.contracts import About, SignalParams
 from speckit_memory.pipeline.model import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
@@ -46,8 +46,7 @@ class Temporal:
     def evidence(self, query: Query, pool: Pool, store: Store) -> Column | Unavailable:
         """weight × R of each row."""
         facts, ids = store.attributes, pool.ids
-        events = (facts.number(name, ids) for name in ("last_review", "last_accessed", "created_at"))
-        days, stability = days_since(query.now, *events), facts.number("stability", ids)
+        days, stability = days_unused(facts, ids, query.now), facts.number("stability", ids)
         tiers = facts.label("tier", ids)
         if self._classification == "stability":
             stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)

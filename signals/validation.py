@@ -21,9 +21,9 @@ class ValidationParams(SignalParams):
     base: float = Field(0.9, ge=0, le=2, description="Factor of a memory of quality 0 at the lowest level.")
     quality: float = Field(0.2, ge=0, le=1, description="What full quality adds to the factor.")
     level: float = Field(0.02, ge=0, le=0.5, description="What each spec level above the first adds.")
-    most_level: float = Field(0.06, ge=0, le=1, description="What all levels together add at most.")
-    least: float = Field(0.8, ge=0, le=1, description="Lower bound of the factor.")
-    most: float = Field(1.2, ge=1, le=3, description="Upper bound of the factor.")
+    max_level: float = Field(0.06, ge=0, le=1, description="What all levels together add at most.")
+    min_factor: float = Field(0.8, ge=0, le=1, description="Lower bound of the factor.")
+    max_factor: float = Field(1.2, ge=1, le=3, description="Upper bound of the factor.")
 
 
 class Validation:
@@ -51,5 +51,5 @@ class Validation:
         validated = np.nan_to_num(facts.number("validation_count", ids)) > 0
         quality = np.where(validated, np.nan_to_num(facts.number("confidence", ids), nan=_NEUTRAL), _NEUTRAL)
         above_first = np.maximum(np.nan_to_num(facts.number("spec_level", ids), nan=1.0) - 1.0, 0.0)
-        factor = p.base + p.quality * quality + np.minimum(p.level * above_first, p.most_level)
-        return np.clip(factor, p.least, p.most)
+        factor = p.base + p.quality * quality + np.minimum(p.level * above_first, p.max_level)
+        return np.clip(factor, p.min_factor, p.max_factor)

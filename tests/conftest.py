@@ -1,12 +1,16 @@
-"""Collects which tests prove which requirement, for tests/test_requirements.py, makes generated examples repeat, and
-shows what the attacks of tests/attacks tried."""
+"""Collects which tests prove which requirement, for tests/test_requirements.py, makes generated examples repeat,
+offers a store that is built once and copied, and shows what the attacks of tests/attacks tried."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.server.doors import indexed_workspace
 
 # The same examples in every run: a change is judged by what it changed. `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile("repeat", derandomize=True, deadline=None)
@@ -29,6 +33,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def cited(request: pytest.FixtureRequest) -> dict[str, list[str]]:
     """Requirement id to the ids of the collected tests that prove it."""
     return request.config.stash[CITED]
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose documents are indexed, for the doors. Tests must not change it."""
+    return indexed_workspace(tmp_path_factory.mktemp("workspace"))
+
+
+@pytest.fixture
+def workspace(indexed: Path, tmp_path: Path) -> Path:
+    """A copy of the indexed workspace, to be changed at will."""
+    return Path(shutil.copytree(indexed, tmp_path / "workspace"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,13 +16,17 @@ _NEVER_A_FILE = {
     EINVAL: ("the system has no such names", "give another path"),
 }
 
+_PATH = "A path is a str or a pathlib.Path."
+
 
 def named_path(named: str | Path, what: str = "the path") -> Path:
     """A path as it was named, with the home folder in the place of `~`. `what` says where it was named, for errors.
 
     Nothing need be there. Raises E014 for what no file can be called: an empty path, one with a NUL character, one that
-    begins with the home folder of nobody, one that is too long or leads in a circle.
+    begins with the home folder of nobody, one that is too long or leads in a circle. Raises E030 for what is no path.
     """
+    if not isinstance(named, str | Path):
+        raise SpeckitError("E030", f"{what} is {_told(named)}", hint=_PATH)
     text = str(named)
     if not text:
         actions = ("write . for the folder you are in", "check that the variable it came from is set")
@@ -42,11 +46,14 @@ def named_path(named: str | Path, what: str = "the path") -> Path:
     return path
 
 
-def named_paths(named: Iterable[str | Path], what: str = "the path") -> list[Path]:
-    """Several of them, made absolute and without links. Raises E014 with all that no file can be called."""
+def named_paths(named: str | Path | Iterable[str | Path], what: str = "the path") -> list[Path]:
+    """One or several of them, made absolute and without links. Raises E014 and E030 with all that is no path."""
+    given: object = named
+    if isinstance(given, bytes) or not isinstance(given, str | Path | Iterable):
+        raise SpeckitError("E030", f"{what} is {_told(named)}", hint=f"{_PATH} Several may be given as a list.")
     paths: list[Path] = []
     problems: list[Problem] = []
-    for each in named:
+    for each in [named] if isinstance(named, str | Path) else named:
         try:
             paths.append(resolved(named_path(each, what)))
         except SpeckitError as error:
@@ -102,6 +109,10 @@ def _mode(path: Path) -> int | None:
         return path.stat().st_mode
     except (OSError, ValueError):
         return None
+
+
+def _told(found: object) -> str:
+    return f"of the type {type(found).__name__}"
 
 
 def _refused(text: str, what: str, reason: str, action: str) -> SpeckitError:

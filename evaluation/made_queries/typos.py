@@ -40,15 +40,15 @@ def _slip(word: str, random: Random) -> str:
     before, letter, after = word[:place], word[place], word[place + 1 :]
     edit = random.choice(("insert", "delete", "substitute", "transpose"))
     if edit == "insert":
-        return before + random.choice([*_beside(letter), letter]) + letter + after
+        return before + random.choice([*_adjacent_keys(letter), letter]) + letter + after
     if edit == "delete":
         return before + after
     if edit == "substitute":
-        return before + random.choice(_beside(letter)) + after
+        return before + random.choice(_adjacent_keys(letter)) + after
     return before + after[:1] + letter + after[1:]
 
 
-def _beside(letter: str) -> list[str]:
+def _adjacent_keys(letter: str) -> list[str]:
     """The keys beside that of a letter; of letters that are on no such key, all keys."""
     for keys in _ROWS:
         if letter in keys:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from speckit_memory.memory.indexing.anchors import Section, borders, says_nothing
-from speckit_memory.memory.indexing.limits import LONGEST_HEADING, LONGEST_PATH, MOST_BLOCKS, Limits, shortened
+from speckit_memory.memory.indexing.limits import LONGEST_HEADING, LONGEST_PATH, MOST_BLOCKS, Limits, cut_at_word
 from speckit_memory.memory.indexing.markdown import Block, blocks
 from speckit_memory.memory.store.records import Chunk
 
@@ -126,7 +126,7 @@ def _path(text: str, block: Block, names: Sequence[str], limits: Limits) -> tupl
         longest = LONGEST_PATH // len(names)
     if any(len(name) > longest for name in names):
         limits.note("heading", text, block.start)
-    return tuple(shortened(name, longest) for name in names)
+    return tuple(cut_at_word(name, longest) for name in names)
 
 
 def _spans(places: Iterable[tuple[int, int]], path: tuple[str, ...], anchor: str) -> Iterator[_Span]:

@@ -89,7 +89,7 @@ def over(limit: str, where: Where, further: str = "") -> Problem:
     return Problem("E094", f"{what}{further}: {kept}", where=where)
 
 
-def shortened(text: str, longest: int) -> str:
+def cut_at_word(text: str, longest: int) -> str:
     """The text, cut at a word border with an ellipsis when it is longer than `longest` characters."""
     if len(text) <= longest:
         return text

@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from pathlib import PurePosixPath
 
-from speckit_memory.memory.indexing.limits import shortened
+from speckit_memory.memory.indexing.limits import cut_at_word
 
 LONGEST_TITLE = 120
 """Characters, the ellipsis included."""
@@ -57,7 +57,7 @@ def choose(declared: str, body: str, key: str) -> str:
 def normalise(title: str) -> str:
     """One line without back-ticks and bold marks, cut at a word border with an ellipsis when too long."""
     words = islice(_WORD.finditer(title.replace("`", "")), LONGEST_RAW_TITLE)
-    return shortened(_BOLD.sub(r"\2", " ".join(word[0] for word in words)[:LONGEST_RAW_TITLE]), LONGEST_TITLE)
+    return cut_at_word(_BOLD.sub(r"\2", " ".join(word[0] for word in words)[:LONGEST_RAW_TITLE]), LONGEST_TITLE)
 
 
 def first_heading(body: str) -> str:

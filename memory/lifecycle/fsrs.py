@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from speckit_memory.memory.lifecycle.tables import LASTING, any_of, by_label
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.ports import Attributes, Column, Ids
 
 DECAY = -0.5
 FACTOR = 19 / 81
 """0.9 ** (1 / DECAY) - 1: makes R exactly 0.9 when as many days have passed as the stability counts."""
+
+EVENTS = ("last_review", "last_accessed", "created_at")
+"""The facts that say when a memory was last in mind."""
 
 SECONDS_PER_DAY = 86_400.0
 
@@ -63,6 +66,14 @@ def days_since(now: float, *events: Column) -> Column:
     """Days from the latest known of these events to `now` (epoch seconds), never negative; NaN when none is known."""
     latest = np.fmax.reduce(events)
     return np.asarray(np.maximum(now - latest, 0.0) / SECONDS_PER_DAY)
+
+
+def days_unused(facts: Attributes, ids: Ids, now: float) -> Column:
+    """Days since each memory was last reviewed, used or made, whichever came last; NaN where nothing of it is known.
+
+    With the stability of a memory this is all that its retrievability hangs on.
+    """
+    return days_since(now, *(facts.number(event, ids) for event in EVENTS))
 
 
 def stability_multipliers(context_types: NDArray[np.object_], tiers: NDArray[np.object_]) -> Column:

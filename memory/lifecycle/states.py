@@ -8,8 +8,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.lifecycle.fsrs import days_unused, retrievability
 from speckit_memory.memory.lifecycle.tables import LASTING, any_of
-from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.ports import Attributes, Column, Ids
 
 
 class State(StrEnum):
@@ -39,15 +40,22 @@ class Thresholds:
 
 
 def states(
-    retrievability: Column, idle_days: Column, tiers: NDArray[np.object_], thresholds: Thresholds
+    recalled: Column, idle_days: Column, tiers: NDArray[np.object_], thresholds: Thresholds
 ) -> NDArray[np.int64]:
-    """The state of each memory as a place in `STATES`, `UNKNOWN` where retrievability is NaN.
+    """The state of each memory as a place in `STATES`, `UNKNOWN` where retrievability (`recalled`) is NaN.
 
     A memory is archived when it is above no threshold, or was not used for more than `thresholds.idle_days`.
     Constitutional and critical memories are always hot.
     """
     borders = (thresholds.hot, thresholds.warm, thresholds.cold, thresholds.dormant)
-    places = sum((retrievability <= border).astype(np.int64) for border in borders)
+    places = sum((recalled <= border).astype(np.int64) for border in borders)
     places = np.where(idle_days > thresholds.idle_days, STATES.index(State.ARCHIVED), places)
-    places = np.where(np.isnan(retrievability), UNKNOWN, places)
+    places = np.where(np.isnan(recalled), UNKNOWN, places)
     return np.where(any_of(tiers, LASTING), STATES.index(State.HOT), places)
+
+
+def states_of(facts: Attributes, ids: Ids, now: float, thresholds: Thresholds) -> NDArray[np.int64]:
+    """The state of each of these memories at a time (epoch seconds), as a place in `STATES` or `UNKNOWN`."""
+    unused = days_unused(facts, ids, now)
+    recalled = retrievability(unused, facts.number("stability", ids))
+    return states(recalled, unused, facts.label("tier", ids), thresholds)

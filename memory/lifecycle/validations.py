@@ -12,7 +12,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle import confidence
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.records import Memory, Promotion, Tier
+from speckit_memory.memory.store.records import MemoryRecord, Promotion, Tier
 from speckit_memory.memory.store.tables import promotions
 from speckit_memory.memory.store.writing.writer import set_attribute
 
@@ -60,7 +60,7 @@ def promote(database: Database, name: int | str, *, now: float) -> Validated:
         return _standing(reader.get_memory(txn.connection, name))
 
 
-def _require_promotable(memory: Memory, useful: bool | None) -> None:
+def _require_promotable(memory: MemoryRecord, useful: bool | None) -> None:
     """Raises E082 unless a stored memory may be made critical, with one more judgement counted unless it is None.
 
     The message holds what is stored: a judgement that comes with a refused promotion leaves no trace.
@@ -85,7 +85,7 @@ def _require_promotable(memory: Memory, useful: bool | None) -> None:
         )
 
 
-def _standing(memory: Memory) -> Validated:
+def _standing(memory: MemoryRecord) -> Validated:
     return Validated(
         id=memory.id,
         key=memory.key,

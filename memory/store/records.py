@@ -114,7 +114,7 @@ class Promotion:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryRecord:
     """A stored memory as tools show it (without its passages). Times are None where nobody knows them."""
 
     id: int

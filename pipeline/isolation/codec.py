@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import (
     Candidates,
     Fused,
@@ -62,7 +62,7 @@ KINDS |= {
     kind.__name__: (kind, tuple(field.name for field in fields(kind)))
     for kind in (
         Candidates, Filter, Fused, Grouped, Handle, Hits, Neighbours, Notes, Passage, Plan, Pool,
-        Postings, Query, Rescored, Respelling, Selected, StepScore, Surroundings, Unavailable,
+        Postings, Query, Rescored, Respelling, Selected, StepScore, PipelineContext, Unavailable,
     )
 }  # fmt: skip
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from inspect import cleandoc
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from speckit_memory.pipeline.contracts import About, Role
+from speckit_memory.pipeline.contracts import About, Combine, Role
+from speckit_memory.pipeline.hooks import HOOKS, combine_of
 from speckit_memory.pipeline.registry import Registered
-
-Offer = Literal["check", "settled", "scale", "weighs_intent", "about_concept"]
-OFFERS: tuple[Offer, ...] = ("check", "settled", "scale", "weighs_intent", "about_concept")
-"""What a component may have beside the method of its role."""
 
 
 class _Plain(BaseModel):
@@ -45,13 +42,19 @@ class Description(_Plain):
     about: About
     parameters: tuple[ParameterDescription, ...]
     json_schema: dict[str, JsonValue]
-    offers: tuple[Offer, ...]
-    combine: Literal["add", "multiply"] | None = None
+    offers: tuple[str, ...]
+    combine: Combine | None = None
 
     @model_validator(mode="after")
     def _signals_combine(self) -> Self:
         if self.role is Role.SIGNAL and self.combine is None:
             raise ValueError(f"the signal '{self.name}' must say in 'combine' whether the frame adds or multiplies it")
+        return self
+
+    @model_validator(mode="after")
+    def _offers_hooks_of_its_role(self) -> Self:
+        if unknown := set(self.offers) - {hook.name for hook in HOOKS if self.role in hook.roles}:
+            raise ValueError(f"the {self.role} '{self.name}' offers unknown hooks: {', '.join(sorted(unknown))}")
         return self
 
 
@@ -74,8 +77,8 @@ def described(entry: Registered) -> Description:
             for name, field in entry.params.model_fields.items()
         ),
         json_schema=entry.params.model_json_schema(by_alias=True),
-        offers=tuple(offer for offer in OFFERS if callable(getattr(component, offer, None))),
-        combine=getattr(component, "combine", None) if entry.role is Role.SIGNAL else None,
+        offers=tuple(hook.name for hook in HOOKS if entry.role in hook.roles and hook.of(component) is not None),
+        combine=combine_of(component) if entry.role is Role.SIGNAL else None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, PrivateAttr, ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from speckit_memory.pipeline.contracts import ChannelParams, Params, Role, SignalParams, Surroundings
+from speckit_memory.pipeline.contracts import ChannelParams, Params, PipelineContext, Role, SignalParams
 from speckit_memory.pipeline.errors import IsolatedFailureError
 from speckit_memory.pipeline.isolation.codec import packed
 from speckit_memory.pipeline.isolation.descriptions import Description
@@ -42,13 +42,13 @@ class ForeignParams(Params):
         """The parameters that these values make. Raises ValidationError, also when the process cannot be asked."""
         return cls._made(obj, None)
 
-    def settled(self, around: Surroundings) -> Self:
+    def settled(self, context: PipelineContext) -> Self:
         """The same parameters with what they leave to the rest of the pipeline filled in."""
-        return self._made(self._given, around)
+        return self._made(self._given, context)
 
     @classmethod
-    def _made(cls, given: Any, around: Surroundings | None) -> Self:
-        recipe = packed((given, around))[0].decode()
+    def _made(cls, given: Any, context: PipelineContext | None) -> Self:
+        recipe = packed((given, context))[0].decode()
         try:
             state, found = cls.host.ask("validate", cls.description.name, recipe)
         except IsolatedFailureError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from speckit_memory.pipeline.contracts import Role, Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext, Role
 from speckit_memory.pipeline.errors import IsolatedFailureError
 from speckit_memory.pipeline.isolation.descriptions import Description
 from speckit_memory.pipeline.isolation.foreign_params import ForeignParams, params_class
@@ -98,24 +98,24 @@ def registered(description: Description, host: Host, extension: str) -> Register
     )
 
 
-def _offered(offer: str, params: ForeignParams, around: Surroundings | None = None) -> Any:
-    state, value = params.host.ask("offered", params.description.name, offer, params.recipe, around)
+def _offered(offer: str, params: ForeignParams, context: PipelineContext | None = None) -> Any:
+    state, value = params.host.ask("offered", params.description.name, offer, params.recipe, context)
     if state != "value":
         raise IsolatedFailureError(f"{params.description.name}: {offer}() failed: {value}")
     return value
 
 
-def _check(params: ForeignParams, around: Surroundings) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _check(params: ForeignParams, context: PipelineContext) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """The component's own objections, and the failure of its process as one."""
     try:
-        found = _offered("check", params, around)
+        found = _offered("check", params, context)
     except IsolatedFailureError as error:
         found = [((), str(error))]
     yield from found
 
 
-def _settled(params: ForeignParams, around: Surroundings) -> ForeignParams:
-    return params.settled(around)
+def _settled(params: ForeignParams, context: PipelineContext) -> ForeignParams:
+    return params.settled(context)
 
 
 def _scale(params: ForeignParams) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from speckit_memory.pipeline.clock import query_ns
-from speckit_memory.pipeline.contracts import Params, Surroundings
+from speckit_memory.pipeline.contracts import Params, PipelineContext
 from speckit_memory.pipeline.describing import describe
+from speckit_memory.pipeline.hooks import CHECK, SCALE, SETTLED, WEIGHS_INTENT
 from speckit_memory.pipeline.isolation.codec import Handle, unpacked
 from speckit_memory.pipeline.isolation.descriptions import described
 from speckit_memory.pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
@@ -56,11 +57,16 @@ class Workshop:
         params = self._made(use, recipe)
         return params.model_dump(mode="json"), params.model_dump(mode="json", by_alias=True)
 
-    def _offered(self, use: str, offer: str, recipe: str, around: Surroundings | None) -> Any:
-        """What a class method says of parameters: `check` yields paths and messages, the others one value."""
-        given = (self._made(use, recipe), *(() if around is None else (around,)))
-        found = getattr(self._known[use].component, offer)(*given)
-        return [(tuple(path), str(message)) for path, message in found] if offer == "check" else found
+    def _offered(self, use: str, offer: str, recipe: str, context: PipelineContext | None) -> Any:
+        """What a hook of the class says of parameters: `check` yields paths and messages, the others one value."""
+        component, params = self._known[use].component, self._made(use, recipe)
+        if offer == CHECK.name and context is not None and (checking := CHECK.of(component)):
+            return [(tuple(path), str(message)) for path, message in checking.check(params, context)]
+        if offer == SCALE.name and (scaling := SCALE.of(component)):
+            return scaling.scale(params)
+        if offer == WEIGHS_INTENT.name and (weighing := WEIGHS_INTENT.of(component)):
+            return weighing.weighs_intent(params)
+        raise ValueError(f"'{use}' offers no '{offer}'")
 
     def _call(self, use: str, recipe: str, number: int, method: str, arguments: Sequence[Any]) -> Any:
         """What a component answers. The store can be asked until then; times are told by this process's clock."""
@@ -77,14 +83,13 @@ class Workshop:
             line.close()
 
     def _made(self, use: str, recipe: str) -> Params:
-        """The parameters of a recipe: what a file says, and in which surroundings they were settled."""
+        """The parameters of a recipe: what a file says, and in which pipeline they were settled."""
         if (use, recipe) not in self._params:
-            given, around = unpacked(recipe.encode(), b"", writable=True)
+            given, context = unpacked(recipe.encode(), b"", writable=True)
             entry = self._known[use]
             params = entry.params.model_validate(given)
-            if around is not None:
-                settled: Any = entry.component
-                params = settled.settled(params, around)
+            if context is not None and (settling := SETTLED.of(entry.component)):
+                params = settling.settled(params, context)
             if len(self._params) >= KEPT_PARAMETERS:
                 self._params.clear()
             self._params[use, recipe] = params

@@ -17,7 +17,7 @@ import click
 from speckit_memory.config.files.paths import is_there, named_paths
 from speckit_memory.config.settings import settings
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.errors.echo import shortened
+from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.store.file.store_file import store_is_there
 from speckit_memory.server import completion
 from speckit_memory.server.commands.search import existing_store
@@ -185,7 +185,7 @@ def show(report: IndexReport, seconds: float) -> None:
     if report.ignored:
         click.echo(wrapped(f"ignored: {_by_reason(report.ignored)}; --json lists them"))
     for key, reason in report.overruled.items():
-        click.echo(wrapped(f"taken because it was named: {shortened(key)} ({reason})", "  ", ""))
+        click.echo(wrapped(f"taken because it was named: {abridged(key)} ({reason})", "  ", ""))
     show_problems("remarks", "warning", report.problems)
     show_problems("not indexed", "error", report.failures)
 

@@ -8,7 +8,7 @@ import sys
 import click
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import shortened
+from speckit_memory.errors.echo import abridged
 from speckit_memory.server import completion
 from speckit_memory.server.environment import remarks
 from speckit_memory.server.failures import SHOWN_PROBLEMS, lines
@@ -36,7 +36,7 @@ def command(common: Common, file: str) -> int:
             if further := error.problems[SHOWN_PROBLEMS:]:
                 click.echo(f"… and {len(further):,} more")
             count = len(error.problems)
-            click.echo(wrapped(f"{count:,} problem{'s' if count > 1 else ''} in {shortened(file)}"))
+            click.echo(wrapped(f"{count:,} problem{'s' if count > 1 else ''} in {abridged(file)}"))
         return error.exit_status
     if common.as_json:
         print_json({"file": file, "problems": []})

@@ -25,7 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
     ) -> Reply:
         """List stored memories, newest or heaviest first, a page at a time."""
-        from speckit_memory.memory.indexing.limits import shortened
+        from speckit_memory.memory.indexing.limits import cut_at_word
         from speckit_memory.memory.indexing.title import LONGEST_TITLE
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import judgement, when
@@ -35,7 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             {
                 "id": memory.id,
                 "key": memory.key,
-                "title": shortened(memory.title, LONGEST_TITLE),
+                "title": cut_at_word(memory.title, LONGEST_TITLE),
                 "tier": str(memory.tier),
                 "importance": memory.importance_weight,
                 "updated": when(memory.updated_at) if memory.updated_at else "unknown",

@@ -6,10 +6,10 @@ from typing import Any
 import structlog
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.emptiness import EMPTY_STORE
+from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.results import ResultRow, SearchResult
 from speckit_memory.memory.lifecycle.validations import Validated
-from speckit_memory.memory.store.records import Memory as MemoryRecord
+from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import TEXT_FIELD
 from speckit_memory.server.markdown import about

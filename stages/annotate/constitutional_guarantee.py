@@ -13,7 +13,7 @@ from speckit_memory.pipeline.ranking import Ranking
 class ConstitutionalGuaranteeParams(Params):
     """How many are guaranteed."""
 
-    most: int = Field(
+    max_memories: int = Field(
         5, ge=1, le=100, description="So many constitutional memories are due, and no more than half of the limit."
     )
 
@@ -30,7 +30,7 @@ class ConstitutionalGuarantee:
     Params = ConstitutionalGuaranteeParams
 
     def __init__(self, params: ConstitutionalGuaranteeParams) -> None:
-        self._most = params.most
+        self._max_memories = params.max_memories
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """Expected and missing memories, and a warning when fewer are shown than are due."""
@@ -39,7 +39,7 @@ class ConstitutionalGuarantee:
         shown = set(ranking.parents[: query.limit].tolist())
         missing = [memory for memory in expected.tolist() if memory not in shown]
         report = {"constitutional": {"expected": len(expected), "missing": missing}}
-        if len(expected) - len(missing) >= min(len(expected), query.whatever_is_asked(self._most)):
+        if len(expected) - len(missing) >= min(len(expected), query.whatever_is_asked(self._max_memories)):
             return Notes(overall=report)
         warning = f"{len(missing)} of {len(expected)} constitutional memories are not in this answer: ids {missing}."
         return Notes(overall=report, warnings=(warning,))

@@ -21,11 +21,11 @@ class EvidenceGapParams(Params):
         "z",
         description="z: the best score stands out too little; coverage: the best rows hold too little of the query.",
     )
-    least_z: float = Field(
+    min_z: float = Field(
         1.5, ge=0, le=10, description="Form z: standard deviations by which the best score must stand out."
     )
-    least_score: float = Field(0.015, ge=0, description="Form z: the best score must be at least this.")
-    least_coverage: float = Field(
+    min_score: float = Field(0.015, ge=0, description="Form z: the best score must be at least this.")
+    min_coverage: float = Field(
         0.4, ge=0, le=1, description="Form coverage: share of the query's information that one row must hold."
     )
     false_alarm_rate: float | None = Field(
@@ -36,7 +36,7 @@ class EvidenceGapParams(Params):
         "warning says it.",
     )
     top: int = Field(5, ge=1, le=50, description="Form coverage: how many rows are looked at.")
-    spare: list[str] = Field(
+    ignore_tiers: list[str] = Field(
         ["constitutional"], description="Tiers that surface whatever is asked, and so are no evidence."
     )
 
@@ -58,18 +58,18 @@ class EvidenceGap:
 
     def __init__(self, params: EvidenceGapParams) -> None:
         self._params = params
-        self._spare = tuple(params.spare)
+        self._ignored_tiers = tuple(params.ignore_tiers)
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """`evidence_gap`, the measure behind it, and a warning when there is one."""
         p = self._params
-        counted = ~any_of(store.attributes.label("tier", ranking.ids), self._spare)
+        counted = ~any_of(store.attributes.label("tier", ranking.ids), self._ignored_tiers)
         if not counted.any():
             return _gap("nothing was found", {})
         if p.form == "coverage":
             share = coverage(query.terms, ranking.parents[counted][: p.top], store)
-            weak = share < p.least_coverage
-            reason = f"the best results hold {share:.0%} of the query; {p.least_coverage:.0%} are expected"
+            weak = share < p.min_coverage
+            reason = f"the best results hold {share:.0%} of the query; {p.min_coverage:.0%} are expected"
             if p.false_alarm_rate is not None:
                 reason += f", which {p.false_alarm_rate:.0%} of the answerable questions miss"
             found = {"coverage": round(share, 4)}
@@ -77,8 +77,8 @@ class EvidenceGap:
             scores = ranking.scores[counted]
             best, deviation = float(scores.max()), float(scores.std())
             z = (best - float(scores.mean())) / deviation if deviation > 0 else 0.0
-            faint = best < p.least_score
-            weak = faint or (len(scores) > 1 and z < p.least_z)
+            faint = best < p.min_score
+            weak = faint or (len(scores) > 1 and z < p.min_z)
             reason = "the best result is hardly better than nothing" if faint else "no result stands out"
             found = {"z": round(z, 4)}
         return _gap(reason, found) if weak else Notes(overall={"evidence_gap": False, **found})

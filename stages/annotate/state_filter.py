@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.fsrs import days_since, retrievability
-from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states_of
 from speckit_memory.memory.store.records import Tier
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
@@ -25,7 +24,7 @@ _NAMES = tuple(state.value for state in STATES)
 class StateFilterParams(Params):
     """Which states are shown, and how many rows of each."""
 
-    minimum: StateName = Field("ARCHIVED", description="The coldest state that is shown.")
+    min_state: StateName = Field("ARCHIVED", description="The coldest state that is shown.")
     limits: dict[StateName, Annotated[int, Field(ge=0)]] = Field(
         {}, description="Rows shown of each state at most; a state without an entry has no limit."
     )
@@ -50,12 +49,12 @@ class StateFilter:
     Params = StateFilterParams
 
     def __init__(self, params: StateFilterParams) -> None:
-        self._coldest = STATES.index(State(params.minimum))
+        self._coldest = STATES.index(State(params.min_state))
         self._limits = {STATES.index(State(state)): limit for state, limit in params.limits.items()}
         self._thresholds = Thresholds(params.hot, params.warm, params.cold, params.dormant, params.idle_days)
 
     @classmethod
-    def check(cls, params: StateFilterParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:  # noqa: ARG003
+    def check(cls, params: StateFilterParams, context: PipelineContext) -> Iterable[tuple[tuple[str, ...], str]]:  # noqa: ARG003
         """The thresholds must fall from HOT to DORMANT."""
         names = ("hot", "warm", "cold", "dormant")
         for higher, lower in pairwise(names):
@@ -65,9 +64,7 @@ class StateFilter:
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """The state by id, and which rows stay."""
         facts, ids = store.attributes, ranking.ids
-        idle = days_since(query.now, *(facts.number(n, ids) for n in ("last_review", "last_accessed", "created_at")))
-        recalled = retrievability(idle, facts.number("stability", ids))
-        places = states(recalled, idle, facts.label("tier", ids), self._thresholds)
+        places = states_of(facts, ids, query.now, self._thresholds)
         keep = places <= self._coldest
         always = facts.label("tier", ids) == Tier.CONSTITUTIONAL  # hot by definition: they would use up that limit
         for state, limit in self._limits.items():

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Notes, Query
-from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
+from speckit_memory.pipeline.ports import Column, Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
 
@@ -51,7 +51,7 @@ class TokenBudget:
         p = self._params
         budget = getattr(p, query.plan.complexity) if p.budget == "by_complexity" else p.budget
         shown = min(query.limit, len(ranking))
-        tokens = self._tokens(ranking.ids[:shown], ranking.passages[:shown], store)
+        tokens = self._tokens(ranking, shown, store)
         fits = np.cumsum(tokens) <= budget
         fits[:1] = True
         kept = int(np.argmin(fits)) if not fits.all() else shown
@@ -62,11 +62,11 @@ class TokenBudget:
         overflow = {"rows": shown, "kept": kept, "tokens_wanted": int(tokens.sum())}
         return Notes(overall={**overall, "overflow": overflow}, keep=keep)
 
-    def _tokens(self, ids: Ids, passages: Ids, store: Store) -> Column:
+    def _tokens(self, ranking: Ranking, shown: int, store: Store) -> Column:
         if self._params.sent == "content":
-            bodies = [store.passages.body(memory) for memory in store.attributes.parents(ids).tolist()]
+            bodies = [store.passages.body(memory) for memory in store.attributes.parents(ranking.ids[:shown]).tolist()]
             return self._counted(bodies, store)
-        texts = store.passages.passages(np.where(passages >= 0, passages, ids).tolist())
+        texts = store.passages.passages(ranking.matched[:shown].tolist())
         return self._counted([passage.text[: self._params.snippet] for passage in texts], store)
 
     def _counted(self, texts: list[str], store: Store) -> Column:

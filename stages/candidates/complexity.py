@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Complexity as Tier
 from speckit_memory.pipeline.model import Confidence, Plan, Query
 from speckit_memory.pipeline.ports import Store
@@ -46,7 +46,7 @@ class Complexity:
         self._params = params
 
     @classmethod
-    def check(cls, params: ComplexityParams, _: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: ComplexityParams, _: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The borders are in order."""
         if params.complex <= params.simple:
             yield ("complex",), f"must be above 'simple' ({params.simple}); found {params.complex}"

@@ -16,15 +16,15 @@ from speckit_memory.pipeline.ports import Store
 class CoverageParams(Params):
     """Parameters of the coverage check; the defaults are the catalogue's."""
 
-    minimum: int = Field(3, ge=1, le=100, description="So many connected memories are enough.")
+    min_memories: int = Field(3, ge=1, le=100, description="So many connected memories are enough.")
     seeds: int = Field(10, ge=1, le=100, description="How many memories that hold most of the question are looked at.")
 
 
 class Coverage:
     """Counts the memories that causal edges connect with what the query's words find.
 
-    Looked at are the memories that hold most of the question, by Σ idf of its words. Fewer than `minimum` neighbours
-    are an early sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
+    Looked at are the memories that hold most of the question, by Σ idf of its words. Fewer than `min_memories`
+    neighbours are an early sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
     """
 
     about = About(features=("C15",), costly=True)
@@ -36,11 +36,11 @@ class Coverage:
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
         """The plan with the count, and a remark when the graph knows little."""
         connected = self._connected(query, store) if store.graph.edge_count else 0
-        gap = connected < self._params.minimum
+        gap = connected < self._params.min_memories
         plan = replace(plan, connected=connected, graph_gap=gap)
         if not gap:
             return plan
-        reason = f"coverage: evidence gap, {connected} connected memories (fewer than {self._params.minimum})"
+        reason = f"coverage: evidence gap, {connected} connected memories (fewer than {self._params.min_memories})"
         return replace(plan, reasons=plan.because(reason))
 
     def _connected(self, query: Query, store: Store) -> int:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 
@@ -42,10 +42,10 @@ class EmbeddingExpansion:
 
     @classmethod
     def check(
-        cls, _: EmbeddingExpansionParams, surroundings: Surroundings
+        cls, _: EmbeddingExpansionParams, context: PipelineContext
     ) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Something tells simple queries from others."""
-        if "complexity" not in surroundings.uses:
+        if "complexity" not in context.uses:
             yield (), "must leave simple queries alone, but no step finds them; add 'complexity' before it"
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
@@ -69,8 +69,8 @@ class EmbeddingExpansion:
         counted: Counter[str] = Counter()
         for passage in store.passages.passages(ids.tolist()):
             # What the analyser drops from running text are stop words; what it makes of the query is known already.
-            telling = set(store.lexicon.analyse(passage.text)) - set(query.terms)
+            new_terms = set(store.lexicon.analyse(passage.text)) - set(query.terms)
             for word, count in Counter(_WORD.findall(passage.text.casefold())).items():
-                if len(word) >= SHORTEST and not telling.isdisjoint(store.lexicon.analyse(word)):
+                if len(word) >= SHORTEST and not new_terms.isdisjoint(store.lexicon.analyse(word)):
                     counted[word] += count
         return sorted(counted, key=lambda word: (-counted[word], word))[: self._params.terms]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.stages.candidates.router import ALWAYS
@@ -16,7 +16,7 @@ from speckit_memory.stages.candidates.router import ALWAYS
 class FallbackParams(Params):
     """Parameters of the fallback; the defaults are the catalogue's."""
 
-    floor: float = Field(0.17, ge=0, le=1, description="The similarity that is never gone below.")
+    min_similarity: float = Field(0.17, ge=0, le=1, description="The similarity that is never gone below.")
     limit_factor: float = Field(2.0, ge=1, le=10, description="Factor of every channel's limit in the second try.")
     lexical: tuple[str, ...] = Field(
         ("fts5", "bm25"), strict=False, description="Channels of the last try, at full length, without a router."
@@ -40,17 +40,17 @@ class Fallback:
         self._params = params
 
     @classmethod
-    def check(cls, params: FallbackParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: FallbackParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The last try has a channel to ask."""
-        if not set(params.lexical) & set(surroundings.channels):
-            declared = ", ".join(surroundings.channels)
+        if not set(params.lexical) & set(context.channels):
+            declared = ", ".join(context.channels)
             named = f"none of {', '.join(params.lexical)}" if params.lexical else "no channel is named, so that none"
             yield ("lexical",), f"{named} is a declared channel to ask at last; declared: {declared}"
 
     def recover(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says how far we are
         """The plan of the next try; the plan as it is when there is none."""
         params = self._params
-        relaxed = max(params.floor, plan.asked_similarity / 2)
+        relaxed = max(params.min_similarity, plan.asked_similarity / 2)
         gentler = relaxed < plan.asked_similarity
         if not plan.attempt and (gentler or plan.folders):
             what = [f"similarity {relaxed:g}"] * gentler + ["all folders"] * bool(plan.folders)

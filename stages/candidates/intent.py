@@ -128,7 +128,7 @@ class Intent:
     neither. Below 0.3 channel weights stay static. Feature C8.
     """
 
-    about = About(features=("C8",))
+    about = About(features=("C8",), finds_intent=True)
     Params = NoParams
 
     def __init__(self, params: NoParams) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Mode, Plan, Query
 from speckit_memory.pipeline.ports import Store
 
@@ -33,7 +33,7 @@ class Pressure:
         self._params = params
 
     @classmethod
-    def check(cls, params: PressureParams, _: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: PressureParams, _: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The borders are in order."""
         if params.quick < params.focused:
             yield ("quick",), f"must not be below 'focused' ({params.focused:g}); found {params.quick:g}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.ports import Store
 
@@ -54,13 +54,13 @@ class Router:
         self._always = params.always
 
     @classmethod
-    def check(cls, params: RouterParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: RouterParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Every tier has two declared channels, and a complexity step stands in the pipeline."""
-        if "complexity" not in surroundings.uses:
+        if "complexity" not in context.uses:
             yield (), "routes by complexity, which no step determines; add 'complexity' before it"
         for tier in ("simple", "moderate", "complex"):
             wanted = getattr(params, tier).channels
-            declared = [c for c in surroundings.channels if c in wanted and c not in params.always]
+            declared = [c for c in context.channels if c in wanted and c not in params.always]
             if len(declared) < MINIMUM:
                 found = f"of {', '.join(wanted)} there is {', '.join(declared) or 'none'} in this pipeline"
                 yield (tier,), f"{tier} queries keep fewer than {MINIMUM} channels: {found}"

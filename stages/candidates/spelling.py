@@ -27,26 +27,26 @@ MOST_LETTERS = 64
 class SpellingParams(Params):
     """Which words are corrected, and how much what stands for them counts."""
 
-    shortest: int = Field(
+    min_length: int = Field(
         5, ge=2, le=64, description="Shorter words are left alone: they have too many neighbours.",
         json_schema_extra={"tunable": [4, 7]},
     )  # fmt: skip
-    shortest_far: int = Field(
+    min_length_far: int = Field(
         8,
         ge=2,
         le=64,
         description="Words with a stem as long as this may differ by two edits where one edit finds nothing.",
     )
-    longest: int = Field(32, ge=2, le=64, description="Longer words are left alone: they are no words.")
+    max_length: int = Field(32, ge=2, le=64, description="Longer words are left alone: they are no words.")
     discount: float = Field(
         0.8, gt=0, le=1, description="Weight of a neighbour one edit away; two edits away its square.",
         json_schema_extra={"tunable": [0.2, 1.0]},
     )  # fmt: skip
     neighbours: int = Field(5, ge=1, le=50, description="How many neighbours stand for a word at most.")
-    most_typed: int = Field(
+    max_query_words: int = Field(
         20, ge=1, le=1000, description="Queries of more words are pasted: their words are what they are."
     )
-    most_words: int = Field(
+    max_unknown_words: int = Field(
         3, ge=1, le=20, description="How many unknown words of a query are looked at, the first ones."
     )
 
@@ -70,10 +70,12 @@ class Spelling:
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
         """The plan with what stands for unknown words."""
-        if len(query.text.split()) > self._params.most_typed:
+        if len(query.text.split()) > self._params.max_query_words:
             return plan
         # Looking for neighbours takes some milliseconds a word, whether or not there are any.
-        unknown = list(islice(_within(MOST_LETTERS, self._unknown(query, store.lexicon)), self._params.most_words))
+        unknown = list(
+            islice(_within(MOST_LETTERS, self._unknown(query, store.lexicon)), self._params.max_unknown_words)
+        )
         respelt = [found for word, term in unknown if (found := self._respelt(word, term, store.lexicon))]
         if not respelt:
             return plan
@@ -85,8 +87,8 @@ class Spelling:
         params, terms = self._params, set(query.terms)
         quoted = set(_WORD.findall(" ".join(query.required)))
         # Where other signs than blanks separate words, there may be a thousand of them.
-        for word in islice(dict.fromkeys(_WORD.findall(query.text)), params.most_typed):
-            if word not in quoted and params.shortest <= len(word) <= params.longest:
+        for word in islice(dict.fromkeys(_WORD.findall(query.text)), params.max_query_words):
+            if word not in quoted and params.min_length <= len(word) <= params.max_length:
                 tokens = lexicon.analyse(word)
                 if len(tokens) == 1 and tokens[0] in terms and not _holders(tokens[0], lexicon):
                     yield word, tokens[0]
@@ -99,7 +101,7 @@ class Spelling:
         edits = dict.fromkeys(readings, 1)
         known = _known(readings, lexicon)
         if not known:
-            furthest = 2 if len(term) >= params.shortest_far else 1
+            furthest = 2 if len(term) >= params.min_length_far else 1
             near = extract(term, lexicon.words(), scorer=OSA.distance, score_cutoff=furthest, limit=None)
             edits = {found: int(distance) for found, distance, _ in near}
             readings = {found: found for found in edits}

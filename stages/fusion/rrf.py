@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Query
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.scales import Scale
@@ -66,14 +66,14 @@ class Rrf:
         return "channels" if params.weights == "by_intent" else None
 
     @classmethod
-    def check(cls, params: RrfParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: RrfParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Weights name declared channels."""
-        return check_channel_weights(params.weights, surroundings)
+        return check_channel_weights(params.weights, context)
 
     @classmethod
-    def settled(cls, params: RrfParams, surroundings: Surroundings) -> RrfParams:
+    def settled(cls, params: RrfParams, context: PipelineContext) -> RrfParams:
         """With the weight of every channel."""
-        return params.model_copy(update={"weights": settled_weights(params.weights, surroundings, DEFAULTS)})
+        return params.model_copy(update={"weights": settled_weights(params.weights, context, DEFAULTS)})
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:
         """One addend per search, then the bonuses, then what normalisation adds."""

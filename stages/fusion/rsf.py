@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import min_max, row_sums
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Query
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.scales import Scale
@@ -46,10 +46,10 @@ class Rsf:
         self._params = params
 
     @classmethod
-    def check(cls, params: RsfParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: RsfParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The form `pair` fuses two channels."""
-        if params.form == "pair" and len(surroundings.channels) != 2:
-            yield ("form",), f"form pair fuses two channels, here are {len(surroundings.channels)}; use multi"
+        if params.form == "pair" and len(context.channels) != 2:
+            yield ("form",), f"form pair fuses two channels, here are {len(context.channels)}; use multi"
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - relative scores ask no query
         """One addend per search, the bonus, the clamp."""

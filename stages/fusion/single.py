@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Candidates, Fused, Query
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.fusion.addends import normalised, search_names
@@ -36,14 +36,14 @@ class Single:
         return Scale.UNIT if params.normalise == "min_max" else Scale(params.scale)
 
     @classmethod
-    def check(cls, params: SingleParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: SingleParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """There is one channel, and its scale is the declared one."""
-        if len(surroundings.channels) != 1:
-            names = ", ".join(surroundings.channels)
-            yield (), f"passes one channel through, here are {len(surroundings.channels)} ({names}); use rrf or z_score"
-        elif surroundings.scales[0] is not Scale(params.scale):
-            found = surroundings.scales[0]
-            yield ("scale",), f"'{surroundings.channels[0]}' scores on the scale {found}, not {params.scale}"
+        if len(context.channels) != 1:
+            names = ", ".join(context.channels)
+            yield (), f"passes one channel through, here are {len(context.channels)} ({names}); use rrf or z_score"
+        elif context.scales[0] is not Scale(params.scale):
+            found = context.scales[0]
+            yield ("scale",), f"'{context.channels[0]}' scores on the scale {found}, not {params.scale}"
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:  # noqa: ARG002 - nothing depends on the query
         """One addend per search, of which only the best is not 0; then what normalisation adds."""

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.errors import closest
-from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Candidates, Query
 from speckit_memory.pipeline.ports import Column
 
@@ -103,27 +103,25 @@ def recency_bonus(query: Query, candidates: Candidates) -> Column:
 
 
 def check_channel_weights(
-    weights: ChannelWeights, surroundings: Surroundings
+    weights: ChannelWeights, context: PipelineContext
 ) -> Iterable[tuple[tuple[str | int, ...], str]]:
     """A problem for each weight of a channel that the pipeline does not have, and one where no channel counts."""
     if weights == "by_intent":
         return
-    if surroundings.channels and not any(weights.get(channel, UNSAID) for channel in surroundings.channels):
+    if context.channels and not any(weights.get(channel, UNSAID) for channel in context.channels):
         yield ("weights",), "every channel has the weight 0: no score would tell one memory from another"
     for channel in weights:
-        if channel not in surroundings.channels:
-            close = closest(channel, surroundings.channels)
+        if channel not in context.channels:
+            close = closest(channel, context.channels)
             meant = f"did you mean '{close}'? " if close else ""
-            declared = ", ".join(surroundings.channels) or "none"
+            declared = ", ".join(context.channels) or "none"
             message = f"there is no channel '{channel}' to weigh; {meant}declared channels: {declared}"
             yield ("weights", channel), message
 
 
-def settled_weights(
-    weights: ChannelWeights, surroundings: Surroundings, defaults: Mapping[str, float]
-) -> ChannelWeights:
+def settled_weights(weights: ChannelWeights, context: PipelineContext, defaults: Mapping[str, float]) -> ChannelWeights:
     """The weight of every channel that the pipeline has, as `search_weights` will use them."""
     if weights == "by_intent":
         return weights
     said = {**defaults, **weights}
-    return {channel: said.get(channel, UNSAID) for channel in surroundings.channels}
+    return {channel: said.get(channel, UNSAID) for channel in context.channels}

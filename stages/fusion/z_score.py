@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.arithmetic import standardise
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Candidates, Fused, Query
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.scales import Scale
@@ -65,14 +65,14 @@ class ZScore:
         return "channels" if params.weights == "by_intent" else None
 
     @classmethod
-    def check(cls, params: ZScoreParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: ZScoreParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """Weights name declared channels."""
-        return check_channel_weights(params.weights, surroundings)
+        return check_channel_weights(params.weights, context)
 
     @classmethod
-    def settled(cls, params: ZScoreParams, surroundings: Surroundings) -> ZScoreParams:
+    def settled(cls, params: ZScoreParams, context: PipelineContext) -> ZScoreParams:
         """With the weight of every channel."""
-        return params.model_copy(update={"weights": settled_weights(params.weights, surroundings, {})})
+        return params.model_copy(update={"weights": settled_weights(params.weights, context, {})})
 
     def fuse(self, query: Query, candidates: Candidates) -> Fused:
         """One addend per search, then what normalisation adds."""

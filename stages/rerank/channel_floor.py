@@ -17,7 +17,7 @@ class ChannelFloorParams(Params):
     """What is guaranteed to a channel."""
 
     top: int = Field(10, ge=2, le=100, description="Number of first places in which every channel is seen.")
-    quality: float = Field(
+    min_score: float = Field(
         0.2, ge=0, le=1, description="A channel whose best row scores less is not promoted.",
         json_schema_extra={"tunable": [0.0, 0.5]},
     )  # fmt: skip
@@ -57,7 +57,7 @@ class ChannelFloor:
             if found[[*window, *promoted], channel].any() or not found[row, channel]:
                 continue
             spare = [r for r in window if _seen_without(found, [*window, *promoted], r)]
-            if pool.score[row] >= self._params.quality and spare:
+            if pool.score[row] >= self._params.min_score and spare:
                 window.remove(spare[-1])
                 promoted.append(row)
         first = [*window, *sorted(promoted)]

@@ -21,8 +21,8 @@ class ConfidenceCutParams(Params):
         description="A gap is a cliff above this many median gaps.",
         json_schema_extra={"tunable": [1, 8]},
     )
-    at_least: int = Field(3, ge=1, le=100, description="How many rows always stay.")
-    spare: list[str] = Field(
+    min_rows: int = Field(3, ge=1, le=100, description="How many rows always stay.")
+    ignore_tiers: list[str] = Field(
         ["constitutional"], description="Tiers that are neither cut nor part of the reckoning: they surface anyway."
     )
 
@@ -40,13 +40,13 @@ class ConfidenceCut:
 
     def __init__(self, params: ConfidenceCutParams) -> None:
         self._params = params
-        self._spare = tuple(params.spare)
+        self._ignored_tiers = tuple(params.ignore_tiers)
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """Which rows stay."""
         keep = np.ones(len(pool), np.bool_)
-        rows = np.flatnonzero(~any_of(store.attributes.label("tier", pool.ids), self._spare))
-        last = self._params.at_least - 1
+        rows = np.flatnonzero(~any_of(store.attributes.label("tier", pool.ids), self._ignored_tiers))
+        last = self._params.min_rows - 1
         gaps = -np.diff(pool.score[rows])
         if len(gaps) > last and (median := np.median(gaps)) > 0:
             cliffs = np.flatnonzero(gaps[last:] > self._params.times_median * median)

@@ -38,10 +38,10 @@ class CrossEncoder:
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
         """The scores with the relevance of the rows that were read."""
-        p, passages = self._params, pool.candidates.passages
+        p = self._params
         if not len(pool):
             return Rescored(pool.score)
-        chunks = np.where(passages >= 0, passages, pool.ids)[: p.pool]
+        chunks = pool.candidates.matched[: p.pool]
         texts = [passage.text for passage in store.passages.passages(chunks.tolist())]
         answer = store.relevance.score(query.reading, texts, query.deadline_ns)
         if isinstance(answer, Unavailable):

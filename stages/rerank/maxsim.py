@@ -30,7 +30,7 @@ class MaxsimParams(Params):
         0.5, ge=0, le=2, description="A token of the query weighs idf to this power.",
         json_schema_extra={"tunable": [0.0, 1.0]},
     )  # fmt: skip
-    settled: float | None = Field(
+    max_lead: float | None = Field(
         None, ge=0,
         description="Lead of the first row, in standard deviations, from which the query gets no second look; "
         "null: all get one.",
@@ -46,7 +46,7 @@ class Maxsim:
     query has no others. Rows below the 20 keep their order and distances beneath them. Needs z scores, because
     the gain counts in standard deviations.
 
-    A second look can only harm where the first row is right: with `settled` it is left out for queries whose first row
+    A second look can only harm where the first row is right: with `max_lead` it is left out for queries whose first row
     leads by so much. Feature R1.
     """
 
@@ -59,14 +59,14 @@ class Maxsim:
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
         """The scores after the second look."""
         top, scores = min(self._params.pool, len(pool)), pool.score
-        if self._settled(scores):
+        if self._leads_clearly(scores):
             return Rescored(scores)
         asked = store.tokens.of_text(query.reading)
         if isinstance(asked, Unavailable):
             return asked
         if not len(asked) or not top:
             return Rescored(scores)
-        passages = np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids)[:top]
+        passages = pool.candidates.matched[:top]
         met = self._maxsim(asked, store.tokens.of_passages(passages), store)
         rescored = np.empty(len(pool))
         rescored[:top] = scores[:top] + self._params.gain * (met - met.mean())
@@ -75,9 +75,9 @@ class Maxsim:
             rescored[top:] = rescored[:top].min() - 1.0 + (scores[top:] - scores[top])
         return Rescored(rescored)
 
-    def _settled(self, scores: Column) -> bool:
-        least = self._params.settled
-        return least is not None and len(scores) > 1 and bool(scores[0] - scores[1] >= least)
+    def _leads_clearly(self, scores: Column) -> bool:
+        lead = self._params.max_lead
+        return lead is not None and len(scores) > 1 and bool(scores[0] - scores[1] >= lead)
 
     def _maxsim(self, asked: Ids, held: list[Ids], store: Store) -> Column:
         """Σ w · best cosine / Σ w of each passage, in [-1, 1]; 0 for a passage without tokens."""

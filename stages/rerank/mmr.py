@@ -38,10 +38,12 @@ class MmrParams(Params):
         json_schema_extra={"tunable": [0.5, 1.0]},
     )
     by_intent: dict[str, Share] = Field(BY_INTENT, description="λ per intent, for 'by_intent'.")
-    otherwise: float = Field(0.7, ge=0, le=1, description="λ for intents without an entry, or below `confidence`.")
-    confidence: float = Field(0.3, ge=0, le=1, description="How sure of the intent one must be to go by it.")
+    default_lambda: float = Field(
+        0.7, ge=0, le=1, description="λ for intents without an entry, or below `min_confidence`."
+    )
+    min_confidence: float = Field(0.3, ge=0, le=1, description="How sure of the intent one must be to go by it.")
     pool: int = Field(20, ge=2, le=200, description="How many rows are diversified.")
-    at_least: int = Field(2, ge=2, le=200, description="Pools with fewer rows are left as they are.")
+    min_rows: int = Field(2, ge=2, le=200, description="Pools with fewer rows are left as they are.")
 
 
 class Mmr:
@@ -70,24 +72,25 @@ class Mmr:
         weight = self._lambda(query)
         values = weight * relevance - (1.0 - weight)
         top = min(p.pool, len(pool))
-        if top < p.at_least:
+        if top < p.min_rows:
             values = weight * relevance
         elif store.vectors.dimensions == 0:
             return Unavailable("the store holds no vectors")
         else:
-            passages, ids = pool.candidates.passages[:top], pool.ids[:top]
-            vectors = store.vectors.vectors(np.where(passages >= 0, passages, ids)).astype(np.float64)
+            vectors = store.vectors.vectors(pool.candidates.matched[:top]).astype(np.float64)
             similarity = np.round(np.clip(vectors @ vectors.T, 0.0, 1.0), _DIGITS)
-            values[:top] = _select(np.asarray(weight * relevance[:top]), np.asarray((1.0 - weight) * similarity), ids)
+            values[:top] = _select(
+                np.asarray(weight * relevance[:top]), np.asarray((1.0 - weight) * similarity), pool.ids[:top]
+            )
         return Rescored(values)
 
     def _lambda(self, query: Query) -> float:
         p, plan = self._params, query.plan
         if p.lambda_ != "by_intent":
             return float(p.lambda_)
-        if plan.intent_confidence < p.confidence:
-            return p.otherwise
-        return p.by_intent.get(plan.intent, p.otherwise)
+        if plan.intent_confidence < p.min_confidence:
+            return p.default_lambda
+        return p.by_intent.get(plan.intent, p.default_lambda)
 
 
 def _select(gain: Column, penalty: Column, ids: Ids) -> Column:

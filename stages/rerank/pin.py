@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Store, Unavailable
 
@@ -17,7 +17,7 @@ class PinParams(Params):
     """What is pinned."""
 
     tiers: list[str] = Field(["constitutional"], description="Tiers that stand above all others.")
-    most: int = Field(
+    max_memories: int = Field(
         5,
         ge=1,
         le=100,
@@ -41,15 +41,15 @@ class Pin:
 
     def __init__(self, params: PinParams) -> None:
         self._tiers = tuple(params.tiers)
-        self._most = params.most
+        self._max_memories = params.max_memories
         self._channels = frozenset(params.channels)
 
     @classmethod
-    def check(cls, params: PinParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    def check(cls, params: PinParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """The channels are declared."""
         for place, channel in enumerate(params.channels):
-            if channel not in surroundings.channels:
-                declared = ", ".join(surroundings.channels) or "none"
+            if channel not in context.channels:
+                declared = ", ".join(context.channels) or "none"
                 yield ("channels", place), f"names the channel '{channel}', which is not declared; declared: {declared}"
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:
@@ -58,7 +58,7 @@ class Pin:
         if self._tiers:
             of_tier = any_of(store.attributes.label("tier", pool.ids), self._tiers)
             # the pool is in total order: the first of them suit the question best
-            pinned |= of_tier & (np.cumsum(of_tier) <= query.whatever_is_asked(self._most))
+            pinned |= of_tier & (np.cumsum(of_tier) <= query.whatever_is_asked(self._max_memories))
         columns = [place for place, channel in enumerate(pool.candidates.channels) if channel in self._channels]
         pinned |= np.isfinite(pool.candidates.raw[:, columns]).any(axis=1)
         if pinned.all() or not pinned.any():

@@ -46,7 +46,7 @@ class Regularise:
         if store.vectors.dimensions == 0:
             return Unavailable("the store holds no vectors")
         weight, scores = self._params.weight, pool.score
-        vectors = store.vectors.vectors(np.where(pool.candidates.passages >= 0, pool.candidates.passages, pool.ids))
+        vectors = store.vectors.vectors(pool.candidates.matched)
         closeness = np.round((vectors @ vectors.T).astype(np.float64), _DIGITS)
         np.fill_diagonal(closeness, 0.0)
         np.maximum(closeness, 0.0, out=closeness)

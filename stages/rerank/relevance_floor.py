@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
-from speckit_memory.pipeline.contracts import About, Params, Surroundings
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable
 
@@ -17,11 +17,11 @@ class RelevanceFloorParams(Params):
     """Where the floor lies."""
 
     channel: str = Field("vector", description="The id of the channel whose own scores are compared with the floor.")
-    least: float = Field(
+    min_score: float = Field(
         0.2, description="The score of that channel below which a row is left out, on the channel's scale."
     )
-    unknown: bool = Field(True, description="Rows that the channel did not score stay.")
-    spare: list[str] = Field(["constitutional"], description="Tiers that are never left out.")
+    keep_unscored: bool = Field(True, description="Rows that the channel did not score stay.")
+    ignore_tiers: list[str] = Field(["constitutional"], description="Tiers that are never left out.")
 
 
 class RelevanceFloor:
@@ -38,18 +38,18 @@ class RelevanceFloor:
 
     def __init__(self, params: RelevanceFloorParams) -> None:
         self._params = params
-        self._spare = tuple(params.spare)
+        self._ignored_tiers = tuple(params.ignore_tiers)
 
     @classmethod
-    def check(cls, params: RelevanceFloorParams, surroundings: Surroundings) -> Iterable[tuple[tuple[str, ...], str]]:
+    def check(cls, params: RelevanceFloorParams, context: PipelineContext) -> Iterable[tuple[tuple[str, ...], str]]:
         """The channel must be one of the pipeline's."""
-        if params.channel not in surroundings.channels:
-            yield ("channel",), f"no channel is called '{params.channel}'; there are {', '.join(surroundings.channels)}"
+        if params.channel not in context.channels:
+            yield ("channel",), f"no channel is called '{params.channel}'; there are {', '.join(context.channels)}"
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """Which rows stay."""
         p, candidates = self._params, pool.candidates
         of_channel = candidates.raw[:, np.array(candidates.channels) == p.channel]
         best = np.fmax.reduce(of_channel, axis=1, initial=np.nan)
-        keep = np.where(np.isnan(best), p.unknown, best >= p.least)
-        return Selected(keep | any_of(store.attributes.label("tier", pool.ids), self._spare))
+        keep = np.where(np.isnan(best), p.keep_unscored, best >= p.min_score)
+        return Selected(keep | any_of(store.attributes.label("tier", pool.ids), self._ignored_tiers))

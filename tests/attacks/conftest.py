@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from raw_server import RawServer, raw_server
 from tally import Tally
-
-from tests.server.doors import indexed_workspace
 
 TALLY = pytest.StashKey[Tally]()
 FAILED = pytest.StashKey[bool]()
@@ -40,13 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid}: an attack takes the fixture `tally` and counts what it tries")
 
 
-@pytest.fixture(scope="session")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace whose documents are indexed, for the doors. Tests must not change it."""
-    return indexed_workspace(tmp_path_factory.mktemp("workspace"))
-
-
-@pytest.fixture
-def workspace(indexed: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed workspace, to be changed at will."""
-    return Path(shutil.copytree(indexed, tmp_path / "workspace"))
+@pytest.fixture(scope="module")
+def server(indexed: Path) -> Iterator[RawServer]:
+    """One server over stdio for all tests of a module: each must leave it as it was."""
+    with raw_server(indexed, "--no-warm-up") as running:
+        running.start()
+        yield running
+        assert running.close() == 0

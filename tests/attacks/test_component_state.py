@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from types import FrameType
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import pytest
@@ -66,6 +67,7 @@ def reasons(role: Role, *works: Callable[..., Any]) -> list[str]:
     return [target(role).refuses(Attack("", work)) for work in works]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_of_the_user_ends_the_search_even_where_a_component_keeps_it_to_itself(tally: Tally) -> None:
     def pressed(*asked: Any) -> Notes:
         signal.raise_signal(signal.SIGINT)
@@ -87,12 +89,40 @@ def test_an_interrupt_of_the_user_ends_the_search_even_where_a_component_keeps_i
     attacked_role.is_clean()
 
 
-def test_a_programs_own_way_with_interrupts_is_left_to_it(tally: Tally) -> None:
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C as Python has it, also where the tests were started in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def raises_interrupt(*asked: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def test_a_program_that_ignores_interrupts_is_not_interrupted_by_a_component(tally: Tally) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        reasons(Role.SIGNAL, lambda *asked: None)
+        [reason] = reasons(Role.SIGNAL, raises_interrupt)
 
+        assert "KeyboardInterrupt" in reason
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    tally.survived()
+
+
+def test_a_programs_own_way_with_interrupts_is_left_to_it(tally: Tally) -> None:
+    def own(number: int, frame: FrameType | None) -> None:
+        raise AssertionError
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            reasons(Role.SIGNAL, raises_interrupt)
+
+        assert signal.getsignal(signal.SIGINT) is own
     finally:
         signal.signal(signal.SIGINT, before)
     tally.survived()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from frame.observed import NOW, plain, searches
 from frame.vandal import public, swap, vandalise
-from storing.project import SESSION, live, project, write
+from storing.project import SESSION, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
@@ -30,11 +30,7 @@ TERMS = ("gateway", "fusion", "importer", "payment", "nowhere")
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    root = tmp_path_factory.mktemp("project")
-    write(root, NOW)
-    with project(root, {}) as opened:
-        opened.index([root])
-        live(opened, NOW)
+    with living(tmp_path_factory.mktemp("project"), NOW) as opened:
         yield opened
 
 

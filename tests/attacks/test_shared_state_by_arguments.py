@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frame.observed import NOW, plain, searches
-from storing.project import live, project, write
+from storing.project import living
 from tally import Tally
 
 from speckit_memory.channels.degree import RELATION_WEIGHTS
@@ -23,11 +23,7 @@ EVERY = np.arange(1, 60)
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    root = tmp_path_factory.mktemp("project")
-    write(root, NOW)
-    with project(root, {}) as opened:
-        opened.index([root])
-        live(opened, NOW)
+    with living(tmp_path_factory.mktemp("project"), NOW) as opened:
         yield opened
 
 

@@ -14,7 +14,7 @@ import pytest
 from frame.hostile import PLAIN, attacked, component
 from frame.observed import NOW, observed, searches, through
 from frame.vandal import public, swap, vandalise
-from storing.project import QUESTIONS, live, project, write
+from storing.project import QUESTIONS, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
@@ -54,11 +54,7 @@ annotate: []
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    root = tmp_path_factory.mktemp("project")
-    write(root, NOW)
-    with project(root, {}) as opened:
-        opened.index([root])
-        live(opened, NOW)
+    with living(tmp_path_factory.mktemp("project"), NOW) as opened:
         yield opened
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from frame.observed import ASKED, CLEAN, NOW, observed, plain, through
 from frame.vandal import swap, vandalise
-from storing.project import QUESTIONS, live, project, write
+from storing.project import QUESTIONS, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
@@ -19,11 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    root = tmp_path_factory.mktemp("project")
-    write(root, NOW)
-    with project(root, {}) as opened:
-        opened.index([root])
-        live(opened, NOW)
+    with living(tmp_path_factory.mktemp("project"), NOW) as opened:
         yield opened
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,15 +16,6 @@ from tests.server.doors import COMMAND, environment
 
 MEGABYTE = 1 << 20
 PING = {"jsonrpc": "2.0", "id": "well", "method": "ping"}
-
-
-@pytest.fixture(scope="module")
-def server(indexed: Path) -> Iterator[RawServer]:
-    """One server for all lines: each must leave it as it was."""
-    with raw_server(indexed, "--no-warm-up") as running:
-        running.start()
-        yield running
-        assert running.close() == 0
 
 
 def request(request_id: str, method: str = '"ping"') -> bytes:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_server import RawServer, call_of, raw_server
+from raw_server import RawServer, call_of
 from tally import Tally
 
 from tests.server.doors import COMMAND, environment
@@ -42,14 +41,6 @@ USUAL: dict[str, dict[str, Any]] = {
     "memory_stats": {},
     "memory_health": {},
 }
-
-
-@pytest.fixture(scope="module")
-def server(indexed: Path) -> Iterator[RawServer]:
-    with raw_server(indexed, "--no-warm-up") as running:
-        running.start()
-        yield running
-        assert running.close() == 0
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
-from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Filter
 from speckit_memory.pipeline.scales import Scale
 
 FIELDS = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 0.0}
-HERE = Surroundings(channels=("bm25",), scales=(Scale.BM25,), steps=("bm25",), uses=("bm25",))
+HERE = PipelineContext(channels=("bm25",), scales=(Scale.BM25,), steps=("bm25",), uses=("bm25",))
 
 
 def bm25(**params: object) -> Bm25:
@@ -56,7 +56,7 @@ def test_of_a_long_query_the_words_that_tell_most_are_searched_repeated_ones_fir
     store = FakeStore(*(Memory(number, "", (text,)) for number, text in enumerate(texts, 1)))
 
     def found(k3: float) -> list[int]:
-        channel = bm25(fields={**FIELDS, "body": 1.0}, most_terms=1, k3=k3)
+        channel = bm25(fields={**FIELDS, "body": 1.0}, max_terms=1, k3=k3)
         return sorted(channel.search(query("alpha alpha alpha beta gamma unknown"), 10, store).ids.tolist())
 
     assert found(k3=0.0) == [3]
@@ -191,7 +191,7 @@ def test_repeated_words_of_the_query_count_once() -> None:
 def test_of_a_long_query_only_the_rarest_words_are_searched() -> None:
     store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("alpha",)))
 
-    found = bm25(most_terms=2).search(query("alpha gamma beta"), 10, store)
+    found = bm25(max_terms=2).search(query("alpha gamma beta"), 10, store)
 
     assert scores(found) == scores(bm25().search(query("gamma beta"), 10, store))
 
@@ -200,7 +200,7 @@ def test_unknown_words_of_a_long_query_take_no_place_of_known_ones() -> None:
     store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("alpha",)))
     unknown = " ".join(f"unknown{number}" for number in range(26))
 
-    found = bm25(most_terms=24).search(query(f"{unknown} alpha gamma beta"), 10, store)
+    found = bm25(max_terms=24).search(query(f"{unknown} alpha gamma beta"), 10, store)
 
     assert scores(found) == scores(bm25().search(query("alpha gamma beta"), 10, store))
     assert found.ids.tolist() == [1, 2, 3]
@@ -211,14 +211,14 @@ def test_a_word_is_as_frequent_as_in_the_field_that_holds_it_most_often() -> Non
     store = FakeStore(*(Memory(i, "alpha", (text,)) for i, text in enumerate(("beta", "beta gamma", "delta"), 1)))
     asked = query("alpha beta gamma")
 
-    with_titles = bm25(most_terms=2).search(asked, 10, store)
+    with_titles = bm25(max_terms=2).search(asked, 10, store)
     assert scores(with_titles) == scores(bm25().search(query("beta gamma"), 10, store))
 
-    in_passages = bm25(fields=FIELDS, passage=1.0, most_terms=2)
+    in_passages = bm25(fields=FIELDS, passage=1.0, max_terms=2)
     assert in_passages.search(asked, 10, store).ids.tolist() == [2, 1]
 
     texts = {"fields": {**FIELDS, "body": 1.0}}
-    assert scores(bm25(**texts, most_terms=1).search(asked, 10, store)) == scores(
+    assert scores(bm25(**texts, max_terms=1).search(asked, 10, store)) == scores(
         bm25(**texts).search(query("gamma"), 10, store)
     )
 
@@ -358,7 +358,7 @@ def test_a_remembered_term_scores_as_it_did_the_first_time(monkeypatch: pytest.M
     first = scores(channel.search(query("alpha beta"), 10, store))
     assert scores(channel.search(query("alpha beta"), 10, store)) == first
 
-    monkeypatch.setattr("speckit_memory.channels.bags._REMEMBERED", 1)  # room for less than one term
+    monkeypatch.setattr("speckit_memory.channels.bm25f._MAX_CACHED", 1)  # room for less than one term
     forgetful = bm25(passage=1.0)
     forgetful.search(query("beta"), 10, store)
     assert scores(forgetful.search(query("alpha beta"), 10, store)) == first

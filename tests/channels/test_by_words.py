@@ -129,7 +129,7 @@ def test_each_relation_has_its_weight_and_fifty_is_the_most() -> None:
 
 @pytest.mark.requirement("C5.cap")
 def test_degrees_above_the_cap_count_as_the_cap() -> None:
-    found = Degree(DegreeParams(degree_cap=1.0)).search(query("alpha beta"), 10, DEGREE)
+    found = Degree(DegreeParams(max_degree=1.0)).search(query("alpha beta"), 10, DEGREE)
 
     assert scores(found) == {1: 0.15, 4: 0.15}
 

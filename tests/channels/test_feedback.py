@@ -28,7 +28,7 @@ ALPHA, BETA = log(2.5 / 2.5 + 1), log(1.5 / 3.5 + 1)
 
 def bm25(model: str = "rm3", *, passage: float = 0.0, **feedback: object) -> Bm25:
     fields = BODY if not passage else {**BODY, "body": 0.0}
-    told = {"model": model, "least_lead": 0.0, **feedback}
+    told = {"model": model, "min_lead": 0.0, **feedback}
     return Bm25(Bm25Params.model_validate({"fields": fields, "passage": passage, "feedback": told}))
 
 
@@ -97,14 +97,14 @@ def test_first_hits_have_a_say_only_when_one_is_clearly_ahead() -> None:
     plain = bm25("none").search(asked, 10, store)
 
     assert plain.scores[1] == plain.scores[0] / 2
-    assert scores(bm25(least_lead=0.51).search(asked, 10, store)) == scores(plain)
-    assert scores(bm25(least_lead=0.5).search(asked, 10, store)) != scores(plain)
+    assert scores(bm25(min_lead=0.51).search(asked, 10, store)) == scores(plain)
+    assert scores(bm25(min_lead=0.5).search(asked, 10, store)) != scores(plain)
 
 
 def test_the_only_hit_is_ahead_of_all_others() -> None:
     store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("beta gamma",)))
 
-    assert bm25(least_lead=1.0).search(query("alpha"), 10, store).ids.tolist() == [1, 2]
+    assert bm25(min_lead=1.0).search(query("alpha"), 10, store).ids.tolist() == [1, 2]
 
 
 def test_without_hits_there_is_no_feedback() -> None:
@@ -115,14 +115,14 @@ def test_words_of_one_memory_alone_are_not_searched() -> None:
     store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("alpha gamma",)), Memory(3, "", ("delta",)))
     hits = bm25("none").search(query("alpha"), 10, store)
 
-    assert with_feedback(Feedback(model="rm3", least_lead=0.0), {"alpha": 1.0}, hits, store) == {"alpha": 1.0}
+    assert with_feedback(Feedback(model="rm3", min_lead=0.0), {"alpha": 1.0}, hits, store) == {"alpha": 1.0}
 
 
 def test_first_hits_without_a_word_that_others_share_change_nothing() -> None:
     store = FakeStore(Memory(1, "", ("alpha beta",)), Memory(2, "", ("gamma",)))
     hits = bm25("none").search(query("alpha"), 10, store)
 
-    assert with_feedback(Feedback(model="rm3", least_lead=0.0), {"alpha": 1.0}, hits, store) is None
+    assert with_feedback(Feedback(model="rm3", min_lead=0.0), {"alpha": 1.0}, hits, store) is None
     assert scores(bm25().search(query("alpha"), 10, store)) == scores(hits)
 
 
@@ -133,7 +133,7 @@ def test_a_hit_speaks_with_its_title_and_its_matched_passage() -> None:
     )
     hits = bm25("none", passage=1.0).search(query("alpha"), 10, store)
 
-    weights = with_feedback(Feedback(model="rm3", least_lead=0.0), {"alpha": 1.0}, hits, store)
+    weights = with_feedback(Feedback(model="rm3", min_lead=0.0), {"alpha": 1.0}, hits, store)
 
     assert weights is not None
     assert sorted(weights) == ["alpha", "beta", "gamma"]
@@ -149,7 +149,7 @@ def test_only_the_first_hits_and_their_best_words_are_used() -> None:
     hits = bm25("none").search(query("alpha"), 10, store)
 
     assert hits.ids.tolist()[0] == 1
-    one = with_feedback(Feedback(model="rm3", least_lead=0.0, documents=1, terms=2), {"alpha": 1.0}, hits, store)
+    one = with_feedback(Feedback(model="rm3", min_lead=0.0, documents=1, terms=2), {"alpha": 1.0}, hits, store)
     assert one is not None
     assert sorted(one) == ["alpha", "beta"]
 
@@ -175,7 +175,7 @@ def test_the_weights_are_positive_and_add_up_to_the_number_of_words(
     asked = dict.fromkeys(words(text), 1.0)
     hits = bm25("none").search(query(text), 10, store)
 
-    feedback = Feedback.model_validate({"model": model, "weight": weight, "least_lead": 0.0})
+    feedback = Feedback.model_validate({"model": model, "weight": weight, "min_lead": 0.0})
     weights = with_feedback(feedback, asked, hits, store)
 
     if weights is not None:

@@ -22,7 +22,7 @@ STORE = FakeStore(
 
 @pytest.mark.requirement("C2", "C3")
 def test_the_rarer_an_identifier_the_more_it_counts() -> None:
-    found = Identifier(IdentifierParams(most_memories=3)).search(query("Why E113, e114 and SHA256?"), 10, STORE)
+    found = Identifier(IdentifierParams(max_memories=3)).search(query("Why E113, e114 and SHA256?"), 10, STORE)
 
     # E113 stands in 2 memories and counts 1/2, e114 in 1, sha256 in 3.
     # memory 2: s = 1/2 + 1 = 3/2, s / (1 + s) = 3/5; memory 1: (1/2) / (3/2) = 1/3; the rest: (1/3) / (4/3) = 1/4
@@ -30,18 +30,18 @@ def test_the_rarer_an_identifier_the_more_it_counts() -> None:
 
 
 def test_an_identifier_of_too_many_memories_finds_nothing() -> None:
-    found = Identifier(IdentifierParams(most_memories=2)).search(query("sha256 or E114"), 10, STORE)
+    found = Identifier(IdentifierParams(max_memories=2)).search(query("sha256 or E114"), 10, STORE)
 
     assert scores(found) == {2: 0.5}
 
 
 @pytest.mark.parametrize("text", ["reader raises sums", "2026", "Reader", "E999", ""])
 def test_words_numbers_and_unknown_identifiers_find_nothing(text: str) -> None:
-    assert scores(Identifier(IdentifierParams(most_memories=9)).search(query(text), 10, STORE)) == {}
+    assert scores(Identifier(IdentifierParams(max_memories=9)).search(query(text), 10, STORE)) == {}
 
 
 def test_only_what_the_asker_may_see_is_found() -> None:
-    channel = Identifier(IdentifierParams(most_memories=2))
+    channel = Identifier(IdentifierParams(max_memories=2))
 
     # 1/2 / (3/2): the deprecated memory 6 holds it as well
     assert scores(channel.search(query("E200"), 10, STORE)) == {3: 0.333333}
@@ -57,13 +57,15 @@ REFERENCES = FakeStore(
 
 @pytest.mark.requirement("C3")
 def test_a_reference_may_stand_in_several_memories() -> None:
-    found = Identifier(IdentifierParams(most_of_reference=3)).search(query("what about #4711?"), 10, REFERENCES)
+    found = Identifier(IdentifierParams(max_reference_memories=3)).search(query("what about #4711?"), 10, REFERENCES)
 
     # 4711 stands in 3 memories: (1/3) / (4/3) = 1/4
     assert scores(found) == {1: 0.25, 2: 0.25, 3: 0.25}
     assert scores(Identifier(IdentifierParams()).search(query("4711 or 2026?"), 10, REFERENCES)) == {}
     assert (
-        scores(Identifier(IdentifierParams(most_of_reference=2)).search(query("what about #4711?"), 10, REFERENCES))
+        scores(
+            Identifier(IdentifierParams(max_reference_memories=2)).search(query("what about #4711?"), 10, REFERENCES)
+        )
         == {}
     )
 

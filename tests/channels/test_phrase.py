@@ -17,7 +17,7 @@ from speckit_memory.pipeline.scales import Scale
 
 
 def phrase(**params: object) -> Phrase:
-    return Phrase(PhraseParams.model_validate({"least": 0.0, "power": 1.0, **params}))
+    return Phrase(PhraseParams.model_validate({"min_share": 0.0, "power": 1.0, **params}))
 
 
 # Every word stands in two of four passages, so that all pairs weigh the same.
@@ -46,7 +46,7 @@ def test_a_power_leaves_little_of_stray_pairs() -> None:
 
 @pytest.mark.parametrize(("least", "ids"), [(1 / 3 - 1e-6, [1, 2, 3]), (1 / 3 + 1e-6, [1]), (2 / 3 + 1e-6, [])])
 def test_what_holds_a_smaller_share_is_no_hit(least: float, ids: list[int]) -> None:
-    assert phrase(least=least).search(query("alpha beta gamma delta"), 10, STORE).ids.tolist() == ids
+    assert phrase(min_share=least).search(query("alpha beta gamma delta"), 10, STORE).ids.tolist() == ids
 
 
 def test_pairs_of_rare_words_weigh_more() -> None:
@@ -78,7 +78,7 @@ def test_a_text_with_the_very_words_stands_above_one_that_only_the_index_takes_f
     assert scores(phrase(loose=0.25).search(asked, 10, store)) == {1: 1.0, 2: 1.0}
     worded = replace(asked, text="alpha of beta")
     assert scores(phrase(loose=0.25).search(worded, 10, store)) == {1: 0.25, 2: 0.25}
-    assert scores(phrase(loose=0.25, most_read=1).search(asked, 10, store)) == {1: 0.25, 2: 0.25}
+    assert scores(phrase(loose=0.25, max_read=1).search(asked, 10, store)) == {1: 0.25, 2: 0.25}
 
 
 def test_of_a_query_with_one_word_that_tells_only_the_very_words_count() -> None:
@@ -107,7 +107,7 @@ def test_of_a_long_query_only_the_pairs_that_tell_most_are_looked_for() -> None:
         Memory(1, "", ("alpha beta x",)), Memory(2, "", ("rare word alpha",)), Memory(3, "", ("beta alpha",))
     )
 
-    found = phrase(most_pairs=1).search(query("alpha beta rare word"), 10, store)
+    found = phrase(max_pairs=1).search(query("alpha beta rare word"), 10, store)
 
     assert scores(found) == {2: 0.3}  # all that is looked for, but not the very words
 

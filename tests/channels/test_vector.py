@@ -7,7 +7,7 @@ from components.fake_store import FakeStore, Memory
 
 from speckit_memory.channels.vector import Vector, VectorParams
 from speckit_memory.pipeline.arithmetic import standardise
-from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Filter, Plan
 from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.scales import Scale
@@ -227,7 +227,7 @@ def test_context_divides_the_scores_of_memories_without_neighbours_too() -> None
 
 
 def test_context_is_refused_at_level_chunk() -> None:
-    here = Surroundings(channels=("vector",), scales=(Scale.COSINE,), steps=("vector",), uses=("vector",))
+    here = PipelineContext(channels=("vector",), scales=(Scale.COSINE,), steps=("vector",), uses=("vector",))
     problems = list(Vector.check(VectorParams(level="chunk", context=0.2), here))
 
     assert problems == [(("context",), "passages have no neighbours; use level memory or context 0")]

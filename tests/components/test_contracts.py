@@ -43,7 +43,7 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
         {"passage": 1.0, "level": "chunk"},
         {"passage": 1.0, "passage_title": 0.0},
         {"context": 0.2},
-        {"most_terms": 1},
+        {"max_terms": 1},
         {"feedback": {"model": "rm3"}},
         {"passage": 1.0, "feedback": {"model": "bo1"}},
     ),
@@ -63,7 +63,7 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
     "session_dedup": ({"action": "mark"},),
     "superseded": ({"action": "hide"},),
     "token_budget": ({"budget": "by_complexity"}, {"sent": "content"}),
-    "state_filter": ({"minimum": "WARM"}, {"limits": {"WARM": 1}}),
+    "state_filter": ({"min_state": "WARM"}, {"limits": {"WARM": 1}}),
 }
 """Further parameters under which a component must keep to its contract as well."""
 
@@ -195,6 +195,7 @@ def test_each_file_holds_at_most_one_component_and_every_component_is_registered
 def test_a_component_says_what_it_is(entry: Registered, params: Params) -> None:
     assert entry.name == entry.origin.rpartition(".")[2]
     assert entry.summary.endswith(".")
+    assert entry.about.features
     assert set(entry.about.features) <= MANIFEST.keys()
     undescribed = [name for name, field in entry.params.model_fields.items() if not field.description]
     assert undescribed == []

@@ -23,7 +23,8 @@ from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 from speckit_memory.memory.store.read_model import columns, folders, lexicon, token_space, vector_space
 from speckit_memory.memory.store.read_model import current as read_model
-from speckit_memory.pipeline.ports import Column, Vectors, clock
+from speckit_memory.pipeline import clock
+from speckit_memory.pipeline.ports import Column, Vectors
 
 pytestmark = pytest.mark.requirement("P9", "T27")
 NOTES = {

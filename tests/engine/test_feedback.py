@@ -33,7 +33,7 @@ def test_feedback_changes_the_answers_to_all_but_simple_questions(tmp_path: Path
     with project(tmp_path, {}) as memory:
         memory.index([tmp_path])
         plain = {text: found(memory, text, now, "{model: none}") for text in (SIMPLE, LONGER)}
-        told = {text: found(memory, text, now, f"{{model: {model}, least_lead: 0}}") for text in (SIMPLE, LONGER)}
+        told = {text: found(memory, text, now, f"{{model: {model}, min_lead: 0}}") for text in (SIMPLE, LONGER)}
 
     assert told[SIMPLE] == plain[SIMPLE] != []
     assert told[LONGER] != plain[LONGER] != []

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.errors import InvalidRequestError
 from speckit_memory.memory.indexing import Source
 
 NOW = 1_800_000_000.0
@@ -43,6 +44,22 @@ def test_a_deferred_embedding_is_made_by_the_next_index_run_though_the_file_is_t
     assert memory.store().vectors.vectors(np.array([saved.id])).any()
     again = memory.index([file])
     assert (again.unchanged, again.embedded, again.pending) == (["notes.md"], 0, 0)
+
+
+@pytest.mark.requirement("I1")
+def test_one_path_may_be_given_as_it_is_and_several_in_any_collection(memory: Memory, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "note.md").write_text(f"# Note {name}\n\nText of {name}.\n")
+
+    assert memory.index(str(tmp_path / "a")).created == ["a/note.md"]
+    assert memory.index(tmp_path / "b").created == ["b/note.md"]
+    assert memory.index(path for path in [tmp_path / "c"]).created == ["c/note.md"]
+    assert set(memory.sources()) == {"a", "b", "c"}
+    assert memory.forget(str(tmp_path / "b")).deleted == ["b/note.md"]
+    with pytest.raises(InvalidRequestError, match="the path is of the type int"):
+        memory.index(3)  # type: ignore[arg-type]
+    assert memory.stats().memories == 2
 
 
 @pytest.mark.requirement("F9.indexing")

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from speckit_memory.engine import assembly, pipelines
-from speckit_memory.engine.flow import flow
+from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.pipeline.builder import examine
 
 WEIGHT = st.floats(0, 2).map(lambda value: round(value, 2))
@@ -60,7 +60,7 @@ SET = st.dictionaries(
 
 
 def document(own: Mapping[str, Any]) -> str:
-    return "".join(f"{key}: {flow(value)}\n" for key, value in own.items()) or "# nothing differs\n"
+    return "".join(f"{key}: {flow_style(value)}\n" for key, value in own.items()) or "# nothing differs\n"
 
 
 FORMS = ("shown", "shown with origin", "effective", "effective with origin", "written")
@@ -80,7 +80,7 @@ def in_form(form: str, source: str, overrides: Mapping[str, str]) -> str:
 def test_what_is_written_out_in_any_form_has_the_same_hash_and_no_problem(
     own: dict[str, Any], changed: dict[str, float], form: str
 ) -> None:
-    overrides = {path: flow(value) for path, value in changed.items()}
+    overrides = {path: flow_style(value) for path, value in changed.items()}
     with TemporaryDirectory() as folder:
         source, again = Path(folder) / "own.yaml", Path(folder) / "again.yaml"
         source.write_text(document(own), encoding="utf-8")

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.comparison import METRICS, Comparison, compare
+from speckit_memory.evaluation.comparison import COMPARED_METRICS, Comparison, compare
 
 
 def columns(values: np.ndarray) -> dict[str, np.ndarray]:
-    return dict.fromkeys(METRICS, values)
+    return dict.fromkeys(COMPARED_METRICS, values)
 
 
 def test_a_clear_gain_is_better_one_way_and_worse_the_other() -> None:
@@ -56,5 +56,5 @@ def test_the_correction_covers_all_comparisons_of_the_report() -> None:
     assert together[0].p == alone[0].p
     assert together[0].p_adjusted > alone[0].p_adjusted
     assert [(c.a, c.b, c.metric) for c in together] == [
-        (a, b, metric) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for metric in METRICS
+        (a, b, metric) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for metric in COMPARED_METRICS
     ]

@@ -18,8 +18,8 @@ from speckit_memory.engine import assembly, pipelines
 from speckit_memory.engine.memory import Memory
 from speckit_memory.engine.questions import Question
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.cached_steps import StepCache
 from speckit_memory.evaluation.folds import folds
-from speckit_memory.evaluation.remembered import StepAnswers
 from speckit_memory.evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
 from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.tuning import tune
@@ -168,7 +168,7 @@ def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(
 def test_what_a_step_answered_is_looked_up_while_its_parameters_stay(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(HIDING)
-    known = StepAnswers()
+    known = StepCache()
     with Memory.open(tmp_path / "m.db", str(file), root=tmp_path, environ={}) as memory:
         memory.index_documents([Source(key="a", text="kumquat pie", title="Pies")])
         store = memory.store()
@@ -176,7 +176,7 @@ def test_what_a_step_answered_is_looked_up_while_its_parameters_stay(tmp_path: P
 
         def hits(**overridden: str) -> list[object]:
             built = memory.with_pipeline(str(file), {f"{k}.limit": v for k, v in overridden.items()}).pipeline
-            channels = known.remembering(built).candidates.channels
+            channels = known.caching(built).candidates.channels
             return [step.component.search(query, 20, store) for step in channels]
 
         words, full = hits()

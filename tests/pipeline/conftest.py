@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 from frame.doubles import SmallStore
-from storing.project import live, project, write
+from storing.project import living
 
 from speckit_memory.engine import Memory
 from speckit_memory.pipeline.ports import Store
@@ -23,9 +23,5 @@ def store() -> Store:
 @pytest.fixture(scope="session")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     """A project of some fifty memories in folders, of all tiers, with links and triggers."""
-    root = tmp_path_factory.mktemp("project")
-    write(root, NOW)
-    with project(root, {}) as opened:
-        opened.index([root])
-        live(opened, NOW)
+    with living(tmp_path_factory.mktemp("project"), NOW) as opened:
         yield opened

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from speckit_memory.pipeline import clock
 from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
-from speckit_memory.pipeline.ports import clock
 
 
 class Time:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.engine import pipelines
+from speckit_memory.engine import assembly, pipelines
+from speckit_memory.pipeline import About, Plan, Query, Registry, Role, Store
+from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.schema import file_schema
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -147,6 +150,32 @@ def test_what_goes_by_intent_needs_a_step_that_determines_it(tmp_path: Path) -> 
         (14, 29, f"'composite' {said}"),
         (19, 24, f"'mmr' {said}"),
     ]
+
+
+class Asker:
+    """Asks somebody what is wanted."""
+
+    about = About(finds_intent=True)
+
+    def __init__(self, params: object) -> None:
+        pass
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
+        return plan
+
+
+@pytest.mark.requirement("P6", "P7")
+def test_a_step_of_another_distribution_may_determine_the_intent_and_names_no_feature(tmp_path: Path) -> None:
+    registry = Registry()
+    for role, component in assembly.COMPONENTS:
+        registry.add(role, component)
+    registry.add(Role.UNDERSTANDER, Asker, "asker")
+
+    checked = examine(str(written(tmp_path, COMPLETE.replace("use: intent", "use: asker"))), registry, {})
+
+    assert checked.problems == ()
+    described = file_schema(registry, [])["$defs"]["asker"]["description"]
+    assert described == "Asks somebody what is wanted. (understander)"
 
 
 @pytest.mark.requirement("P6")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.server.folding import cells, fold, shortened
+from speckit_memory.server.folding import cells, cut_to_cells, fold
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_every_line_fits_and_nothing_is_lost(text: str, room: int) -> None:
     [("label", 5, "label"), ("labels", 5, "labe…"), ("日本語", 4, "日…"), ("a label", 3, "a…")],
 )
 def test_a_shortened_text_shows_that_there_was_more(text: str, room: int, short: str) -> None:
-    assert shortened(text, room) == short
+    assert cut_to_cells(text, room) == short
     assert cells(short) <= room

@@ -258,7 +258,7 @@ def test_only_the_most_activated_and_the_most_similar_count() -> None:
 
     one_related = Coactivation(CoactivationParams(seeds=1, hops=1, related=1))
     assert [i for i, g in evidence(one_related, ask(), pool, store).items() if g > 0] == [2]
-    one_activated = Coactivation(CoactivationParams(seeds=1, hops=1, most=1))
+    one_activated = Coactivation(CoactivationParams(seeds=1, hops=1, max_memories=1))
     assert [i for i, g in evidence(one_activated, ask(), pool, store).items() if g > 0] == [2]
 
 

@@ -238,7 +238,7 @@ def test_validation_multiplies_by_quality_and_level_within_bounds() -> None:
     # 0.9 + 0.2 · 1 + 0.04; nobody validated: 0.9 + 0.1; 0.9 + 0 + min(0.16, 0.06)
     factors = evidence(Validation(ValidationParams()), ask(), even(store), store)
     assert factors == pytest.approx({1: 1.14, 2: 1.0, 3: 0.96})
-    narrow = evidence(Validation(ValidationParams(most=1.1, least=0.98)), ask(), even(store), store)
+    narrow = evidence(Validation(ValidationParams(max_factor=1.1, min_factor=0.98)), ask(), even(store), store)
     assert narrow == pytest.approx({1: 1.1, 2: 1.0, 3: 0.98})
 
 

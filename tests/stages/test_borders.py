@@ -30,15 +30,15 @@ def test_a_z_that_reaches_the_limit_is_no_gap() -> None:
     column = np.array([*scores.values()])
     z = float((column.max() - column.mean()) / column.std())  # 2: mean .2, deviation .4
 
-    assert not gap(EvidenceGapParams(least_z=z), scores)
-    assert gap(EvidenceGapParams(least_z=float(np.nextafter(z, 9))), scores)
+    assert not gap(EvidenceGapParams(min_z=z), scores)
+    assert gap(EvidenceGapParams(min_z=float(np.nextafter(z, 9))), scores)
 
 
 @pytest.mark.requirement("A4.z")
 def test_two_rows_are_tested_for_standing_out_and_one_is_not() -> None:
     assert gap(EvidenceGapParams(), {1: 0.9, 2: 0.1})
     assert not gap(EvidenceGapParams(), {1: 0.9})
-    assert gap(EvidenceGapParams(least_z=0.1), {1: 0.5, 2: 0.5})  # equal rows: nothing stands out
+    assert gap(EvidenceGapParams(min_z=0.1), {1: 0.5, 2: 0.5})  # equal rows: nothing stands out
 
 
 @pytest.mark.requirement("A4")
@@ -47,10 +47,8 @@ def test_a_coverage_that_reaches_the_limit_is_no_gap() -> None:
     share = coverage(("rank", "fusion"), np.array([1], np.int64), store)
     assert share == 0.5
 
-    assert not gap(
-        EvidenceGapParams(form="coverage", top=1, least_coverage=0.5), {1: 0.9, 2: 0.1}, store, "rank fusion"
-    )
-    assert gap(EvidenceGapParams(form="coverage", top=1, least_coverage=0.51), {1: 0.9, 2: 0.1}, store, "rank fusion")
+    assert not gap(EvidenceGapParams(form="coverage", top=1, min_coverage=0.5), {1: 0.9, 2: 0.1}, store, "rank fusion")
+    assert gap(EvidenceGapParams(form="coverage", top=1, min_coverage=0.51), {1: 0.9, 2: 0.1}, store, "rank fusion")
 
 
 def same_texts(count: int) -> FakeStore:
@@ -60,7 +58,7 @@ def same_texts(count: int) -> FakeStore:
 @pytest.mark.requirement("R2.pool")
 def test_as_many_rows_as_diversity_needs_are_diversified() -> None:
     scores = {1: 1.0, 2: 0.9}
-    two, three = (Mmr(MmrParams.model_validate({"lambda": 0.5, "at_least": least})) for least in (2, 3))
+    two, three = (Mmr(MmrParams.model_validate({"lambda": 0.5, "min_rows": least})) for least in (2, 3))
 
     # the second row says the same as the first: .5 · .9 - .5
     assert scores_of(rerank(two, ask(), pool_of(same_texts(2), scores), same_texts(2)))[2] == pytest.approx(-0.05)
@@ -83,7 +81,7 @@ def test_a_row_on_the_floor_of_relevance_stays(least: float, kept: list[int]) ->
     store = FakeStore(Memory(1), Memory(2))
     pool = pool_of(store, {1: 0.9, 2: 0.8}, found={"vector": [2, 1]}, raw={"vector": {1: 0.4, 2: 0.5}})
 
-    assert rerank(RelevanceFloor(RelevanceFloorParams(least=least)), ask(), pool, store).ids.tolist() == kept
+    assert rerank(RelevanceFloor(RelevanceFloorParams(min_score=least)), ask(), pool, store).ids.tolist() == kept
 
 
 @pytest.mark.requirement("C13")

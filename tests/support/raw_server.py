@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.server.doors import COMMAND, environment
 
-PATIENCE = 60
+PATIENCE = 120
 """Seconds after which a test gives up; nothing takes nearly as long."""
 INITIALIZE = {
     "jsonrpc": "2.0",

@@ -144,7 +144,7 @@ class Database:
         if self._replaced:
             raise self._replaced
         if self._closed:
-            raise SpeckitError("E020", f"{self.path} has been closed", hint="The store is used after its end.")
+            raise SpeckitError("E027", f"{self.path} has been closed")
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         return connection or self._connect()
 

@@ -14,7 +14,7 @@ from threading import Lock
 
 import apsw
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import StoreError
 from speckit_memory.memory.store.file.queries import rows
 
 KEPT = 10_000
@@ -28,7 +28,7 @@ _LINEAGE = "SELECT seq, token, (SELECT token FROM changes WHERE seq = ?1) FROM c
 """The last change, and the token of the change that was seen last."""
 
 
-class ReplacedError(SpeckitError):
+class ReplacedError(StoreError):
     """E026: what is at the store's path is not what was opened.
 
     `committed` when a transaction had ended just before, so that it may or may not be in the file that is there now;

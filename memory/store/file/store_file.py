@@ -85,10 +85,10 @@ def make_file(path: Path) -> None:
     """
     real = _resolved(path)  # a link that leads nowhere yet is followed, as SQLite does
     try:
-        if any(os.path.lexists(file) for file in _beside(real)):
+        if any(os.path.lexists(file) for file in _sidecars(real)):
             with _alone_in(real.parent):
                 if not os.path.lexists(real):
-                    set_aside(_beside(real))
+                    set_aside(_sidecars(real))
         os.close(os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL, FOR_THE_OWNER))
     except FileExistsError:
         return
@@ -96,7 +96,7 @@ def make_file(path: Path) -> None:
         raise SpeckitError("E020", f"{path} could not be created: {error.strerror}") from error
 
 
-def _beside(path: Path) -> list[Path]:
+def _sidecars(path: Path) -> list[Path]:
     """What SQLite keeps beside an open file: its write-ahead log, and the index of that."""
     return [path.with_name(f"{path.name}-{part}") for part in ("wal", "shm")]
 

@@ -143,7 +143,7 @@ class Columns:
                 self._reading = _reading(self._labels)
         order, rank = self._reading
         at = self.places(ids)
-        return self._beside(at, order[rank[at] - 1]), self._beside(at, order[rank[at] + 1])
+        return self._neighbour(at, order[rank[at] - 1]), self._neighbour(at, order[rank[at] + 1])
 
     def number(self, name: str, ids: Ids) -> Column:
         """A numeric fact (one of `NUMBERS`) about each id, NaN where it or the id is unknown.
@@ -202,7 +202,7 @@ class Columns:
         """All memories, ascending, not copied."""
         return self._ids[:-1]
 
-    def _beside(self, at: Places, other: NDArray[np.int64]) -> Ids:
+    def _neighbour(self, at: Places, other: NDArray[np.int64]) -> Ids:
         """The memory at the place `other` where it and the one at the place `at` are neighbours, else `UNKNOWN`."""
         folder = self._labels[_place("folder", LABELS)]
         short = self._numbers[_place("characters", NUMBERS)] < SHORT

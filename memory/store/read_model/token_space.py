@@ -14,6 +14,7 @@ from speckit_memory.memory.store.read_model.committed import committed_read
 from speckit_memory.memory.store.read_model.models import Models
 from speckit_memory.memory.store.read_model.token_table import TokenTable
 from speckit_memory.memory.store.tables import token_sets
+from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
 from speckit_memory.pipeline.ports.immutable import own
@@ -55,9 +56,7 @@ class TokenSpace:
     def weights(self, tokens: Ids) -> Column:
         """Inverse document frequency log((n - df + ½) / (df + ½) + 1) of each token over the chunks, > 0."""
         table = self._loaded()
-        frequency = table.frequency(tokens)
-        weights: Column = np.log((table.count - frequency + 0.5) / (frequency + 0.5) + 1.0)
-        return weights
+        return idf(table.frequency(tokens).astype(np.float64), table.count)
 
     def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> TokenSpace:
         """The tokens of the state `columns`, without those of outdated memories, and with those of `put` ones."""

@@ -11,7 +11,7 @@ import apsw
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.store.file.queries import integers, rows, value
-from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Memory, Tier
+from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
 from speckit_memory.memory.store.tables import vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.promotions import promotions
@@ -78,7 +78,7 @@ class StoreStatistics:
     bytes: int
 
 
-def get_memory(connection: apsw.Connection, name: int | str) -> Memory:
+def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
     """The memory with this id or key. Raises E080."""
     column = "id" if isinstance(name, int) else "key"
     found = _memories(connection, f"{_MEMORY} WHERE {column} = ?", (name,))
@@ -89,7 +89,7 @@ def get_memory(connection: apsw.Connection, name: int | str) -> Memory:
 
 def list_memories(
     connection: apsw.Connection, folder: str = "", sort: str = "updated_at", limit: int = 20, offset: int = 0
-) -> tuple[list[Memory], int]:
+) -> tuple[list[MemoryRecord], int]:
     """One page of the memories of a folder and its sub-folders (all when empty), and how many there are altogether.
 
     Raises E030 for an order that is not in `SORTS`, E032 for a negative limit or offset.
@@ -193,7 +193,7 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
     )
 
 
-def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[Memory]:
+def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[MemoryRecord]:
     found = rows(connection, sql, bindings)
     ids = [row[0] for row in found]
     phrases: dict[int, list[str]] = {}
@@ -209,7 +209,7 @@ def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) ->
         if not all(map(isinstance, facts, _FACTS)):
             raise SpeckitError("E024", f"the memory {memory_id} is damaged: its row holds other kinds of values")
         others = tuple(phrases.get(memory_id, ())), promoted.get(memory_id)
-        memories.append(Memory(*(memory_id, key, title, folder, Tier(tier), *facts, *others)))
+        memories.append(MemoryRecord(*(memory_id, key, title, folder, Tier(tier), *facts, *others)))
     return memories
 
 

@@ -10,11 +10,31 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["low", "medium", "high", "critical"]
+Kind = Literal[
+    "not found", "request", "document", "configuration", "model", "store", "store busy", "store closed", "search",
+    "internal", "other",
+]  # fmt: skip
+"""What a program would do about a failure: each kind but the last is a class of its own (`errors.kinds`)."""
+
+KIND_OF_CATEGORY: dict[str, Kind] = {
+    "embedding": "model",
+    "file": "document",
+    "database": "store",
+    "parameter": "request",
+    "search": "request",
+    "memory": "not found",
+    "validation": "document",
+    "configuration": "configuration",
+    "internal": "internal",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code means. `callers_fault` decides the exit status: 2 when true, 1 when false."""
+    """What a code means. `callers_fault` decides the exit status: 2 when true, 1 when false.
+
+    `own_kind` is that of a code which is of another kind than its category.
+    """
 
     name: str
     category: str
@@ -22,6 +42,12 @@ class Code:
     hint: str
     actions: tuple[str, ...]
     callers_fault: bool = False
+    own_kind: Kind | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Decides the class of errors with this code."""
+        return self.own_kind or KIND_OF_CATEGORY[self.category]
 
 
 CODES: dict[str, Code] = {
@@ -53,6 +79,7 @@ CODES: dict[str, Code] = {
         "The path does not exist or is not readable.",
         ("check the path", "give a path relative to the working directory or an absolute one"),
         True,
+        "not found",
     ),
     "E011": Code(
         "file access denied",
@@ -78,7 +105,9 @@ CODES: dict[str, Code] = {
         ("split the file into smaller documents",),
         True,
     ),
-    "E014": Code("invalid path", "file", "medium", "The path cannot be used for this.", ("give another path",), True),
+    "E014": Code(
+        "invalid path", "file", "medium", "The path cannot be used for this.", ("give another path",), True, "request"
+    ),
     "E020": Code(
         "database cannot be opened",
         "database",
@@ -95,6 +124,7 @@ CODES: dict[str, Code] = {
         "medium",
         "Another process kept the store locked for too long.",
         ("try again", "stop the other process"),
+        own_kind="store busy",
     ),
     "E023": Code(
         "database migration failed",
@@ -126,6 +156,15 @@ CODES: dict[str, Code] = {
         "medium",
         "Another file, or another state of it, is at the store's path. What was asked for may not be in it.",
         ("try again", "stop the servers before a store is moved, restored or deleted"),
+    ),
+    "E027": Code(
+        "memory is closed",
+        "database",
+        "low",
+        "What was opened is used after its end.",
+        ("use it inside its `with` block", "open the store again"),
+        True,
+        "store closed",
     ),
     "E030": Code(
         "invalid parameter",
@@ -166,6 +205,7 @@ CODES: dict[str, Code] = {
         "high",
         "The pipeline could not answer.",
         ("run `speckit-memory doctor`", "try `--pipeline bm25`"),
+        own_kind="search",
     ),
     "E042": Code(
         "query too long", "search", "low", "A query may have at most 10,000 characters.", ("shorten the query",), True
@@ -192,6 +232,7 @@ CODES: dict[str, Code] = {
         "high",
         "This change was not written; what was committed before it is kept.",
         ("try again",),
+        own_kind="store",
     ),
     "E082": Code(
         "promotion refused",
@@ -200,6 +241,7 @@ CODES: dict[str, Code] = {
         "A memory becomes critical once readers trust it: confidence of 0.9 or more after 5 validations or more.",
         ("judge it with `memory_validate` each time it was read",),
         True,
+        "request",
     ),
     "E090": Code(
         "document not valid",
@@ -397,5 +439,6 @@ CODES: dict[str, Code] = {
         "medium",
         "What was asked for may be done all the same; only its report is incomplete.",
         ("make room on the disk", "send the output somewhere else"),
+        own_kind="other",
     ),
 }

@@ -10,7 +10,7 @@ LISTED = 20
 """How many problems of one kind are told one by one; of the others only their number is told."""
 
 
-def shortened(text: str, most: int = LONGEST) -> str:
+def abridged(text: str, most: int = LONGEST) -> str:
     """The text, or its beginning and end around how much was left out, `most` characters in all and a few more."""
     if len(text) <= most:
         return text
@@ -21,4 +21,4 @@ def shortened(text: str, most: int = LONGEST) -> str:
 def listed(names: Sequence[str], most: int = LISTED) -> str:
     """Names, joined by commas; of very many the first ones and how many more there are."""
     further = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(shortened(name) for name in names[:most]) + further
+    return ", ".join(abridged(name) for name in names[:most]) + further

@@ -1,19 +1,18 @@
 """What went wrong, in the form that every door of the product shows it.
 
-A problem says what was found, where, what is accepted and what to do next. Every failure that a user may meet is a
-`SpeckitError`; the command line prints it, the MCP server returns it and `--json` serialises it, always from the same
-data (features T26, P7).
+A problem says what was found, where, what is accepted and what to do next. The command line prints it, the MCP server
+returns it and `--json` serialises it, always from the same data (features T26, P7).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 from speckit_memory.errors.codes import CODES
-from speckit_memory.errors.echo import LISTED, shortened
+from speckit_memory.errors.echo import LISTED, abridged
 from speckit_memory.errors.names import shown
 
 LONGEST_TEXT = 2000
@@ -23,7 +22,7 @@ LONGEST_NAME = 100
 
 
 def _told(text: str) -> str:
-    return shortened(shown(text), LONGEST_TEXT)
+    return abridged(shown(text), LONGEST_TEXT)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -90,48 +89,6 @@ class Problem:
         if self.where is not None:
             document["where"] = self.where.as_json()
         return document
-
-
-class SpeckitError(Exception):
-    """A failure with a code, an explanation and a next step; carries one problem or many."""
-
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        hint: str = "",
-        actions: Sequence[str] = (),
-        where: Where | None = None,
-    ) -> None:
-        self.problems: tuple[Problem, ...] = (Problem(code, message, hint, tuple(actions), where),)
-        super().__init__(str(self.problems[0]))
-
-    @classmethod
-    def of(cls, problems: Iterable[Problem]) -> SpeckitError:
-        """One error that carries every problem, ordered by position and then by code."""
-        ordered = sorted(problems, key=lambda p: (p.where is None, p.where or Where("", 0, 0), p.code))
-        if not ordered:
-            raise ValueError("an error needs at least one problem")
-        error = cls.__new__(cls)
-        error.problems = tuple(ordered)
-        Exception.__init__(error, "\n".join(str(problem) for problem in ordered))
-        return error
-
-    @property
-    def code(self) -> str:
-        """The code of the first problem."""
-        return self.problems[0].code
-
-    @property
-    def exit_status(self) -> int:
-        """2 when the caller's input, usage or configuration is at fault, else 1."""
-        return 2 if all(CODES[problem.code].callers_fault for problem in self.problems) else 1
-
-    def as_json(self) -> dict[str, Any]:
-        """`{"error": …}`, and `"errors": […]` as well when there are several."""
-        documents = [problem.as_json() for problem in self.problems]
-        return {"error": documents[0]} if len(documents) == 1 else {"error": documents[0], "errors": documents}
 
 
 def closest(name: str, accepted: Iterable[str]) -> str:

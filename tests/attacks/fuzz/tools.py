@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Awaitable, Callable
-from functools import cache
+from collections.abc import Awaitable, Callable, Iterator
+from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ import anyio
 import structlog
 from hypothesis import strategies as st
 from mcp import Client
+from raw_server import RawServer, call_of, raw_server
 from tally import Tally
 
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.app import build
 from speckit_memory.server.workspace import Workspace
-from tests.attacks.fuzz.raw_client import RawClient
 from tests.attacks.fuzz.shared import NOTES, folder, opened, with_notes
 from tests.attacks.fuzz.target import Target
 
@@ -140,6 +141,15 @@ class Model:
             file.unlink(missing_ok=True)
         self.tally.survived()
 
+    async def steps(self, part: list[dict[str, Any]], call: Call) -> None:
+        """What happens while one server lives, after which nothing is lost."""
+        for step in part:
+            if "tool" in step:
+                await self.step(step, call)
+            else:
+                self.change(step)
+        await self.nothing_is_lost(call)
+
     async def step(self, step: dict[str, Any], call: Call) -> None:
         """One call of a tool, and what it acknowledges."""
         answer = await call(step["tool"], step["arguments"])
@@ -195,6 +205,18 @@ def _answer(result: Any) -> dict[str, Any]:
     return content
 
 
+async def _spoken(server: RawServer, numbers: Iterator[int], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The structured content of a server's answer, or the error that the protocol has for it."""
+    server.send(call_of(number := next(numbers), tool, arguments))
+    answer = server.answer(number)
+    if "error" in answer:
+        return {"error": {"code": "E030", "message": answer["error"]["message"]}}
+    result = answer["result"]
+    content: dict[str, Any] = result["structuredContent"]
+    assert bool(result.get("isError")) == ("error" in content)
+    return content
+
+
 def check(steps: list[dict[str, Any]], tally: Tally) -> None:
     """Through a server of this process. A restart closes the store and opens it again."""
     # what the server logs is no part of its answers
@@ -213,12 +235,7 @@ def check(steps: list[dict[str, Any]], tally: Tally) -> None:
                         return _answer(await client.call_tool(tool, arguments))
                     return _answer(await server.call_tool(tool, arguments))
 
-                for step in part:
-                    if "tool" in step:
-                        await model.step(step, call)
-                    else:
-                        model.change(step)
-                await model.nothing_is_lost(call)
+                await model.steps(part, call)
 
     try:
         for part in _parts(steps):
@@ -235,18 +252,9 @@ def check_process(steps: list[dict[str, Any]], tally: Tally) -> None:
 
     async def run() -> None:
         for part in _parts(steps):
-            with RawClient(root) as client:
-
-                async def call(tool: str, arguments: dict[str, Any], client: RawClient = client) -> dict[str, Any]:
-                    return client.call(tool, arguments)
-
-                for step in part:
-                    if "tool" in step:
-                        await model.step(step, call)
-                    else:
-                        model.change(step)
-                await model.nothing_is_lost(call)
-                client.kill()
+            with raw_server(root) as server:
+                server.start()
+                await model.steps(part, partial(_spoken, server, count(1)))
             tally.survived()
 
     try:

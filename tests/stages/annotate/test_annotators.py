@@ -66,7 +66,7 @@ def test_colder_memories_are_hidden_and_an_unknown_state_passes() -> None:
     store = aged()
     ranking = ranking_of(store, falling(store))
 
-    notes = StateFilter(StateFilterParams(minimum="WARM")).annotate(ask(), ranking, store)
+    notes = StateFilter(StateFilterParams(min_state="WARM")).annotate(ask(), ranking, store)
 
     assert kept(notes, ranking.ids) == [1, 2, 5]
     assert notes.overall == {"hidden_by_state": 2}

@@ -8,7 +8,7 @@ import pytest
 from components.asking import query
 from components.fake_store import Edge, FakeStore, Memory
 
-from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Filter, Plan
 from speckit_memory.pipeline.ports import FolderDescription, Unavailable
 from speckit_memory.pipeline.scales import Scale
@@ -76,7 +76,7 @@ def test_words_of_the_nearest_passages_are_appended_as_a_variant() -> None:
 @pytest.mark.requirement("P7", "C12.simple")
 def test_simple_queries_are_not_expanded() -> None:
     step = EmbeddingExpansion(EmbeddingExpansionParams())
-    without = Surroundings(("vector",), (Scale.COSINE,), ("e", "vector"), ("embedding_expansion", "vector"))
+    without = PipelineContext(("vector",), (Scale.COSINE,), ("e", "vector"), ("embedding_expansion", "vector"))
 
     refined = step.understand(query("fusion"), plan("fusion", complexity="simple"), NEAR)
 
@@ -199,7 +199,7 @@ def test_where_nothing_can_be_relaxed_words_are_next(similarity: float) -> None:
 
 @pytest.mark.requirement("C14", "P7")
 def test_a_fallback_without_lexical_channel_is_reported() -> None:
-    here = Surroundings(("vector",), (Scale.COSINE,), ("fallback", "vector"), ("fallback", "vector"))
+    here = PipelineContext(("vector",), (Scale.COSINE,), ("fallback", "vector"), ("fallback", "vector"))
 
     assert [path for path, _ in Fallback.check(FallbackParams(), here)] == [("lexical",)]
 
@@ -283,6 +283,6 @@ def test_a_mode_that_the_caller_chose_stands() -> None:
 
 @pytest.mark.requirement("P7")
 def test_borders_of_pressure_out_of_order_are_reported() -> None:
-    here = Surroundings((), (), (), ())
+    here = PipelineContext((), (), (), ())
 
     assert [path for path, _ in Pressure.check(PressureParams(focused=0.9, quick=0.5), here)] == [("quick",)]

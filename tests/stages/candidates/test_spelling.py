@@ -44,8 +44,8 @@ def test_a_word_that_nothing_holds_is_searched_as_its_neighbour_one_edit_away(ty
 def test_two_edits_are_bridged_in_long_words_where_one_edit_finds_nothing() -> None:
     assert respelt("confuggiratioon") == {}
     assert respelt("konfiguratiom") == {"konfiguratiom": {"configuration": pytest.approx(0.64)}}
-    assert respelt("konfiguratiom", shortest_far=14) == {}
-    assert respelt("konfiguratiom", shortest_far=13) == respelt("konfiguratiom")
+    assert respelt("konfiguratiom", min_length_far=14) == {}
+    assert respelt("konfiguratiom", min_length_far=13) == respelt("konfiguratiom")
 
 
 def test_words_of_titles_and_paths_are_known_too() -> None:
@@ -90,8 +90,8 @@ def test_what_is_pasted_is_not_corrected() -> None:
 
 
 def test_only_the_first_unknown_words_of_a_query_are_looked_at() -> None:
-    assert [*respelt("retreival pasage zanzibr", most_words=2)] == ["retreival", "pasage"]
-    assert [*respelt("nothinglikeit zanzibar pasage zanzibr", most_words=2)] == ["pasage"]
+    assert [*respelt("retreival pasage zanzibr", max_unknown_words=2)] == ["retreival", "pasage"]
+    assert [*respelt("nothinglikeit zanzibar pasage zanzibr", max_unknown_words=2)] == ["pasage"]
 
 
 def test_words_of_other_alphabets_have_neighbours_too() -> None:

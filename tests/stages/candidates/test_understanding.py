@@ -10,7 +10,7 @@ from components.fake_store import FakeStore, Memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.contracts import NoParams, Surroundings
+from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.model import Plan
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
@@ -126,7 +126,7 @@ def test_a_query_that_nobody_classified_is_complex() -> None:
 
 @pytest.mark.requirement("P7")
 def test_borders_out_of_order_are_reported() -> None:
-    here = Surroundings((), (), (), ())
+    here = PipelineContext((), (), (), ())
 
     assert [path for path, _ in Complexity.check(ComplexityParams(simple=8, complex=8), here)] == [("complex",)]
 
@@ -134,8 +134,8 @@ def test_borders_out_of_order_are_reported() -> None:
 ALL = ("vector", "fts5", "bm25", "graph", "degree", "trigger")
 
 
-def surroundings(*channels: str, uses: tuple[str, ...] = ("complexity", "router")) -> Surroundings:
-    return Surroundings(channels, (Scale.BM25,) * len(channels), (*uses, *channels), (*uses, *channels))
+def context(*channels: str, uses: tuple[str, ...] = ("complexity", "router")) -> PipelineContext:
+    return PipelineContext(channels, (Scale.BM25,) * len(channels), (*uses, *channels), (*uses, *channels))
 
 
 @pytest.mark.requirement("C10.routes")
@@ -165,23 +165,23 @@ def test_the_limit_of_a_tier_yields_to_a_larger_request_only() -> None:
 
 @pytest.mark.requirement("P7.two_channels", "C10.two")
 def test_a_tier_that_leaves_fewer_than_two_channels_is_reported_at_its_place() -> None:
-    problems = dict(Router.check(RouterParams(), surroundings("vector", "bm25", "trigger")))
+    problems = dict(Router.check(RouterParams(), context("vector", "bm25", "trigger")))
 
     assert problems == {
         ("simple",): "simple queries keep fewer than 2 channels: of vector, fts5 there is vector in this pipeline",
     }
-    assert list(Router.check(RouterParams(), surroundings(*ALL))) == []
+    assert list(Router.check(RouterParams(), context(*ALL))) == []
 
 
 @pytest.mark.requirement("C10", "P7")
 def test_a_channel_that_is_always_asked_does_not_count_as_one_of_the_two() -> None:
     params = RouterParams.model_validate({"simple": {"channels": ["vector", "trigger"]}})
 
-    assert [path for path, _ in Router.check(params, surroundings(*ALL))] == [("simple",)]
+    assert [path for path, _ in Router.check(params, context(*ALL))] == [("simple",)]
 
 
 @pytest.mark.requirement("P7")
 def test_routing_without_a_complexity_step_is_reported() -> None:
-    problems = list(Router.check(RouterParams(), surroundings(*ALL, uses=("router",))))
+    problems = list(Router.check(RouterParams(), context(*ALL, uses=("router",))))
 
     assert [path for path, _ in problems] == [()]

@@ -9,7 +9,7 @@ import pytest
 from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
-from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Candidates
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.fusion.rsf import Rsf, RsfParams
@@ -183,8 +183,8 @@ def test_what_exceeds_one_is_taken_back_visibly() -> None:
 
 @pytest.mark.requirement("F2", "P7")
 def test_the_pair_form_needs_two_channels() -> None:
-    three = Surroundings(("a", "b", "c"), (Scale.BM25,) * 3, ("a", "b", "c", "rsf"), ("a", "b", "c", "rsf"))
-    two = Surroundings(("a", "b"), (Scale.BM25,) * 2, ("a", "b", "rsf"), ("a", "b", "rsf"))
+    three = PipelineContext(("a", "b", "c"), (Scale.BM25,) * 3, ("a", "b", "c", "rsf"), ("a", "b", "c", "rsf"))
+    two = PipelineContext(("a", "b"), (Scale.BM25,) * 2, ("a", "b", "rsf"), ("a", "b", "rsf"))
 
     assert [path for path, _ in Rsf.check(RsfParams(form="pair"), three)] == [("form",)]
     assert list(Rsf.check(RsfParams(form="pair"), two)) == list(Rsf.check(RsfParams(), three)) == []
@@ -227,8 +227,8 @@ def test_a_single_candidate_is_normalised_to_one() -> None:
 
 @pytest.mark.requirement("P7")
 def test_passing_through_needs_one_channel_of_the_declared_scale() -> None:
-    two = Surroundings(("a", "b"), (Scale.BM25, Scale.BM25), ("a", "b", "single"), ("a", "b", "single"))
-    cosine = Surroundings(("a",), (Scale.COSINE,), ("a", "single"), ("a", "single"))
+    two = PipelineContext(("a", "b"), (Scale.BM25, Scale.BM25), ("a", "b", "single"), ("a", "b", "single"))
+    cosine = PipelineContext(("a",), (Scale.COSINE,), ("a", "single"), ("a", "single"))
 
     assert [path for path, _ in Single.check(SingleParams(scale="bm25"), two)] == [()]
     assert list(Single.check(SingleParams(scale="bm25"), cosine)) == [

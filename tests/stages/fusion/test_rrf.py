@@ -7,7 +7,7 @@ import pytest
 from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
-from speckit_memory.pipeline.contracts import Surroundings
+from speckit_memory.pipeline.contracts import PipelineContext
 from speckit_memory.pipeline.model import Candidates, Filter
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.fusion.rrf import Rrf, RrfParams
@@ -159,7 +159,9 @@ def test_weighing_by_intent_is_declared() -> None:
 
 @pytest.mark.requirement("P7")
 def test_a_weight_of_an_undeclared_channel_is_reported_at_its_place() -> None:
-    here = Surroundings(channels=("vector",), scales=(Scale.COSINE,), steps=("vector", "rrf"), uses=("vector", "rrf"))
+    here = PipelineContext(
+        channels=("vector",), scales=(Scale.COSINE,), steps=("vector", "rrf"), uses=("vector", "rrf")
+    )
 
     problems = list(Rrf.check(RrfParams(weights={"vector": 1.0, "bm52": 0.5}), here))
 

@@ -11,7 +11,7 @@ from components.pools import ask, pool_of, rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.contracts import NoParams, Surroundings
+from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams
 from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
@@ -242,7 +242,7 @@ def test_pinned_rows_come_first_and_nobody_else_moves(rows: list[tuple[int, bool
     store = FakeStore(*(Memory(i, tier="constitutional" if p else "normal") for i, (_, p) in enumerate(rows)))
     pool = pool_of(store, {i: score / 100 for i, (score, _) in enumerate(rows)}, scale=Scale.Z_SCORE)
 
-    after = rerank(Pin(PinParams(most=12)), ask(limit=24), pool, store).ids.tolist()
+    after = rerank(Pin(PinParams(max_memories=12)), ask(limit=24), pool, store).ids.tolist()
 
     before = pool.ids.tolist()
     assert after == [i for i in before if rows[i][1]] + [i for i in before if not rows[i][1]]
@@ -257,18 +257,18 @@ def test_rows_that_a_channel_scores_too_low_are_left_out() -> None:
         raw={"bm25": {1: 9.0, 2: 8.0, 3: 7.0}, "vector": {1: 0.1, 2: 0.4, 4: 0.05}},
     )
 
-    assert rerank(RelevanceFloor(RelevanceFloorParams(least=0.3)), ask(), pool, store).ids.tolist() == [2, 3, 4]
-    strict = RelevanceFloor(RelevanceFloorParams(least=0.3, unknown=False, spare=[]))
+    assert rerank(RelevanceFloor(RelevanceFloorParams(min_score=0.3)), ask(), pool, store).ids.tolist() == [2, 3, 4]
+    strict = RelevanceFloor(RelevanceFloorParams(min_score=0.3, keep_unscored=False, ignore_tiers=[]))
     assert rerank(strict, ask(), pool, store).ids.tolist() == [2]
 
 
 def test_a_floor_on_a_channel_that_does_not_exist_is_reported() -> None:
-    surroundings = Surroundings(("bm25", "graph"), (None, None), (), ())
+    context = PipelineContext(("bm25", "graph"), (None, None), (), ())
 
-    problems = list(RelevanceFloor.check(RelevanceFloorParams(), surroundings))
+    problems = list(RelevanceFloor.check(RelevanceFloorParams(), context))
 
     assert problems == [(("channel",), "no channel is called 'vector'; there are bm25, graph")]
-    assert list(RelevanceFloor.check(RelevanceFloorParams(channel="bm25"), surroundings)) == []
+    assert list(RelevanceFloor.check(RelevanceFloorParams(channel="bm25"), context)) == []
 
 
 @given(st.lists(units, max_size=20), st.randoms(use_true_random=False))

@@ -60,8 +60,8 @@ def test_a_query_whose_first_row_leads_clearly_gets_no_second_look() -> None:
     pool = z_pool(store, {1: 0.9, 2: 0.4, 3: 0.3})
 
     # the lead is .9 - .4 = .5; "b" stands in the second row alone
-    settled = rerank(Maxsim(MaxsimParams(settled=0.5)), ask("b"), pool, store)
-    open_ = rerank(Maxsim(MaxsimParams(settled=0.51)), ask("b"), pool, store)
+    settled = rerank(Maxsim(MaxsimParams(max_lead=0.5)), ask("b"), pool, store)
+    open_ = rerank(Maxsim(MaxsimParams(max_lead=0.51)), ask("b"), pool, store)
 
     assert scores_of(settled) == scores_of(pool)
     assert open_.ids.tolist()[0] == 2

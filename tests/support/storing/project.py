@@ -6,7 +6,8 @@ Everything is dated relative to a moment, so that ages are the same whenever the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -296,3 +297,13 @@ def live(memory: Memory, now: float) -> None:
         sessions.focus(txn, SESSION, gateways[4], 1.0, now - 60)
         sessions.focus(txn, SESSION, ids["docs/decisions/channels.md"], 0.6, now - 60)
         sessions.mark_sent(txn, SESSION, [gateways[0]], now - 60)
+
+
+@contextmanager
+def living(root: Path, now: float) -> Iterator[Project]:
+    """The project at `root`: its files written and indexed, and what a life leaves behind in it."""
+    write(root, now)
+    with project(root, {}) as opened:
+        opened.index([root])
+        live(opened, now)
+        yield opened

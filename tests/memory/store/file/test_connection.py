@@ -281,7 +281,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
                 use()
         with pytest.raises(SpeckitError, match="has been closed"):
             other.submit(database.reader).result()
-    assert database.check() == [f"E020 {database.path} has been closed"]
+    assert database.check() == [f"E027 {database.path} has been closed"]
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
 
 

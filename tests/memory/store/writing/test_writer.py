@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import loading, reader
-from speckit_memory.memory.store.records import Chunk, Document, Link, Memory, Relation, Tier
+from speckit_memory.memory.store.records import Chunk, Document, Link, MemoryRecord, Relation, Tier
 from speckit_memory.memory.store.tables import edges, fulltext
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
@@ -61,7 +61,7 @@ def test_a_document_is_stored_with_everything_it_says(database: Database, docume
     assert (
         reader.get_memory(connection, 1)
         == reader.get_memory(connection, "specs/a.md")
-        == Memory(
+        == MemoryRecord(
             id=1,
             key="specs/a.md",
             title="Fusion",

@@ -9,33 +9,33 @@ import numpy as np
 
 from speckit_memory.engine.memory import Memory
 from speckit_memory.engine.questions import Question
+from speckit_memory.evaluation.cached_steps import StepCache
 from speckit_memory.evaluation.dataset import DatasetQuery
 from speckit_memory.evaluation.folds import Rows
 from speckit_memory.evaluation.metrics import DEPTH, evaluate
-from speckit_memory.evaluation.remembered import StepAnswers
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.runner import Outcome, Runner
 
-Judged = tuple[DatasetQuery, Mapping[str, float]]
+JudgedQuery = tuple[DatasetQuery, Mapping[str, float]]
 """A query and its judgements by document."""
 
 
-class Asked:
+class JudgedQueries:
     """Judged queries and the store that answers them.
 
     What no score depends on is left out: the rows, texts and times of an answer, and the annotators, which see the
     final order. An annotator that hides rows of the pipeline in use takes part all the same.
     """
 
-    def __init__(self, memory: Memory, queries: Sequence[Judged], now: float) -> None:
+    def __init__(self, memory: Memory, queries: Sequence[JudgedQuery], now: float) -> None:
         self._store = memory.store()
         self._queries = [
             Question(text=query.text, limit=DEPTH, folder=query.folder).query(self._store, now, None)
             for query, _ in queries
         ]
         self._judgements = [judgements for _, judgements in queries]
-        self._answers = StepAnswers()
+        self._answers = StepCache()
         self._hiding = self._hidden_by(memory.pipeline)
 
     def values(self, pipeline: Pipeline, rows: Rows) -> dict[str, Column]:
@@ -53,5 +53,5 @@ class Asked:
         return frozenset(step for step, said in notes if said.keep is not None and not said.keep.all())
 
     def _outcomes(self, pipeline: Pipeline, rows: Rows) -> Iterator[Outcome]:
-        runner = Runner(self._answers.remembering(pipeline))
+        runner = Runner(self._answers.caching(pipeline))
         return (runner.run(self._queries[row], self._store) for row in rows.tolist())

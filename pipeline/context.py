@@ -13,22 +13,23 @@ from speckit_memory.config.layering import without
 from speckit_memory.config.yaml_reader import locate
 from speckit_memory.errors import Problem, Where
 from speckit_memory.pipeline.binding import Bound, validated
-from speckit_memory.pipeline.contracts import Params, Surroundings
-from speckit_memory.pipeline.declared import Path, as_objections, as_params, ask
+from speckit_memory.pipeline.contracts import Params, PipelineContext
+from speckit_memory.pipeline.declared import as_objections, as_params, ask
+from speckit_memory.pipeline.hooks import CHECK, SETTLED, Path
 from speckit_memory.pipeline.scale_rules import scale_of
 
 LeftOut = Callable[[str, Where], bool]
 """Whether what is said about a channel at a place is out of use, because the channel is."""
 
 
-def surroundings(bound: Sequence[Bound]) -> Surroundings:
+def context_of(bound: Sequence[Bound]) -> PipelineContext:
     """What each step may check its own parameters against."""
     declared = {entry.step.id for entry in bound if entry.registered}
     # a misspelt step stands for what it means, unless that stands there as well
     channels = [
         entry for entry in bound if entry.step.slot == "channels" and (entry.registered or entry.id not in declared)
     ]
-    return Surroundings(
+    return PipelineContext(
         channels=tuple(entry.id for entry in channels),
         scales=tuple(scale_of(entry) for entry in channels),
         steps=tuple(entry.id for entry in bound),
@@ -36,24 +37,24 @@ def surroundings(bound: Sequence[Bound]) -> Surroundings:
     )
 
 
-def objections(entry: Bound, around: Surroundings) -> tuple[list[tuple[Path, str]], Problem | None]:
-    """What a component has against its own parameters among these surroundings: the path of each and why.
+def objections(entry: Bound, context: PipelineContext) -> tuple[list[tuple[Path, str]], Problem | None]:
+    """What a component has against its own parameters in this pipeline: the path of each and why.
 
     The other value says how the component failed to tell.
     """
-    found, failed = ask(entry, "check", as_objections, entry.params, around)
+    found, failed = ask(entry, CHECK, lambda own, params: own.check(params, context), as_objections)
     return found or [], failed
 
 
 def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> list[Bound]:
     """The steps without what they say about channels that are out of use."""
-    around = surroundings(bound)
-    return [_released(entry, around, left_out) for entry in bound]
+    context = context_of(bound)
+    return [_released(entry, context, left_out) for entry in bound]
 
 
-def _released(entry: Bound, around: Surroundings, left_out: LeftOut) -> Bound:
+def _released(entry: Bound, context: PipelineContext, left_out: LeftOut) -> Bound:
     params = entry.step.params
-    for path, _ in objections(entry, around)[0]:
+    for path, _ in objections(entry, context)[0]:
         if path and isinstance(path[-1], str) and left_out(path[-1], locate(entry.step.params, path)):
             params = without(params, path)
     if params is entry.step.params or entry.registered is None:
@@ -64,11 +65,11 @@ def _released(entry: Bound, around: Surroundings, left_out: LeftOut) -> Bound:
 
 def settled(bound: Sequence[Bound]) -> list[Bound]:
     """The steps with what their parameters leave to the rest of the pipeline filled in."""
-    around = surroundings(bound)
-    return [replace(entry, params=settled_params(entry, around)[0] or entry.params) for entry in bound]
+    context = context_of(bound)
+    return [replace(entry, params=settled_params(entry, context)[0] or entry.params) for entry in bound]
 
 
-def settled_params(entry: Bound, around: Surroundings) -> tuple[Params | None, Problem | None]:
+def settled_params(entry: Bound, context: PipelineContext) -> tuple[Params | None, Problem | None]:
     """The parameters of a step with the rest filled in, None where it leaves nothing to the rest or fails to tell."""
     kind = entry.registered.params if entry.registered else Params
-    return ask(entry, "settled", as_params(kind), entry.params, around)
+    return ask(entry, SETTLED, lambda own, params: own.settled(params, context), as_params(kind))

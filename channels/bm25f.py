@@ -1,4 +1,4 @@
-"""Bags of words over the inverted indexes, and BM25 of their rows."""
+"""BM25F: BM25 over weighted fields of the inverted indexes, which count as one bag of words per row."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.lookup import idf
+from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.ports import Column, TermIndex
 
 Rows = NDArray[np.intp]
 
 
-class Part:
+class WeightedField:
     """A weighted field of a bag. `places` are the index rows of the bag's rows, -1 for none; None: the same rows."""
 
     def __init__(self, index: TermIndex, weight: float, places: Rows | None) -> None:
@@ -40,18 +40,18 @@ class Part:
         return self._members[np.repeat(first, count) + within], np.repeat(frequency, count)
 
 
-_REMEMBERED = 2_000_000
+_MAX_CACHED = 2_000_000
 """So many contributions of terms are kept at most, about 24 MB: those of everyday words are needed again and again."""
 
 
-class Bags:
+class Bm25F:
     """Bags of words, one per row: frequencies and lengths are weighted sums over the parts, which saturate together.
 
     BM25 of Robertson and Walker (1994); weighted fields as in Robertson, Zaragoza and Taylor, "Simple BM25 Extension to
     Multiple Weighted Fields" (2004). `rows` are all rows, `count` those that are no holes. Feature C3.
     """
 
-    def __init__(self, parts: Sequence[Part], rows: int, count: int, k1: float, b: float) -> None:
+    def __init__(self, parts: Sequence[WeightedField], rows: int, count: int, k1: float, b: float) -> None:
         lengths = np.zeros(rows)
         for part in parts:
             lengths += part.lengths
@@ -62,7 +62,7 @@ class Bags:
         # The part of the denominator that does not depend on the word.
         self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(rows, k1)
         self._known: dict[str, tuple[NDArray[np.integer], Column]] = {}
-        self._room = _REMEMBERED
+        self._room = _MAX_CACHED
 
     def scores(self, terms: Mapping[str, float]) -> Column:
         """BM25 of every row: Σ weight · idf · tf·(k1+1) / (tf + norm)."""
@@ -87,14 +87,14 @@ class Bags:
         return float(idf(np.array(holders, np.float64), self._count))
 
     def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
-        """The rows that hold a term and what it adds to the score of each; remembered while there is room."""
+        """The rows that hold a term and what it adds to the score of each; cached while there is room."""
         rows, frequency = self._occurrences(term)
         if not len(rows):
             # No end of words occurs nowhere: they would fill the memory without ever taking room.
             return rows, frequency
         contribution = rows, frequency * (self._idf(len(rows)) * (self._k1 + 1.0)) / (frequency + self._norm[rows])
         if self._room < len(rows):
-            self._known, self._room = {}, _REMEMBERED
+            self._known, self._room = {}, _MAX_CACHED
         self._known[term] = contribution
         self._room -= len(rows)
         return contribution

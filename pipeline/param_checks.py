@@ -9,7 +9,7 @@ from speckit_memory.pipeline.describing import shape_of
 from speckit_memory.pipeline.errors import Unfit
 
 
-def heeded(params: Params) -> Params:
+def check_params(params: Params) -> Params:
     """The parameters. Raises Unfit unless the frame can go by them, and write them down for the hash of the pipeline.
 
     A class may declare an inherited parameter anew, its validators may return anything, and a copy with other values

@@ -11,7 +11,7 @@ from speckit_memory.memory.indexing import Progress
 from speckit_memory.memory.store.file.identity import ReplacedError
 
 
-class Kept:
+class CommittedProgress:
     """A progress callback that remembers how far a run has come, and calls another one."""
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
@@ -25,7 +25,7 @@ class Kept:
             self._progress(now)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def reported_on_error(self) -> Iterator[None]:
         """Adds to an error that ends the run how many documents it had written. Those of another store do not count."""
         self._written = 0
         try:

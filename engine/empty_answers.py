@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.errors.echo import shortened
+from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.indexing.anchors import find
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.demands import demanded
@@ -26,7 +26,7 @@ def nothing_to_find(query: Query, store: Store) -> str:
     wanted = replace(query.wanted, folders=(), memories=None)
     if wanted.folder and not store.attributes.scope(Filter(wanted.folder), query.now).size:
         named = "folders are named from the workspace root, as in the keys"
-        return f"no memory lies in a folder '{shortened(wanted.folder)}'; {named}"
+        return f"no memory lies in a folder '{abridged(wanted.folder)}'; {named}"
     if (wanted.tier or wanted.context_type) and not store.attributes.scope(wanted, query.now).size:
         asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
         return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)

@@ -21,7 +21,7 @@ Answers = dict[tuple[str, int], Any]
 """By question, which includes the plan, and limit."""
 
 
-class RememberedChannel:
+class CachedChannel:
     """A channel with its earlier answers, which are all of one state of one store."""
 
     def __init__(self, channel: Channel, answers: Answers) -> None:
@@ -37,7 +37,7 @@ class RememberedChannel:
         return found
 
 
-class RememberedUnderstander:
+class CachedUnderstander:
     """A step of query understanding with its earlier answers, likewise."""
 
     def __init__(self, understander: Understander, answers: Answers) -> None:
@@ -53,17 +53,17 @@ class RememberedUnderstander:
         return found
 
 
-class StepAnswers:
+class StepCache:
     """What the steps of many pipelines have answered over one state of one store."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[str, Answers]] = {}
 
-    def remembering(self, pipeline: Pipeline) -> Pipeline:
+    def caching(self, pipeline: Pipeline) -> Pipeline:
         """The same pipeline, with steps that look up what steps of the same configuration have answered."""
         stage = pipeline.candidates
-        understand = (replace(s, component=RememberedUnderstander(s.component, self._by(s))) for s in stage.understand)
-        channels = (replace(s, component=RememberedChannel(s.component, self._by(s))) for s in stage.channels)
+        understand = (replace(s, component=CachedUnderstander(s.component, self._by(s))) for s in stage.understand)
+        channels = (replace(s, component=CachedChannel(s.component, self._by(s))) for s in stage.channels)
         return replace(pipeline, candidates=replace(stage, understand=tuple(understand), channels=tuple(channels)))
 
     def _by(self, step: BoundStep[Any]) -> Answers:

@@ -8,12 +8,12 @@ from typing import Any
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
-def flow(value: Any) -> str:
+def flow_style(value: Any) -> str:
     """A value in YAML's flow style, which JSON is a part of; plain words stay unquoted where that is safe."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{flow_style(key)}: {flow_style(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(flow(item) for item in value) + "]"
+        return "[" + ", ".join(flow_style(item) for item in value) + "]"
     if (
         isinstance(value, str)
         and value.replace("_", "").isalnum()
