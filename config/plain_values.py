@@ -7,7 +7,7 @@ from math import isfinite
 
 from speckit_memory.config.yaml_reader import MAX_DEPTH, MOST_VALUES, Entry, Mapping, Node, Plain, Scalar, Sequence
 from speckit_memory.errors import Problem, Where
-from speckit_memory.errors.echo import shortened
+from speckit_memory.errors.echo import abridged
 
 
 def from_plain(value: object, file: str) -> tuple[Node, list[Problem]]:
@@ -74,4 +74,4 @@ class _Reader:
 
 
 def _shown(value: object) -> str:
-    return f"{shortened(repr(value))}, of the type {type(value).__name__}"
+    return f"{abridged(repr(value))}, of the type {type(value).__name__}"

@@ -206,7 +206,7 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
     assert seen[-1] == ("search", 30, 30)
     assert [done for phase, done, _ in seen if phase == "search"] == sorted(d for p, d, _ in seen if p == "search")
     text = pipelines.written(
-        str(file), {}, report.used, name="kept", heading=report.heading(), remarks=report.remarks()
+        str(file), {}, report.used, file=Path("kept.yaml"), heading=report.heading(), remarks=report.remarks()
     )
     assert f"# Verdict: {report.verdict}." in text.splitlines()
 
