@@ -56,9 +56,13 @@ def read(source: Source) -> Document:
             node, problems = from_plain(source, GIVEN)
             return _document(GIVEN, GIVEN, None, node, problems)
         case Path():
-            here = f"./{source}" if str(source) in presets() else str(source)
-            return replace(_named(here), source=str(source))
+            return _named(name_of_path(source))
     return _named(source)
+
+
+def name_of_path(path: Path) -> str:
+    """A path as a text that names no preset."""
+    return f"./{path}" if str(path) in presets() else str(path)
 
 
 def read_text(text: str, file: str = TEXT) -> Document:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
@@ -53,8 +53,17 @@ def show(
     installed extensions offer, and where these run. Raises SpeckitError when the file has problems.
     """
     checked = _sound(source, environ, overrides)
-    heading = [*_foreign(checked, extensions_in_force(environ).mode), f"hash: {checked.hash}"]
+    heading = [*_foreign(checked, extensions_in_force(environ).mode), *(_flags(checked) if origin else ())]
+    heading.append(f"hash: {checked.hash}")
     return as_yaml(checked, heading=heading, effective=effective, origin=origin)
+
+
+def _flags(checked: Checked) -> Iterator[str]:
+    """The flags that steps of the pipeline wait for, with who decided on their states."""
+    effective = checked.effective
+    named = dict.fromkeys(step.flag for step in (*effective.steps(), *effective.inactive) if step.flag)
+    for flag in (effective.flags[name] for name in named):
+        yield f"flag {flag.name}: {flag.state} ({flag.origin})"
 
 
 def _foreign(checked: Checked, mode: Mode) -> list[str]:

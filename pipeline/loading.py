@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.document import GIVEN, Document, read
+from speckit_memory.config.document import GIVEN, Document, name_of_path, read
 from speckit_memory.pipeline.effective import Effective, filled
 from speckit_memory.pipeline.variants import with_values
 
@@ -23,7 +23,9 @@ def name_of(source: PipelineSource) -> str:
             return source.source
         case Mapping():
             return GIVEN
-    return str(source)
+        case Path():
+            return name_of_path(source)
+    return source
 
 
 def load(source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Effective:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from speckit_memory.config.flags import Flag
-from speckit_memory.errors import Problem, nearest
+from speckit_memory.config.settings import BY_CALL
+from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.overriding import LeftOut, Setting
 
@@ -37,5 +37,7 @@ def with_flag(whole: Effective, name: str, *, on: bool = True) -> Effective:
     if flag.state == "permanent" and not on:
         problem = Problem("E030", f"{name} is permanent and cannot be switched off")
         return replace(whole, misread=(*whole.misread, problem))
-    decided = Flag(name, "enabled" if on else "off", "this call") if on != flag.on else flag
+    if on == flag.on:
+        return whole
+    decided = replace(flag, state="enabled" if on else "off", decided=Where(BY_CALL, 1, 0, ""))
     return replace(whole, flags={**whole.flags, name: decided})

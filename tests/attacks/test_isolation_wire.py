@@ -11,8 +11,6 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, pool_of
 from tally import Tally
 
 from speckit_memory.pipeline.isolation.codec import UnreadableError, UnsendableError, packed, unpacked
@@ -20,6 +18,7 @@ from speckit_memory.pipeline.isolation.wire import EndedError, GarbledError, Wir
 from speckit_memory.pipeline.model import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.sealing import seal
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 
 STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))
 POOL = pool_of(STORE, {1: 0.5, 2: 0.25})

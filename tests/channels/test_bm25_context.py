@@ -6,9 +6,9 @@ from math import log
 
 import pytest
 from components.asking import query, scores
-from components.fake_store import FakeStore, Memory
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 pytestmark = pytest.mark.requirement("C3")
 

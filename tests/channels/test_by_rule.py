@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from components.asking import query, scores
-from components.fake_store import FakeStore, Memory
 
 from speckit_memory.channels.constitutional import Constitutional, ConstitutionalParams
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.pipeline.contracts import ChannelParams
-from speckit_memory.pipeline.model import Filter, Plan
+from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 RULES = FakeStore(
     Memory(3, "second rule", tier="constitutional"),

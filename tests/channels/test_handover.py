@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from components.asking import query
-from components.fake_store import DAY, FakeStore, Memory
 
 from speckit_memory.channels.handover import Handover, HandoverParams
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.testing import DAY, FakeStore, Memory
 
 
 def sections(*names: str, text: str = "text") -> str:
@@ -33,7 +34,7 @@ STORE = FakeStore(
 )
 
 
-def asked(text: str = "", **changes: object) -> Query:
+def asked(text: str = "", **changes: Any) -> Query:
     return replace(query(text), anchors=SECTIONS, **changes)
 
 

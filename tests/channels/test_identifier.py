@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from components.asking import query, scores
-from components.fake_store import FakeStore, Memory
 
 from speckit_memory.channels.identifier import Identifier, IdentifierParams, identifiers
 from speckit_memory.memory.indexing import Analyser
-from speckit_memory.pipeline.model import Filter
+from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(
     Memory(1, "E113", ("the reader refuses it",)),

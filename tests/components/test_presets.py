@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from components.asking import query
-from components.fake_store import DAY, Edge, FakeStore, Memory
 from components.flags import OPEN
 
 from speckit_memory.config.flags import load_flags
@@ -13,6 +12,7 @@ from speckit_memory.engine.assembly import registry
 from speckit_memory.pipeline.binding import Bound
 from speckit_memory.pipeline.builder import build, examine
 from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.testing import DAY, Edge, FakeStore, Memory
 
 NUMBERS = {"created_at": 390 * DAY, "updated_at": 395 * DAY, "stability": 5.0, "importance_weight": 0.5}
 STORE = FakeStore(

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import pool_of
 
 from speckit_memory.pipeline.sealing import Seal
+from speckit_memory.pipeline.testing import FakeStore, Memory, pool_of
 
 pytestmark = pytest.mark.requirement("P3")
 

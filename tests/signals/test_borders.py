@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from components.fake_store import Edge, FakeStore, Memory
-from components.pools import ask, evidence, pool_of
+from components.pools import evidence
 
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.causal import Causal, CausalParams
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.folder_score import FolderScore, FolderScoreParams

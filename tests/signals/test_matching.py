@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 
 import pytest
-from components.fake_store import DAY, FakePassages, FakeStore, Memory
-from components.pools import NOW, ask, evidence, pool_of
+from components.pools import evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.ports import Passage
+from speckit_memory.pipeline.testing import DAY, NOW, FakePassages, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.field_match import FieldMatch, FieldMatchParams
 from speckit_memory.signals.matching import matched_share

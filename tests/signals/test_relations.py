@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from components.fake_store import DAY, Edge, FakeStore, Memory
-from components.pools import NOW, applied, ask, evidence, pool_of
+from components.pools import applied, evidence
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.testing import DAY, NOW, Edge, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.causal import Causal, CausalParams
 from speckit_memory.signals.coactivation import Coactivation, CoactivationParams
 from speckit_memory.signals.contiguity import Contiguity, ContiguityParams

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from components.fake_store import DAY, FakeStore, Memory
-from components.pools import NOW, applied, ask, evidence, pool_of
+from components.pools import applied, evidence
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 from speckit_memory.pipeline.apply import signalled
 from speckit_memory.pipeline.contracts import SignalParams
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.testing import DAY, NOW, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.confidence import Confidence, ConfidenceParams
 from speckit_memory.signals.encoding_intent import EncodingIntent, EncodingIntentParams

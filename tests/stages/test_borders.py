@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from components.asking import query
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, pool_of, ranking_of, rerank, scores_of
+from components.pools import rerank, scores_of
 
 from speckit_memory.pipeline.model import Notes, Plan
 from speckit_memory.pipeline.ports import FolderDescription
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of, ranking_of
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams, coverage
 from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
 from speckit_memory.stages.rerank.mmr import Mmr, MmrParams

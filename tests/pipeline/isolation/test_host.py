@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, pool_of
 from isolated.distributions import installed
 from isolated.opened import MEMORY_MB, hosting, isolating
 
@@ -21,6 +19,7 @@ from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.isolation import process
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
 from speckit_memory.pipeline.isolation.host import Host
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 
 STORE = FakeStore(Memory(1, "one"), Memory(2, "two"))
 POOL = pool_of(STORE, {1: 0.5, 2: 0.25})

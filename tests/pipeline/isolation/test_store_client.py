@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from components.fake_store import FakeStore, Memory
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.clock import query_ns
@@ -16,6 +15,7 @@ from speckit_memory.pipeline.isolation.codec import Handle, packed, unpacked
 from speckit_memory.pipeline.isolation.store_client import Line, made
 from speckit_memory.pipeline.isolation.store_server import MOST_HANDLES, StoreServer
 from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(
     Memory(1, "Rank fusion", ("fusion of ranked lists", "second part"), ("rank fusion",)),

@@ -7,14 +7,13 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from components.fake_store import DAY, Edge, FakePassages, FakeStore, Memory
-from components.pools import NOW, ask, ranking_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.contracts import NoParams
 from speckit_memory.pipeline.model import Notes
 from speckit_memory.pipeline.ports import Filter, Passage
+from speckit_memory.pipeline.testing import DAY, NOW, Edge, FakePassages, FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.anchor_filter import AnchorFilter
 from speckit_memory.stages.annotate.attribution import Attribution
 from speckit_memory.stages.annotate.constitutional_guarantee import (

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, ranking_of
 
 from speckit_memory.pipeline.contracts import NoParams
 from speckit_memory.pipeline.model import Notes
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.encoder_notice import MESSAGE, EncoderNotice
 
 

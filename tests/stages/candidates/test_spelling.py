@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask
 from speckit_memory.stages.candidates.spelling import Spelling, SpellingParams
 
 STORE = FakeStore(
@@ -18,14 +19,14 @@ STORE = FakeStore(
 )
 
 
-def planned(text: str, store: FakeStore = STORE, **params: object) -> Query:
+def planned(text: str, store: FakeStore = STORE, **params: Any) -> Query:
     query = ask(text)
     plan = Spelling(SpellingParams.model_validate(params)).understand(query, query.plan, store)
     assert isinstance(plan, Plan)
     return query.planned(plan)
 
 
-def respelt(text: str, store: FakeStore = STORE, **params: object) -> dict[str, dict[str, float]]:
+def respelt(text: str, store: FakeStore = STORE, **params: Any) -> dict[str, dict[str, float]]:
     return {found.word: dict(found.instead) for found in planned(text, store, **params).plan.respelt}
 
 

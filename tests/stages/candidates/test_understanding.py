@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from components.asking import query
-from components.fake_store import FakeStore, Memory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.model import Plan
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory
 from speckit_memory.stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
 from speckit_memory.stages.candidates.intent import INTENTS, Intent
 from speckit_memory.stages.candidates.router import Router, RouterParams

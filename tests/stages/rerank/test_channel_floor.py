@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, pool_of, rerank, scores_of
+from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.channel_floor import ChannelFloor, ChannelFloorParams
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from components.fake_store import Edge, FakeStore, Memory
-from components.pools import ask, pool_of, rerank, scores_of
+from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.testing import Edge, FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.context_diversity import ContextDiversity, ContextDiversityParams
 from speckit_memory.stages.rerank.mmr import Mmr, MmrParams
 from speckit_memory.stages.rerank.regularise import Regularise, RegulariseParams
@@ -48,7 +50,7 @@ def test_the_intent_chooses_lambda_when_it_is_sure() -> None:
     pool = pool_of(store, {1: 1.0, 2: 0.5})
     mmr = Mmr(MmrParams(**{"lambda": "by_intent"}))
 
-    def best(**plan: object) -> float:
+    def best(**plan: Any) -> float:
         return float(rerank(mmr, ask(**plan), pool, store).score[0])
 
     by_intent = {

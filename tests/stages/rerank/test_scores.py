@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, pool_of, rerank, scores_of
+from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams
 from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
 from speckit_memory.stages.rerank.min_max import MinMax

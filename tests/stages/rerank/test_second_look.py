@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
-from components.fake_store import FakeStore, Memory
-from components.pools import ask, pool_of, rerank, scores_of
+from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.model import Pool
 from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.cross_encoder import CrossEncoder, CrossEncoderParams
 from speckit_memory.stages.rerank.maxsim import Maxsim, MaxsimParams
 
 
-def store_of(*texts: str, **options: object) -> FakeStore:
+def store_of(*texts: str, **options: Any) -> FakeStore:
     return FakeStore(*(Memory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)), **options)
 
 

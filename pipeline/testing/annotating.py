@@ -1,0 +1,49 @@
+"""What annotators promise, and what all steps behind fusion promise about stores that lack parts."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.model import Grouped, Notes, Rescored, Selected
+from speckit_memory.pipeline.note_checks import check_notes
+from speckit_memory.pipeline.sealing import seal
+from speckit_memory.pipeline.testing.sample import LACKING, pooled
+from speckit_memory.pipeline.testing.trial import Trial
+
+
+def annotator_speaks_only_of_ranked_rows_and_not_always_the_same(trial: Trial) -> None:
+    """Notes are about rows of the ranking, repeat themselves, and differ for some question or ranking."""
+    component, said = trial.component(), list[tuple[object, ...]]()
+    sample = trial.sample
+    for before, asked, store in product(
+        sample.pools_for(trial.entry), sample.questions, (sample.store, sample.encoded)
+    ):
+        notes = trial.whole(component.annotate(asked, seal(before), store), Notes, f"{asked.text!r}")
+        trial.must(
+            _told(trial.checked(check_notes, notes, before)) == _told(notes), "made notes that the frame would change"
+        )
+        again = _told(component.annotate(asked, seal(before), store))
+        trial.must(_told(notes) == again, f"answered {asked.text!r} otherwise a second time")
+        said.append(_told(notes))
+    trial.must(any(told != said[0] for told in said), "said the same of every ranking, whatever the question")
+
+
+def _told(notes: Notes) -> tuple[object, ...]:
+    return dict(notes.by_id), notes.overall, notes.warnings, () if notes.keep is None else tuple(notes.keep.tolist())
+
+
+def pools_of_a_store_that_lacks_a_part_are_answered_too(trial: Trial) -> None:
+    """Neither texts, nor vectors, nor a model: the step answers, or says why it cannot."""
+    component, asked = trial.component(), trial.sample.questions[0]
+    for scores in ({}, {1: 0.9, 2: 0.1}):
+        before = pooled(LACKING, scores, trial.entry)
+        match trial.entry.role:
+            case Role.SIGNAL:
+                trial.lacking(component.evidence(asked, before, LACKING), np.ndarray)
+            case Role.RERANKER:
+                trial.lacking(component.rerank(asked, before, LACKING), Rescored, Grouped, Selected)
+            case _:
+                trial.lacking(component.annotate(asked, seal(before), LACKING), Notes)

@@ -1,0 +1,66 @@
+"""What the fake store knows beside texts: trigger phrases, folders, sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.ports import Column, FolderDescription, Ids
+from speckit_memory.pipeline.testing.memories import words
+
+if TYPE_CHECKING:
+    from speckit_memory.pipeline.testing.store import FakeStore
+
+
+class FakeTriggers:
+    """Implements `ports.Triggers`: authored phrases weigh 1, learned ones 0.7."""
+
+    def __init__(self, store: FakeStore) -> None:
+        self._phrases = [
+            (m.id, words(phrase), weight)
+            for m in store.memories.values()
+            for weight, phrases in ((1.0, m.triggers), (0.7, m.learned))
+            for phrase in phrases
+        ]
+
+    def exact(self, text: str) -> bool:
+        """Whether a text is a phrase."""
+        return any(phrase == words(text) for _, phrase, _ in self._phrases)
+
+    def matches(self, text: str, now: float) -> tuple[Ids, Column]:
+        """The phrases that stand in a text."""
+        said = f" {' '.join(words(text))} "
+        rows = sorted((i, w) for i, phrase, w in self._phrases if f" {' '.join(phrase)} " in said)
+        return np.array([i for i, _ in rows], np.int64), np.array([w for _, w in rows], np.float64)
+
+
+class FakeFolders:
+    """Implements `ports.Folders`."""
+
+    def __init__(self, descriptions: Sequence[FolderDescription]) -> None:
+        self._descriptions = tuple(descriptions)
+
+    def described(self) -> tuple[FolderDescription, ...]:
+        """What the test said."""
+        return self._descriptions
+
+
+class FakeSessions:
+    """Implements `ports.Sessions`.
+
+    `attended` and `delivered` map a session to memories: with their attention, and as a set.
+    """
+
+    def __init__(self, attended: dict[str, dict[int, float]], delivered: dict[str, set[int]]) -> None:
+        self._attended, self._delivered = attended, delivered
+
+    def attention(self, session: str, ids: Ids, now: float) -> Column:
+        """The attention of each memory."""
+        return np.array([self._attended.get(session, {}).get(int(i), 0.0) for i in ids], np.float64)
+
+    def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
+        """Which were sent."""
+        return np.array([int(i) in self._delivered.get(session, set()) for i in ids], np.bool_)

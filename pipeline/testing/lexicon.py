@@ -1,0 +1,111 @@
+"""The words of the fake store: inverted indexes and full text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.ports import FIELDS, Column, Field, Ids, Level, Postings, Scope
+from speckit_memory.pipeline.testing.memories import Memory, words
+
+if TYPE_CHECKING:
+    from speckit_memory.pipeline.testing.store import FakeStore
+
+
+class FakeIndex:
+    """Implements `ports.TermIndex`. `holes` are rows of removed entries."""
+
+    def __init__(self, entries: Iterable[tuple[int, Sequence[str]]], holes: int = 0) -> None:
+        entries = list(entries)
+        self.tokens: list[tuple[str, ...]] = [()] * holes + [tuple(tokens) for _, tokens in entries]
+        self._ids = [-1] * holes + [id_ for id_, _ in entries]
+        self._live = len(entries)
+
+    @property
+    def ids(self) -> Ids:
+        """The id of each row, -1 of a hole."""
+        return np.array(self._ids, np.int64)
+
+    @property
+    def lengths(self) -> NDArray[np.float32]:
+        """How many words each row has."""
+        return np.array([len(tokens) for tokens in self.tokens], np.float32)
+
+    @property
+    def count(self) -> int:
+        """How many rows are no holes."""
+        return self._live
+
+    def rows_of(self, ids: Ids) -> NDArray[np.int32]:
+        """The row of each id, -1 without one."""
+        return np.array([self._ids.index(id_) if id_ in self._ids else -1 for id_ in ids.tolist()], np.int32)
+
+    def postings(self, term: str) -> Postings:
+        """Where a word stands, and how often."""
+        rows = [row for row, tokens in enumerate(self.tokens) if term in tokens]
+        frequency = [self.tokens[row].count(term) for row in rows]
+        return Postings(np.array(rows, np.int32), np.array(frequency, np.float32))
+
+    def holders(self, term: str) -> int:
+        """How many rows hold a word."""
+        return len(self.postings(term).rows)
+
+    def adjacent(self, first: str, second: str) -> NDArray[np.int32]:
+        """The rows in which the second word follows the first."""
+        rows = [row for row, tokens in enumerate(self.tokens) if (first, second) in pairwise(tokens)]
+        return np.array(rows, np.int32)
+
+
+class FakeLexicon:
+    """Implements `ports.Lexicon`."""
+
+    def __init__(self, store: FakeStore, holes: int) -> None:
+        memories = list(store.memories.values())
+        texts: dict[Field, Callable[[Memory], str]] = {
+            "title": lambda m: m.title,
+            "triggers": lambda m: " ".join(m.triggers),
+            "path": lambda m: m.path,
+            "body": lambda m: " ".join(m.chunks),
+        }
+        self._indexes: dict[tuple[Field, Level], FakeIndex] = {
+            (name, "memory"): FakeIndex(((m.id, words(text(m))) for m in memories), holes)
+            for name, text in texts.items()
+        }
+        chunks = ((i, words(c)) for m in memories for i, c in zip(m.chunk_ids, m.chunks, strict=True))
+        self._indexes["body", "chunk"] = FakeIndex(chunks, holes)
+
+    def analyse(self, text: str) -> tuple[str, ...]:
+        """The words of a query."""
+        return words(text)
+
+    def index(self, field: Field, level: Level = "memory") -> FakeIndex:
+        """The index of a field."""
+        return self._indexes[field, level]
+
+    def words(self) -> set[str]:
+        """All words of all fields."""
+        return {token for index in self._indexes.values() for tokens in index.tokens for token in tokens}
+
+
+class FakeFullText:
+    """Implements `ports.FullText`. Scores are Σ weight · frequency: enough to have an order that weights change."""
+
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def match(self, tokens: Sequence[str], weights: Sequence[float], limit: int, scope: Scope) -> tuple[Ids, Column]:
+        """The memories that hold any of the words, best first."""
+        scores: dict[int, float] = defaultdict(float)
+        for name, weight in zip(FIELDS, weights, strict=True):
+            index = self._store.lexicon.index(name)
+            for token in dict.fromkeys(tokens):
+                postings = index.postings(token)
+                for row, frequency in zip(postings.rows, postings.frequency, strict=True):
+                    scores[int(index.ids[row])] += weight * float(frequency)
+        rows = sorted((-s, i) for i, s in scores.items() if scope.admits(np.array([i]))[0])[:limit]
+        return np.array([i for _, i in rows], np.int64), np.array([-s for s, _ in rows], np.float64)

@@ -1,0 +1,53 @@
+"""What the fake store holds: memories and edges between them, as plain Python data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+DAY = 86_400.0
+"""Seconds."""
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text as the fake store knows them: runs of letters and digits, case-folded."""
+    return tuple(re.findall(r"[^\W_]+", text.casefold()))
+
+
+@dataclass
+class Memory:
+    """One memory. `chunks` are its texts; a single chunk shares the memory's id, several are numbered id·100 + i.
+
+    `numbers` and `labels` are further facts by the names that `ports.Attributes` gives them.
+    """
+
+    id: int
+    title: str = ""
+    chunks: tuple[str, ...] = ("",)
+    triggers: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
+    path: str = ""
+    folder: str = ""
+    tier: str = "normal"
+    context_type: str = "general"
+    document_type: str = "memory"
+    memory_type: str = "declarative"
+    numbers: dict[str, float] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def chunk_ids(self) -> list[int]:
+        """The ids of its texts, in order."""
+        if len(self.chunks) == 1:
+            return [self.id]
+        return [self.id * 100 + i for i in range(1, len(self.chunks) + 1)]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A causal edge from one memory to another; `strength` lies in (0, 1]."""
+
+    source: int
+    target: int
+    relation: str = "supports"
+    strength: float = 1.0

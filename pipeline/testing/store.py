@@ -1,0 +1,63 @@
+"""A store of plain Python data that implements the ports by definition, for tests of components."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Self
+
+from speckit_memory.pipeline.ports import FolderDescription
+from speckit_memory.pipeline.testing.conversation import FakeFolders, FakeSessions, FakeTriggers
+from speckit_memory.pipeline.testing.graph import FakeGraph
+from speckit_memory.pipeline.testing.lexicon import FakeFullText, FakeLexicon
+from speckit_memory.pipeline.testing.memories import Edge, Memory
+from speckit_memory.pipeline.testing.texts import FakeAttributes, FakePassages
+from speckit_memory.pipeline.testing.vectors import FakeRelevance, FakeTokens, FakeVectors
+
+
+class FakeStore:
+    """Implements `Store`. Words are runs of letters and digits, and every distinct word has an axis of its own.
+
+    `attended` and `delivered` map a session to memories: with their attention [0, 1], and as a set. `relevance` maps
+    texts to what a cross-encoder says of them, None without one; `no_embedder` is why there is no model for vectors.
+    `holes` puts so many rows of removed entries into every inverted index.
+    """
+
+    def __init__(
+        self,
+        *memories: Memory,
+        edges: Sequence[Edge] = (),
+        folders: Sequence[FolderDescription] = (),
+        attended: dict[str, dict[int, float]] | None = None,
+        delivered: dict[str, set[int]] | None = None,
+        relevance: dict[str, float] | None = None,
+        no_embedder: str = "",
+        holes: int = 0,
+    ) -> None:
+        self.memories = {m.id: m for m in memories}
+        self.parent = {i: m.id for m in memories for i in (m.id, *m.chunk_ids)}
+        self.attributes = FakeAttributes(self)
+        self.passages = FakePassages(self)
+        self.vectors = FakeVectors(self, no_embedder)
+        self.lexicon = FakeLexicon(self, holes)
+        self.fulltext = FakeFullText(self)
+        self.graph = FakeGraph(edges, self.parent)
+        self.triggers = FakeTriggers(self)
+        self.folders = FakeFolders(folders)
+        self.sessions = FakeSessions(attended or {}, delivered or {})
+        self.tokens = FakeTokens(self)
+        self.relevance = FakeRelevance(relevance)
+
+    def with_holes(self, holes: int) -> Self:
+        """The same memories with rows of removed entries in every index, as a store has them after a while."""
+        other = copy(self)
+        other.lexicon = FakeLexicon(other, holes)
+        other.fulltext = FakeFullText(other)
+        return other
+
+    def encoded(self) -> Self:
+        """The same memories with vectors that a sentence encoder made."""
+        other = copy(self)
+        other.vectors = copy(self.vectors)
+        other.vectors.static = False
+        return other

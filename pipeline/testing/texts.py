@@ -1,0 +1,140 @@
+"""Facts about the memories of the fake store, which of them a filter admits, and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.ports import Column, Filter, Ids, Passage
+from speckit_memory.pipeline.testing.memories import Memory
+
+if TYPE_CHECKING:
+    from speckit_memory.pipeline.testing.store import FakeStore
+
+
+class FakeAttributes:
+    """Implements `ports.Attributes`."""
+
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def _of(self, id_: int) -> Memory:
+        return self._store.memories[self._store.parent[int(id_)]]
+
+    def parents(self, ids: Ids) -> Ids:
+        """The memory of each id."""
+        return np.array([self._store.parent[int(i)] for i in ids], np.int64)
+
+    def number(self, name: str, ids: Ids) -> Column:
+        """A number of each memory, NaN where it has none."""
+        return np.array([self._of(i).numbers.get(name, np.nan) for i in ids], np.float64)
+
+    def label(self, name: str, ids: Ids) -> NDArray[np.object_]:
+        """A text of each memory, "" where it has none."""
+        labels = [self._of(i).labels.get(name, getattr(self._of(i), name, "")) for i in ids]
+        return np.array(labels, np.object_)
+
+    def scope(self, wanted: Filter, now: float) -> FakeScope:
+        """What a filter admits."""
+
+        def inside(folder: str, wanted: str) -> bool:
+            return not wanted or folder == wanted or folder.startswith(wanted + "/")
+
+        admitted = {
+            m.id
+            for m in self._store.memories.values()
+            if m.tier != "deprecated"
+            and not m.numbers.get("expires_at", np.inf) < now
+            and inside(m.folder, wanted.folder)
+            and (not wanted.folders or any(inside(m.folder, folder) for folder in wanted.folders))
+            and wanted.tier in ("", m.tier)
+            and wanted.context_type in ("", m.context_type)
+            and (wanted.memories is None or m.id in wanted.memories)
+        }
+        return FakeScope(self._store, admitted)
+
+    def neighbours(self, ids: Ids) -> tuple[Ids, Ids]:
+        """The short notes of the same folder just before and just after each, by id; -1 where there is none."""
+        stored = sorted(self._store.memories)
+
+        def beside(id_: int, step: int) -> int:
+            if id_ < 0:  # a hole of an index
+                return -1
+            memory = self._of(id_)
+            at = stored.index(memory.id) + step
+            other = self._store.memories[stored[at]] if 0 <= at < len(stored) else None
+            if other is None or not memory.folder or other.folder != memory.folder:
+                return -1
+            short = all(m.numbers.get("characters", np.inf) < 600 for m in (memory, other))
+            return other.id if short else -1
+
+        return (
+            np.array([beside(int(i), -1) for i in ids], np.int64),
+            np.array([beside(int(i), 1) for i in ids], np.int64),
+        )
+
+    def of_tier(self, tier: str) -> Ids:
+        """The memories of a tier."""
+        return np.array(sorted(m.id for m in self._store.memories.values() if m.tier == tier), np.int64)
+
+    def in_folder(self, folder: str) -> Ids:
+        """The memories of a folder."""
+        return np.array(sorted(m.id for m in self._store.memories.values() if m.folder == folder), np.int64)
+
+    @property
+    def count(self) -> int:
+        """How many memories there are."""
+        return len(self._store.memories)
+
+
+class FakeScope:
+    """The memories that a filter admits, by id."""
+
+    def __init__(self, store: FakeStore, admitted: set[int]) -> None:
+        self._store, self._admitted = store, admitted
+
+    @property
+    def size(self) -> int:
+        """How many they are."""
+        return len(self._admitted)
+
+    @property
+    def complete(self) -> bool:
+        """Whether they are all."""
+        return len(self._admitted) == len(self._store.memories)
+
+    def admits(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of these are among them."""
+        return np.array([self._store.parent.get(int(i)) in self._admitted for i in ids], np.bool_)
+
+
+class FakePassages:
+    """Implements `ports.Passages`."""
+
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def passages(self, ids: Sequence[int]) -> list[Passage]:
+        """The text of each id."""
+        return [self._passage(int(i)) for i in ids]
+
+    def _passage(self, id_: int) -> Passage:
+        memory = self._store.memories[self._store.parent[id_]]
+        at = memory.chunk_ids.index(id_) if id_ in memory.chunk_ids else 0
+        return Passage(memory.chunk_ids[at], memory.id, memory.chunks[at], "", "", at + 1, at + 1)
+
+    def of_memory(self, memory: int) -> list[Passage]:
+        """The texts of a memory."""
+        return self.passages(self._store.memories[memory].chunk_ids)
+
+    def in_sections(self, names: Sequence[str]) -> list[Passage]:
+        """The texts that open a section of such a name: `<!-- ANCHOR:name -->`."""
+        everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
+        return [passage for passage in everything if any(f"ANCHOR:{name}" in passage.text for name in names)]
+
+    def body(self, memory: int) -> str:
+        """The texts of a memory as one."""
+        return "\n\n".join(self._store.memories[memory].chunks)

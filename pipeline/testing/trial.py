@@ -1,0 +1,72 @@
+"""One component under one set of parameters, tried on one sample; and how a broken promise is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from speckit_memory.pipeline.contracts import Params
+from speckit_memory.pipeline.describing import shape_of
+from speckit_memory.pipeline.errors import ContractError, StageInvariantError
+from speckit_memory.pipeline.hooks import SCALE
+from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.registry import Registered
+from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.testing.sample import Sample
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """`may_lack` tells whether the component needs a part that a store may lack, and then answers Unavailable."""
+
+    entry: Registered
+    params: Params
+    sample: Sample
+    may_lack: bool = False
+
+    def component(self) -> Any:
+        """A new component with the parameters."""
+        return self.entry.component(self.params)
+
+    def must(self, holds: object, otherwise: str) -> None:
+        """Raises AssertionError, which names the component, unless this holds."""
+        if not holds:
+            raise AssertionError(f"the {self.entry.role} '{self.entry.name}' {otherwise}")
+
+    def whole(self, answer: Any, kind: type[T], given: str) -> T:
+        """The answer of a store that has every part, which must be of this class."""
+        self.must(isinstance(answer, kind), f"answered {_told(answer)} to {given}; accepted here: {_names(kind)}")
+        found: T = answer
+        return found
+
+    def lacking(self, answer: object, *kinds: type) -> None:
+        """Of a store that lacks parts the answer is of these classes too, unless the component may say what lacks."""
+        if self.may_lack and isinstance(answer, Unavailable):
+            self.must(answer.reason, "is unavailable and gives no reason")
+            return
+        accepted = _names(*kinds) + (" or Unavailable" if self.may_lack else "")
+        told = f"answered {_told(answer)} where the store lacks texts, vectors and models; accepted: {accepted}"
+        self.must(isinstance(answer, kinds), told)
+
+    def checked(self, check: Any, *arguments: Any) -> Any:
+        """What a check of the frame makes of an answer. Raises AssertionError with the frame's own objection."""
+        try:
+            return check(*arguments, self.entry.name)
+        except (ContractError, StageInvariantError) as error:
+            raise AssertionError(f"the {self.entry.role} '{self.entry.name}' {error.violation}") from error
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale that the component declares for these parameters, None when it keeps the one it finds."""
+        by_parameters = SCALE.of(self.entry.component)
+        return self.entry.about.gives if by_parameters is None else by_parameters.scale(self.params)
+
+
+def _told(answer: object) -> str:
+    return f"Unavailable ({answer.reason})" if isinstance(answer, Unavailable) else shape_of(answer)
+
+
+def _names(*kinds: type) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)

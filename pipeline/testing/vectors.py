@@ -1,0 +1,123 @@
+"""The vectors of the fake store: every distinct word has an axis of its own, so that cosines are worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Unavailable, Vectors
+from speckit_memory.pipeline.testing.memories import words
+
+if TYPE_CHECKING:
+    from speckit_memory.pipeline.testing.store import FakeStore
+
+
+class FakeVectors:
+    """Implements `ports.VectorSpace`. A query of unknown words has the zero vector.
+
+    `unavailable` is why there is no model, "" when there is one.
+    """
+
+    static = True
+    """Whether a static model made them; a test may say False."""
+
+    def __init__(self, store: FakeStore, unavailable: str) -> None:
+        self._store, self._unavailable = store, unavailable
+        vocabulary = sorted({w for m in store.memories.values() for chunk in m.chunks for w in words(chunk)})
+        self.axis = {word: axis for axis, word in enumerate(vocabulary)}
+
+    @property
+    def dimensions(self) -> int:
+        """One for each distinct word."""
+        return len(self.axis)
+
+    def embed(self, text: str) -> Vectors | Unavailable:
+        """The unit vector of a query."""
+        return Unavailable(self._unavailable) if self._unavailable else self._vector(text)
+
+    def _vector(self, text: str) -> Vectors:
+        vector: Vectors = np.zeros(self.dimensions, np.float32)
+        for word in words(text):
+            if word in self.axis:
+                vector[self.axis[word]] += 1.0
+        norm = np.linalg.norm(vector)
+        return (vector / norm).astype(np.float32) if norm else vector
+
+    def nearest(self, query: Vectors, limit: int, scope: Scope, level: Level) -> tuple[Ids, Column, Ids]:
+        """The nearest memories or chunks, by exact cosines."""
+        best: dict[int, tuple[float, int]] = {}
+        for memory in self._store.memories.values():
+            if not scope.admits(np.array([memory.id]))[0]:
+                continue
+            for chunk, text in zip(memory.chunk_ids, memory.chunks, strict=True):
+                similarity = round(float(self._vector(text).astype(np.float64) @ query.astype(np.float64)), 7)
+                key = chunk if level == "chunk" else memory.id
+                if key not in best or similarity > best[key][0]:
+                    best[key] = (similarity, chunk)
+        rows = sorted(((-s, i, c) for i, (s, c) in best.items()))[:limit]
+        return (
+            np.array([i for _, i, _ in rows], np.int64),
+            np.array([-s for s, _, _ in rows], np.float64),
+            np.array([c for _, _, c in rows], np.int64),
+        )
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The vector of each id."""
+        return np.stack([self._of(int(i)) for i in ids]) if len(ids) else np.empty((0, self.dimensions), np.float32)
+
+    def _of(self, id_: int) -> Vectors:
+        memory = self._store.memories[self._store.parent[id_]]
+        if id_ in memory.chunk_ids:
+            return self._vector(memory.chunks[memory.chunk_ids.index(id_)])
+        mean: Vectors = np.sum([self._vector(text) for text in memory.chunks], axis=0)
+        norm = np.linalg.norm(mean)
+        return (mean / norm).astype(np.float32) if norm else mean
+
+
+class FakeTokens:
+    """Implements `ports.TokenSpace`.
+
+    A token is the axis of a word; its weight is log(passages / passages with the word).
+    """
+
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """A token for every word."""
+        return [len(words(text)) for text in texts]
+
+    def of_text(self, text: str) -> Ids:
+        """The tokens of a query."""
+        axes = self._store.vectors.axis
+        return np.array(sorted({axes[word] for word in words(text) if word in axes}), np.int64)
+
+    def of_passages(self, ids: Ids) -> list[Ids]:
+        """The tokens of each text."""
+        texts = self._store.passages.passages([int(i) for i in ids])
+        return [self.of_text(passage.text) for passage in texts]
+
+    def vectors(self, tokens: Ids) -> Vectors:
+        """The axis of each token."""
+        return np.eye(self._store.vectors.dimensions, dtype=np.float32)[tokens]
+
+    def weights(self, tokens: Ids) -> Column:
+        """The rarity of each token."""
+        passages = [set(words(chunk)) for m in self._store.memories.values() for chunk in m.chunks]
+        names = sorted(self._store.vectors.axis)
+        return np.array([np.log(len(passages) / sum(names[t] in p for p in passages)) for t in tokens], np.float64)
+
+
+class FakeRelevance:
+    """Implements `ports.RelevanceModel` by a table of texts; None is no model."""
+
+    def __init__(self, scores: dict[str, float] | None) -> None:
+        self._scores = scores
+
+    def score(self, query: str, texts: Sequence[str], deadline_ns: int | None) -> Column | Unavailable:
+        """What the table says of each text, NaN of others."""
+        if self._scores is None:
+            return Unavailable("no cross-encoder is configured")
+        return np.array([self._scores.get(text, np.nan) for text in texts], np.float64)
