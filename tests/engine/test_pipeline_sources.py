@@ -58,7 +58,7 @@ def test_every_kind_of_source_opens_and_searches_as_the_same_pipeline(kind: str,
     with Memory.open(tmp_path / "m.db", source, root=tmp_path, environ={}) as memory:
         memory.index([tmp_path / "note.md"])
         result = memory.search("kumquats")
-        assert result.pipeline == {"name": "mine", "hash": expected}
+        assert (result.pipeline.name, result.pipeline.hash) == ("mine", expected)
         assert [row.key for row in result.results] == ["note.md"]
         assert memory.with_pipeline("bm25").with_pipeline(source).pipeline.hash == expected
         changed = memory.with_pipeline(source, {"bm25.limit": "8"}).pipeline.hash
