@@ -239,7 +239,7 @@ def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
         raise ContractError(step, f"returned workings that cannot be read: {error}") from None
     wrong = given != answer.scores[told]
     if wrong.any():
-        rows = _few(pool.ids[told][wrong].tolist())
+        rows = _some(pool.ids[told][wrong].tolist())
         raise ContractError(step, f"returned workings that give other scores than its own ({rows})")
 
 
