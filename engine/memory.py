@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
-from speckit_memory.config.settings import BY_CALL, Settings, settings
+from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.engine import assembly, events
 from speckit_memory.engine.answer import explanation
 from speckit_memory.engine.following import Following, Replacement
@@ -30,6 +30,7 @@ from speckit_memory.memory.store.file.identity import ReplacedError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.loading import PipelineSource, name_of
 from speckit_memory.pipeline.model import Mode
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.view import StoreView
@@ -51,7 +52,7 @@ class Memory(Remembering):
     def open(
         cls,
         path: str | Path | None = None,
-        pipeline: str | None = None,
+        pipeline: PipelineSource | None = None,
         *,
         root: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
@@ -62,16 +63,20 @@ class Memory(Remembering):
         """Opens a store, creating it unless `create` is false.
 
         `path` and `pipeline` default to the environment, then to `.speckit/memory.db`, and to `.speckit/pipeline.yaml`
-        or else the shipped pipeline; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
+        or else the shipped pipeline; a pipeline is a path, a preset's name, a mapping of the form of a file, or what
+        was read or derived of these; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
         to a YAML value; in `strict` mode failures of steps are raised. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
         """
-        config = settings(path, pipeline, root, environ)
+        config = settings(path, None, root, environ)
+        source: PipelineSource = config.pipeline
+        if pipeline is not None and pipeline != "":
+            source, config = pipeline, _chosen(config, pipeline)
         # the files come first: a wrong one is reported before a store is created
         config = replace(config, deadline_ms=deadline_in_force(config), overrides=overrides or {})
-        searching = Searching.through(config, overrides, strict=strict)
+        searching = Searching.through(source, config, overrides, strict=strict)
         models = assembly.TextModels(config.environ)
 
         def opened(may_create: bool) -> assembly.OpenStore:
@@ -79,14 +84,14 @@ class Memory(Remembering):
 
         return cls(Share(Following(opened, create=create)), config, searching)
 
-    def using(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
+    def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
 
         Each of them is closed on its own, in any order; the store, when the last one is. Raises SpeckitError with all
         that is wrong with the pipeline, and E027 when this one was closed.
         """
-        config = replace(self.settings, pipeline=pipeline, pipeline_by=BY_CALL, overrides=overrides or {})
-        searching = Searching.through(config, overrides, strict=self._searching.runner.strict)
+        config = replace(_chosen(self.settings, pipeline), overrides=overrides or {})
+        searching = Searching.through(pipeline, config, overrides, strict=self._searching.runner.strict)
         return Memory(self._share.another(), config, searching)
 
     def __enter__(self) -> Self:
@@ -152,7 +157,10 @@ class Memory(Remembering):
         return counted_tokens(texts, self.embedder)
 
     def store(self) -> Store:
-        """The current state of the store, as the pipeline sees it."""
+        """The current state of the store, as the pipeline sees it.
+
+        It is of one state as long as nobody writes; a search is whatever others do: see `pipeline.ports.protocols`.
+        """
         return StoreView(self._followed.run(lambda opened: opened.read_model.current()))
 
     def search(
@@ -277,3 +285,9 @@ class Memory(Remembering):
     def stats(self) -> reader.StoreStatistics:
         """How much the store holds."""
         return self._followed.run(lambda opened: reader.statistics(opened.database.reader()))
+
+
+def _chosen(config: Settings, pipeline: PipelineSource) -> Settings:
+    """The settings with the pipeline that a call chose."""
+    by = BY_CALL if isinstance(pipeline, str | Path) else BY_VALUE
+    return replace(config, pipeline=name_of(pipeline), pipeline_by=by)

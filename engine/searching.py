@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import cached_property
 
 from speckit_memory.config.settings import Settings
@@ -17,10 +18,12 @@ from speckit_memory.engine.why_not import why_not
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
+from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.view import StoreView
 
 
 class Searching:
@@ -31,9 +34,11 @@ class Searching:
         self._config = config
 
     @classmethod
-    def through(cls, config: Settings, overrides: Mapping[str, str] | None, *, strict: bool) -> Searching:
-        """With the pipeline that the settings name. Raises SpeckitError with all that is wrong with it."""
-        built = build(config.pipeline, _registry(config), config.environ_of_root, overrides)
+    def through(
+        cls, pipeline: PipelineSource, config: Settings, overrides: Mapping[str, str] | None, *, strict: bool
+    ) -> Searching:
+        """With this pipeline. Raises SpeckitError with all that is wrong with it."""
+        built = build(pipeline, _registry(config), config.environ_of_root, overrides)
         return cls(Runner(built, strict=strict), config)
 
     @cached_property
@@ -53,16 +58,19 @@ class Searching:
     ) -> SearchResult:
         """The answer of a store to a question asked at `now` (epoch seconds), see `Memory.search`."""
         opened_before = opening_ns()
-        with opening():
-            store = opened.read_model.current()
-        deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
+        with ExitStack() as search:
+            with opening():
+                store = search.enter_context(opened.read_model.reading())
+            deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
+            query = question.query(store, now, deadline_ns)
+            return self._answered(query, store, snippet, content, opened_before)
 
+    def _answered(self, query: Query, store: Store, snippet: int, content: bool, opened_before: int) -> SearchResult:
         def run(runner: Runner, query: Query) -> SearchResult:
             declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
             outcome = runner.run(query, store)
             return answer(outcome, store, declared, snippet, content, opening_ns() - opened_before)
 
-        query = question.query(store, now, deadline_ns)
         if not resuming.asks_for_handover(query):
             return run(self.runner, query)
         handovers = run(self._handovers, resuming.of_handovers(query))
@@ -75,11 +83,12 @@ class Searching:
 
     def plan(self, opened: assembly.OpenStore, question: Question) -> PlanReport:
         """What a search would do."""
-        store = opened.read_model.current()
-        query = question.query(store, time.time(), None)
-        if resuming.asks_for_handover(query):
-            return plan_report(self._handovers, resuming.of_handovers(query), store)
-        return plan_report(self.runner, query, store)
+        with opened.read_model.reading() as snapshot:
+            store = StoreView(snapshot)
+            query = question.query(store, time.time(), None)
+            if resuming.asks_for_handover(query):
+                return plan_report(self._handovers, resuming.of_handovers(query), store)
+            return plan_report(self.runner, query, store)
 
     def why_not(self, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
         """Why a memory is not in an answer that came from here."""
