@@ -60,7 +60,7 @@ def test_every_kind_of_source_opens_and_searches_as_the_same_pipeline(kind: str,
         result = memory.search("kumquats")
         assert (result.pipeline.name, result.pipeline.hash) == ("mine", expected)
         assert [row.key for row in result.results] == ["note.md"]
-        assert memory.using("bm25").with_pipeline(source).pipeline.hash == expected
+        assert memory.using("bm25").using(source).pipeline.hash == expected
         changed = memory.using(source, {"bm25.limit": "8"}).pipeline.hash
         assert changed == memory.using(MAPPING, {"bm25.limit": "8"}).pipeline.hash != expected
 
