@@ -1,14 +1,18 @@
-"""Feature flags as read from `flags.yaml` and the environment. Read once, by the builder (features P4, P11)."""
+"""Feature flags: what files declare, laid upon one another, and the environment. Read once, by the builder (P4, P11).
+
+shipped < workspace < environment. A workspace switches flags of the product on and off and declares flags of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from importlib import resources
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from speckit_memory.config.settings import VARIABLES
+from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.flag_files import SHIPPED_FILE, FlagFile, shipped_flags, workspace_flags
+from speckit_memory.config.settings import VARIABLES, root_named_in
+from speckit_memory.config.yaml_reader import Entry, locate, plain
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
-from speckit_memory.config.yaml_reader import plain, read
 from speckit_memory.errors import Problem, SpeckitError, Where, closest, nearest
 
 STATES = ("off", "enabled", "permanent")
@@ -19,14 +23,32 @@ INSTEAD = "Switch the step on in a pipeline file of its own, and compare the two
 
 PREFIX = "SPECKIT_"
 
+STATE = "state"
+FACTS = ("group", "owner", "since", "expires", "evidence")
+"""What a declaration says of a flag beside its state."""
+
+BY_ENVIRONMENT = "environment"
+
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag and its state in this process. `origin` says who decided: the file or the environment."""
+    """One flag and its state in this process.
+
+    `where` is the place of the declaration, `facts` what stands there, and `of_workspace` tells whether that is a file
+    of the workspace. `decided` is the place that decided on the state, None when the environment did.
+    """
 
     name: str
     state: str
-    origin: str
+    where: Where
+    decided: Where | None
+    facts: Mapping[str, object] = field(default_factory=dict)
+    of_workspace: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Who decided on the state: a file and its line, or the environment."""
+        return f"{self.decided.file}:{self.decided.line}" if self.decided else BY_ENVIRONMENT
 
     @property
     def on(self) -> bool:
@@ -34,8 +56,8 @@ class Flag:
         return self.state in ("enabled", "permanent")
 
 
-def load_flags(environ: Mapping[str, str], text: str | None = None, file: str = "config/flags.yaml") -> dict[str, Flag]:
-    """The flags of the shipped file (or of `text`), overridden by the environment. Raises with all problems."""
+def load_flags(environ: Mapping[str, str], text: str | None = None, file: str = SHIPPED_FILE) -> dict[str, Flag]:
+    """The flags in force, as `read_flags` has them. Raises with all problems."""
     flags, problems = read_flags(environ, text, file)
     if problems:
         raise SpeckitError.of(problems)
@@ -43,35 +65,105 @@ def load_flags(environ: Mapping[str, str], text: str | None = None, file: str = 
 
 
 def read_flags(
-    environ: Mapping[str, str], text: str | None = None, file: str = "config/flags.yaml"
+    environ: Mapping[str, str], text: str | None = None, file: str = SHIPPED_FILE
 ) -> tuple[dict[str, Flag], list[Problem]]:
-    """The flags, and everything wrong with the file and with the environment.
+    """The flags, and everything wrong with the files and with the environment.
 
-    A flag to which the environment gives no usable value keeps the state of the file.
+    The workspace is the one that this environment and the working folder name; a `text` stands in the place of all
+    files. A flag to which a layer gives no usable state keeps the one below.
     """
+    flags, problems = declared_flags(environ, text, file)
+    return {name: _overridden(flag, environ, problems) for name, flag in flags.items()}, problems
+
+
+def declared_flags(
+    environ: Mapping[str, str], text: str | None = None, file: str = SHIPPED_FILE
+) -> tuple[dict[str, Flag], list[Problem]]:
+    """The flags as their files have them, whatever the environment switches, and everything wrong with the files."""
+    files = [shipped_flags(text, file)]
     if text is None:
-        text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
-    node, problems = read(text, file)
-    start = Where(file, 1, 1)
-    entry = node.get("flags") if isinstance(node, YamlMapping) else None
-    if entry is None or not isinstance(entry.value, YamlMapping):
-        return {}, [*problems, Problem("E114", "the file must hold a mapping under 'flags'", where=start)]
+        files.append(workspace_flags(resolved(root_named_in(environ))))
+    problems = [problem for _, found in files for problem in found]
+    return layered([read for read, _ in files], problems), problems
+
+
+def layered(files: Sequence[FlagFile], problems: list[Problem]) -> dict[str, Flag]:
+    """The flags of files laid upon one another, the lowest first. What cannot be used joins the `problems`."""
     flags: dict[str, Flag] = {}
-    for item in entry.value.entries:
-        value = plain(item.value)
-        state = value.get("state") if isinstance(value, dict) else None
-        if not item.key.startswith(PREFIX):
-            problems.append(Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where))
-        elif state in UNBUILT:
-            message = f"the state of '{item.key}' is '{state}', which is not built: nothing would run or be compared"
-            message += f"; accepted: {', '.join(STATES)}"
-            problems.append(Problem("E114", message, hint=INSTEAD, where=item.value.where))
-        elif state not in STATES:
-            message = f"the state of '{item.key}' is {state!r}; accepted: {', '.join(STATES)}"
-            problems.append(Problem("E114", message, where=item.value.where))
-        else:
-            flags[item.key] = _overridden(Flag(item.key, state, f"{file}:{item.where.line}"), environ, problems)
-    return flags, problems
+    for file in files:
+        for item in file.entries:
+            below = flags.get(item.key)
+            found = list(_misnamed(item)) or list(_misstated(item))
+            if not found and file.of_workspace:
+                found = list(_beyond(item, below) if below else _undeclared(item, flags))
+            problems += found
+            if not found:
+                said = _facts(item)
+                facts = {name: said[name] for name in FACTS if name in said}
+                own = Flag(item.key, str(said[STATE]), item.where, item.where, facts, file.of_workspace)
+                flags[item.key] = replace(below, state=own.state, decided=item.where) if below else own
+    return flags
+
+
+def _facts(item: Entry) -> Mapping[str, object]:
+    value = plain(item.value)
+    return value if isinstance(value, dict) else {}
+
+
+def _misnamed(item: Entry) -> Iterator[Problem]:
+    if not item.key.startswith(PREFIX):
+        yield Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where)
+    elif item.key in VARIABLES:
+        yield Problem("E120", f"'{item.key}' is the name of a setting, and no flag can have it", where=item.where)
+
+
+def _misstated(item: Entry) -> Iterator[Problem]:
+    state = _facts(item).get(STATE)
+    if not isinstance(item.value, YamlMapping):
+        message = f"'{item.key}' must be a mapping such as {{state: enabled}}; found {plain(item.value)!r}"
+        yield Problem("E114", message, where=item.value.where)
+    elif state in UNBUILT:
+        message = f"the state of '{item.key}' is '{state}', which is not built: nothing would run or be compared"
+        message += f"; accepted: {', '.join(STATES)}"
+        yield Problem("E114", message, hint=INSTEAD, where=item.value.where)
+    elif state not in STATES:
+        message = f"the state of '{item.key}' is {state!r}; accepted: {', '.join(STATES)}"
+        yield Problem("E114", message, where=item.value.where)
+
+
+def _beyond(item: Entry, below: Flag) -> Iterator[Problem]:
+    """What a workspace may not say of a flag that it does not declare: anything but on or off."""
+    for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
+        if entry.key != STATE:
+            message = f"a workspace decides only the state of '{item.key}', which {below.where} declares"
+            yield Problem("E115", f"{message}; found '{entry.key}'", where=entry.where)
+    state = _facts(item)[STATE]
+    if (state == "permanent") != (below.state == "permanent"):
+        message = f"{item.key} is permanent and cannot be switched off"
+        if state == "permanent":
+            message = f"{item.key} cannot be made permanent here; accepted: off, enabled"
+        hint = f"What is permanent is decided where the flag is declared: {below.where}."
+        actions = ("remove the entry",)
+        yield Problem("E124", message, hint, actions, locate(item.value, (STATE,)))
+
+
+def _undeclared(item: Entry, flags: Collection[str]) -> Iterator[Problem]:
+    """What is wrong with a flag that a workspace adds. Without any facts it is a misspelt one."""
+    said = _facts(item).keys()
+    if not said & set(FACTS):
+        message = f"no flag is called '{item.key}'; {_nearest(item.key, flags)}"
+        hint = f"To declare a flag of your own, give it {', '.join(FACTS)}."
+        yield Problem("E120", message, hint=hint, where=item.where)
+        return
+    for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
+        if entry.key not in (STATE, *FACTS):
+            message = f"a flag has no key '{entry.key}'; {nearest(entry.key, (STATE, *FACTS))}"
+            yield Problem("E115", message, where=entry.where)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    close = closest(name.removeprefix(PREFIX), [other.removeprefix(PREFIX) for other in known])
+    return f"did you mean '{PREFIX}{close}'?" if close else "see `speckit-memory flags list`"
 
 
 def unknown_variables(environ: Mapping[str, str], others: Collection[str] = ()) -> list[str]:
@@ -80,7 +172,7 @@ def unknown_variables(environ: Mapping[str, str], others: Collection[str] = ()) 
     `others` are further names that mean something to the caller. Never a failure: another version of the product, or
     another product, may know the name.
     """
-    flags, _ = read_flags({})
+    flags, _ = declared_flags(environ)
     known = {*flags, *VARIABLES, *others}
     strange = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     return [f"the environment variable {name} has no effect{_meant(name, known)}" for name in strange]
@@ -112,4 +204,4 @@ def _overridden(flag: Flag, environ: Mapping[str, str], problems: list[Problem])
     if flag.state == "permanent" and wanted == "off":
         problems.append(Problem("E030", f"{flag.name} is permanent and cannot be switched off"))
         return flag
-    return Flag(flag.name, wanted, "environment")
+    return replace(flag, state=wanted, decided=None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from os.path import lexists
 from pathlib import Path
 
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolved, working_folder
@@ -43,6 +44,12 @@ FOLDER = ".speckit"
 """The folder of the product in the root of a workspace."""
 DEFAULT_DB = Path(FOLDER) / "memory.db"
 CONFIG_FILE = Path(FOLDER) / "config.yaml"
+PIPELINE_FILE = Path(FOLDER) / "pipeline.yaml"
+"""Served instead of the shipped default when it is there."""
+FLAGS_FILE = Path(FOLDER) / "flags.yaml"
+"""Laid upon the shipped flags."""
+BY_CALL = "this call"
+SHIPPED = "shipped"
 DEADLINE_MS = 2_000.0
 """Far above every budget: a safety net. Opening the store does not count."""
 
@@ -52,6 +59,9 @@ class Settings:
     """The store, the pipeline and the workspace of one process.
 
     `root` is the folder that keys of memories are relative to; `deadline_ms` is that of searches, None for none.
+    `pipeline` is a path or the name of a preset, and `pipeline_by` who chose it: the call, a variable of the
+    environment, the workspace's file by its path, or nobody, so that it is what is shipped. `overrides` are the values
+    of its steps that the call sets.
     """
 
     db: Path
@@ -59,6 +69,20 @@ class Settings:
     root: Path
     environ: Mapping[str, str]
     deadline_ms: float | None = DEADLINE_MS
+    pipeline_by: str = SHIPPED
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pipeline_told(self) -> str:
+        """The pipeline and who chose it, for people."""
+        if self.pipeline_by == SHIPPED:
+            return f"the shipped {self.pipeline}"
+        return self.pipeline if self.pipeline_by == self.pipeline else f"{self.pipeline}, chosen by {self.pipeline_by}"
+
+    @property
+    def environ_of_root(self) -> Mapping[str, str]:
+        """The environment of a process whose workspace is `root`: what is named nowhere else is looked for there."""
+        return {**self.environ, ROOT_VARIABLE: str(self.root)}
 
 
 def settings(
@@ -67,7 +91,10 @@ def settings(
     root: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings in force: argument, then environment, then default. Raises E014 for the home of nobody."""
+    """The settings in force: argument, environment, the workspace's files, default.
+
+    Raises E014 for the home of nobody.
+    """
     environ = os.environ if environ is None else environ
     base = resolved(named_path(root, "the workspace") if root else root_named_in(environ))
     file = Path(db or environ.get(DB_VARIABLE) or base / DEFAULT_DB)
@@ -75,7 +102,23 @@ def settings(
         file = file.expanduser()
     except RuntimeError as error:
         raise SpeckitError("E014", f"'{file}' cannot be the store: {error}", actions=("write the path out",)) from error
-    return Settings(file, pipeline or environ.get(PIPELINE_VARIABLE) or "default", base, environ)
+    chosen, by = _pipeline(pipeline, base, environ)
+    return Settings(file, chosen, base, environ, pipeline_by=by)
+
+
+def _pipeline(named: str | None, root: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+    """The pipeline in force and who chose it. The name of a preset always means what is shipped.
+
+    Whatever stands at the place of the workspace's file is chosen, also what cannot be read: a link that leads nowhere
+    must not change unnoticed what is served.
+    """
+    if named:
+        return named, BY_CALL
+    if in_environment := environ.get(PIPELINE_VARIABLE):
+        return in_environment, PIPELINE_VARIABLE
+    if lexists(file := root / PIPELINE_FILE):
+        return str(file), str(file)
+    return "default", SHIPPED
 
 
 def root_named_in(environ: Mapping[str, str]) -> Path:

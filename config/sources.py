@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importlib import resources
-from os.path import normpath
+from os.path import lexists, normpath
 from pathlib import Path
 
-from speckit_memory.config.files.paths import is_there, named_path
+from speckit_memory.config.files.paths import named_path
 from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
@@ -38,7 +38,7 @@ def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
             encoding="utf-8"
         ), f"{SHIPPED}{relative}"
     path = Path(normpath(Path(named_in).parent / named_path(source, "the pipeline")))
-    if not is_there(path):
+    if not lexists(path):
         hint = f"Paths in a file start at that file: there is no {path}." if named_in else ""
         raise SpeckitError(
             "E121", f"'{abridged(source)}' is neither a file nor a preset; {nearest(source, presets())}", hint=hint

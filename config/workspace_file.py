@@ -12,8 +12,8 @@ from pathlib import Path
 
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
 from speckit_memory.config.files.patterns import compiled
-from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.config.settings import CONFIG_FILE
+from speckit_memory.config.workspace_text import workspace_text
 from speckit_memory.config.yaml_reader import Mapping, Node, Scalar, Sequence, read
 from speckit_memory.errors import Problem, SpeckitError, Where, nearest
 
@@ -64,14 +64,9 @@ def load_workspace_config(root: Path) -> WorkspaceConfig:
 def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
     """The configuration and everything that is wrong with the file. A broken value counts as not written."""
     file = root / CONFIG_FILE
-    try:
-        text = read_text(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return WorkspaceConfig(), []
-    except (OSError, UnicodeDecodeError) as error:
-        reason = str(error.strerror).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
-        actions = ("make it a readable text file", "remove it")
-        return WorkspaceConfig(), [Problem("E110", f"{file} cannot be read: {reason}", actions=actions)]
+    text, unread = workspace_text(file)
+    if text is None:
+        return WorkspaceConfig(), unread
     node, problems = read(text, str(file))
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return WorkspaceConfig(), problems

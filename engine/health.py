@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckit_memory.config.extensions import extensions_in_force
-from speckit_memory.engine import assembly
+from speckit_memory.engine import assembly, configured
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.indexer import ANALYSER
 from speckit_memory.memory.store.file.failures import told_by_driver
@@ -67,6 +67,9 @@ def health(memory: Memory) -> HealthReport:
         "model": _model,
         "words": _words,
         "extensions": _extensions,
+        "configuration": _configuration,
+        "flags": _flags,
+        "pipeline": _pipeline,
         "search": _search,
     }
     return HealthReport(tuple(_guarded(name, check, memory) for name, check in checks.items()))
@@ -157,6 +160,21 @@ def _extensions(memory: Memory) -> Check:
         hint = "Remove the extension, or report it to its author. The product's own components work without it."
         return Check("extensions", False, f"{detail}; cannot be used: {'; '.join(failed)}", hint)
     return Check("extensions", True, detail)
+
+
+def _configuration(memory: Memory) -> Check:
+    return Check("configuration", True, configured.told_settings(memory.settings))
+
+
+def _flags(memory: Memory) -> Check:
+    return Check("flags", True, configured.told_flags(memory.settings))
+
+
+def _pipeline(memory: Memory) -> Check:
+    told = configured.told_pipeline(memory.settings, memory.pipeline)
+    if changed := configured.changed_since(memory.settings, memory.pipeline):
+        return Check("pipeline", False, f"{told}; {changed}", configured.RESTART)
+    return Check("pipeline", True, told)
 
 
 def _listed(extensions: Sequence[Extension]) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
 from speckit_memory.config.files.paths import named_path, named_paths
-from speckit_memory.config.settings import Settings, settings
+from speckit_memory.config.settings import BY_CALL, Settings, settings
 from speckit_memory.engine import assembly, events, resuming
 from speckit_memory.engine.answer import answer, explanation
 from speckit_memory.engine.committed_progress import CommittedProgress
@@ -68,17 +68,17 @@ class Memory:
     ) -> Self:
         """Opens a store, creating it unless `create` is false.
 
-        `path` and `pipeline` default to the environment and then to `.speckit/memory.db` and the shipped pipeline;
-        `root` is the folder that keys are relative to; `overrides` maps "step.parameter" to a YAML value; in `strict`
-        mode failures of steps are raised. Raises SpeckitError.
+        `path` and `pipeline` default to the environment, then to `.speckit/memory.db`, and to `.speckit/pipeline.yaml`
+        or else the shipped pipeline; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
+        to a YAML value; in `strict` mode failures of steps are raised. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
         """
         config = settings(path, pipeline, root, environ)
         # the files come first: a wrong one is reported before a store is created
-        config = replace(config, deadline_ms=deadline_in_force(config))
-        runner = Runner(build(config.pipeline, _registry(config), config.environ, overrides), strict=strict)
+        config = replace(config, deadline_ms=deadline_in_force(config), overrides=overrides or {})
+        runner = Runner(build(config.pipeline, _registry(config), config.environ_of_root, overrides), strict=strict)
         models = assembly.TextModels(config.environ)
 
         def opened(may_create: bool) -> assembly.OpenStore:
@@ -88,8 +88,8 @@ class Memory:
 
     def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store through another pipeline. Close either of the two, not both."""
-        config = replace(self.settings, pipeline=pipeline)
-        built = build(pipeline, _registry(config), config.environ, overrides)
+        config = replace(self.settings, pipeline=pipeline, pipeline_by=BY_CALL, overrides=overrides or {})
+        built = build(pipeline, _registry(config), config.environ_of_root, overrides)
         return Memory(self._followed, config, Runner(built, strict=self._runner.strict))
 
     def __enter__(self) -> Self:

@@ -51,7 +51,17 @@ def show(
     """
     checked = _sound(source, environ, overrides)
     remark = _foreign(checked, extensions_in_force(environ).mode)
+    if origin:
+        remark += _flags(checked)
     return remark + as_yaml(checked, effective=effective, origin=origin)
+
+
+def _flags(checked: Checked) -> str:
+    """The flags that steps of the pipeline wait for, with who decided on their states."""
+    effective = checked.effective
+    named = dict.fromkeys(step.flag for step in (*effective.steps(), *effective.inactive) if step.flag)
+    flags = (effective.flags[name] for name in named)
+    return "".join(f"# flag {flag.name}: {flag.state} ({flag.origin})\n" for flag in flags)
 
 
 def _foreign(checked: Checked, mode: Mode) -> str:

@@ -41,7 +41,7 @@ def throwaway_store(
     with TemporaryDirectory(prefix="speckit-evaluation-") as name:
         folder = Path(name)
         file = folder / "evaluation.db"
-        with Memory.open(file, pipelines[0], root=folder, environ=environ, overrides=overrides) as first:
+        with Memory.open(file, pipelines[0], environ=environ, overrides=overrides) as first:
             others = [first.with_pipeline(pipeline, overrides) for pipeline in pipelines[1:]]
             started = time.perf_counter()
             warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]

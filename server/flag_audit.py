@@ -1,4 +1,4 @@
-"""The rules that feature flags live by, checked against `flags.yaml` (feature P11). An audit changes nothing."""
+"""The rules that feature flags live by, checked for all that are declared (feature P11). An audit changes nothing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from importlib import resources
 
-from speckit_memory.config.flags import load_flags
-from speckit_memory.config.yaml_reader import Mapping as YamlMapping
-from speckit_memory.config.yaml_reader import plain, read
+from speckit_memory.config.flag_files import SHIPPED_FILE
+from speckit_memory.config.flags import FACTS, load_flags
 from speckit_memory.errors import Problem, Where
 
-FILE = "config/flags.yaml"
 ACTIVE = ("enabled",)
 MAX_ACTIVE = 6
 LIFE_DAYS = 90
@@ -57,42 +54,36 @@ def today() -> date:
 def audit(environ: Mapping[str, str], day: date, text: str | None = None, *, strict: bool = False) -> Audit:
     """The flags as they stand on a day.
 
-    `text` is a file of one's own in place of the shipped `flags.yaml`. That shipped flags have expired is the product's
-    affair, which nobody can mend in an installed copy: it breaks a rule only when `strict`, as the project's own checks
-    are. Raises SpeckitError when the file cannot be understood at all.
+    They are those of the package and of the workspace, or of a `text` in their place. That shipped flags have expired
+    is the product's affair, which nobody can mend in an installed copy: it breaks a rule only when `strict`, as the
+    project's own checks are. Raises SpeckitError when a file cannot be understood at all.
     """
     lenient = text is None and not strict
-    if text is None:
-        text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
-    states = load_flags(environ, text, FILE)
-    node, _ = read(text, FILE)
-    entry = node.get("flags") if isinstance(node, YamlMapping) else None
-    declared = entry.value.entries if entry is not None and isinstance(entry.value, YamlMapping) else ()
     flags: list[AuditedFlag] = []
     problems: list[Problem] = []
     expired: list[str] = []
-    for item in declared:
-        facts = plain(item.value)
-        assert isinstance(facts, dict)  # load_flags refuses everything else
-        since, expires = _date(facts.get("since")), _date(facts.get("expires"))
-        state = states[item.key].state
+    loaded = load_flags(environ, text).values()
+    for flag in loaded:
+        since, expires = _date(flag.facts.get("since")), _date(flag.facts.get("expires"))
         flags.append(
             AuditedFlag(
-                name=item.key,
-                state=state,
-                origin=states[item.key].origin,
-                **{name: str(facts.get(name) or "") for name in ("group", "owner", "since", "expires", "evidence")},
+                name=flag.name,
+                state=flag.state,
+                origin=flag.origin,
+                **{name: str(flag.facts.get(name) or "") for name in FACTS},
                 age_days=(day - since).days if since else None,
             )
         )
-        broken = _broken(facts, since, expires, state)
-        if expires is not None and expires < day and state != "permanent":
-            (expired if lenient else broken).append(f"expired on {expires}")
-        problems += [Problem("E124", f"{item.key} {message}", where=item.where) for message in broken]
-    active = [flag.name for flag in flags if flag.state in ACTIVE]
+        broken = _broken(flag.facts, since, expires, flag.state)
+        if expires is not None and expires < day and flag.state != "permanent":
+            (expired if lenient and not flag.of_workspace else broken).append(f"expired on {expires}")
+        problems += [Problem("E124", f"{flag.name} {message}", where=flag.where) for message in broken]
+    active = [flag for flag in loaded if flag.state in ACTIVE]
     if len(active) > MAX_ACTIVE:
-        message = f"{len(active)} flags are active, accepted: at most {MAX_ACTIVE}; active: {', '.join(active)}"
-        problems.append(Problem("E124", message, where=Where(FILE, 1, 1)))
+        names = ", ".join(flag.name for flag in active)
+        message = f"{len(active)} flags are active, accepted: at most {MAX_ACTIVE}; active: {names}"
+        in_workspace = [f.decided for f in active if f.decided and f.decided.file != SHIPPED_FILE]
+        problems.append(Problem("E124", message, where=max(in_workspace, default=Where(SHIPPED_FILE, 1, 1))))
     return Audit(flags, problems, _expiries(expired))
 
 

@@ -84,7 +84,7 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
         "--pipeline",
         metavar="FILE|PRESET",
         shell_complete=completion.pipelines,
-        help="The pipeline; else SPECKIT_PIPELINE, else the shipped default.",
+        help="The pipeline; else SPECKIT_PIPELINE, else .speckit/pipeline.yaml, else the shipped default.",
     ),
     "set": click.option(
         "--set",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.settings import CONFIG_FILE, settings
+from os.path import lexists
+
+from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, settings
 from speckit_memory.config.sources import presets
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import require_file, store_is_there
@@ -10,18 +12,18 @@ from speckit_memory.server.options import Common
 
 
 def check_configuration(common: Common) -> None:
-    """Raises SpeckitError for a file that is no store, and for what is wrong with `config.yaml` or a pipeline's text.
+    """Raises SpeckitError for a file that is no store, and for what is wrong with the text of files of `.speckit`.
 
     Whether its steps exist and fit together takes their modules; the warm-up finds that out.
     """
     config = settings(common.db, common.pipeline)
     if store_is_there(config.db):
         require_file(config.db, create=True)
-    if (config.root / CONFIG_FILE).exists():
+    if lexists(config.root / CONFIG_FILE):
         from speckit_memory.config.workspace_file import load_workspace_config
 
         load_workspace_config(config.root)
-    if config.pipeline in presets() and not common.overrides:
+    if config.pipeline in presets() and not common.overrides and not lexists(config.root / FLAGS_FILE):
         return
     from speckit_memory.pipeline.effective import load
 

@@ -43,7 +43,7 @@ def command(common: Common) -> int:
 
     Exits with 1 when something is wrong. A store that does not exist yet is no fault.
     """
-    checks = [*_environment(), *(_workspace_file(common) or _engine(common))]
+    checks = [*_environment(), *(_workspace_files(common) or _engine(common))]
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
@@ -62,12 +62,14 @@ def _environment() -> list[Check]:
     return [Check("environment", "warn", remark, hint) for remark in remarks(os.environ)]
 
 
-def _workspace_file(common: Common) -> list[Check]:
-    """What is wrong with `.speckit/config.yaml`: nothing can be opened until it is mended."""
+def _workspace_files(common: Common) -> list[Check]:
+    """What is wrong with `config.yaml` and `flags.yaml` of the workspace: nothing can be opened until it is mended."""
+    from speckit_memory.config.flags import declared_flags
     from speckit_memory.config.workspace_file import read_workspace_config
 
-    _, problems = read_workspace_config(settings(common.db).root)
-    return _wrong("configuration", SpeckitError.of(problems)) if problems else []
+    config = settings(common.db)
+    found = {"configuration": read_workspace_config(config.root)[1], "flags": declared_flags(config.environ)[1]}
+    return [check for name, problems in found.items() if problems for check in _wrong(name, SpeckitError.of(problems))]
 
 
 def _engine(common: Common) -> list[Check]:
@@ -99,7 +101,7 @@ def _with_the_shipped_pipeline(common: Common) -> list[Check]:
     """What can be checked although the configured pipeline cannot be built."""
     if common.pipeline == DEFAULT and not common.overrides:
         return []
-    return _engine(Common(common.db, DEFAULT))
+    return [check for check in _engine(Common(common.db, DEFAULT)) if check.name != "pipeline"]
 
 
 def _wrong(name: str, error: SpeckitError) -> list[Check]:

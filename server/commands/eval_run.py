@@ -21,7 +21,7 @@ from speckit_memory.server.reports import show_report
     multiple=True,
     metavar="FILE|PRESET",
     shell_complete=completion.pipelines,
-    help="A pipeline to measure; may be repeated to compare. Else SPECKIT_PIPELINE, else the shipped default.",
+    help="A pipeline to measure; may be repeated to compare. Else the one that a search would use.",
 )
 @click.option("--run-file", type=NamedPath(), help="Write the rankings as TREC run lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")

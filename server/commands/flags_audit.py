@@ -18,7 +18,8 @@ from speckit_memory.server.output import print_json
 def command(common: Common, strict: bool) -> None:
     """Check the rules of feature flags: at most 6 active, 90 days of life, an owner, evidence. Exit 1 on a breach.
 
-    That flags of the shipped file have expired is only remarked on, unless --strict.
+    Looks at the flags of the product and at .speckit/flags.yaml of the workspace. That shipped flags have expired is
+    only remarked on, unless --strict.
     """
     found = audit(os.environ, today(), strict=strict)
     if found.problems:

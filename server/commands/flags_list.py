@@ -16,7 +16,7 @@ from speckit_memory.server.output import print_json, table, wrapped
 @click.command("list")
 @shared("json")
 def command(common: Common) -> None:
-    """List the feature flags with state, age, expiry and evidence."""
+    """List the feature flags with state, age, expiry, evidence, and the file or variable that decided the state."""
     found = audit(os.environ, today())
     flags = found.flags
     for remark in (*remarks(os.environ), *found.remarks):

@@ -19,7 +19,7 @@ from speckit_memory.server.output import print_json, printable
 
 TEMPLATE = """\
 # What holds for everybody who works in this workspace. Commit this file. docs/workspace.md explains it,
-# `speckit-memory doctor` checks it.
+# `speckit-memory doctor` checks it. Beside it may lie pipeline.yaml, how searches go, and flags.yaml.
 
 # Which files `speckit-memory index` takes below the folders it is given. Patterns are those of .gitignore files,
 # relative to this workspace. What .gitignore files leave out is left out already.

@@ -19,8 +19,11 @@ def command(common: Common, effective: bool, origin: bool) -> None:
     """Show the pipeline in use as YAML: as written, or with every value filled in."""
     from speckit_memory.engine.pipelines import show
 
-    source = settings(pipeline=common.pipeline).pipeline
+    config = settings(pipeline=common.pipeline)
+    source = config.pipeline
     text = show(source, os.environ, common.overrides, effective=effective, origin=origin)
+    if origin:
+        text = f"# {config.pipeline_told}\n{text}"
     if common.as_json:
         print_json({"pipeline": source, "yaml": text})
     else:

@@ -108,6 +108,7 @@ def test_doctor_names_a_broken_pipeline_and_checks_the_rest(workspace: Path, wit
     assert verdicts == {
         "pipeline": "fail", "sqlite": "ok", "store": "ok" if with_store else "warn",
         "content": "ok", "model": "ok", "words": "ok", "extensions": "ok", "search": "ok",
+        "configuration": "ok", "flags": "ok",
     }  # fmt: skip
 
 

@@ -1,0 +1,71 @@
+"""The files that declare feature flags: the one of the package, and `.speckit/flags.yaml` of a workspace.
+
+A file is read to its entries here; what they mean together is `config.flags`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from speckit_memory.config.settings import FLAGS_FILE
+from speckit_memory.config.workspace_text import workspace_text
+from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, read
+from speckit_memory.errors import Problem, Where, nearest
+
+SHIPPED_FILE = "config/flags.yaml"
+"""How positions name the file of the package."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlagFile:
+    """The entries of one file, and whether they are those of a workspace."""
+
+    file: str
+    entries: tuple[Entry, ...]
+    of_workspace: bool = False
+
+
+def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[FlagFile, list[Problem]]:
+    """The file of the package, or a text in its place, and everything that is wrong with its form."""
+    if text is None:
+        text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
+    node, problems = read(text, file)
+    entry = node.get("flags") if isinstance(node, Mapping) else None
+    if entry is None or not isinstance(entry.value, Mapping):
+        missing = Problem("E114", "the file must hold a mapping under 'flags'", where=Where(file, 1, 1))
+        return FlagFile(file, ()), [*problems, missing]
+    return FlagFile(file, entry.value.entries), problems
+
+
+def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
+    """The file of a workspace, empty when there is none, and everything that is wrong with its form."""
+    file = root / FLAGS_FILE
+    text, unread = workspace_text(file)
+    nothing = FlagFile(str(file), (), of_workspace=True)
+    if text is None:
+        return nothing, unread
+    node, problems = read(text, str(file))
+    if node is None or _empty(node):
+        return nothing, problems
+    if not isinstance(node, Mapping):
+        return nothing, [*problems, _form(node.where, "the file must be a mapping with the key 'flags'")]
+    for other in (entry for entry in node.entries if entry.key != "flags"):
+        message = f"the file has no key '{other.key}'; {nearest(other.key, ('flags',))}"
+        problems.append(Problem("E115", message, where=other.where))
+    entry = node.get("flags")
+    if entry is None or _empty(entry.value):
+        return nothing, problems
+    if not isinstance(entry.value, Mapping):
+        return nothing, [*problems, _form(entry.value.where, "'flags' must be a mapping of names to flags")]
+    return FlagFile(str(file), entry.value.entries, of_workspace=True), problems
+
+
+def _empty(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is None
+
+
+def _form(where: Where, message: str) -> Problem:
+    hint = "For example: flags: {SPECKIT_NOVELTY_BOOST: {state: enabled}}"
+    return Problem("E114", message, hint, ("see docs/workspace.md",), where)

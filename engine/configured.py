@@ -1,0 +1,81 @@
+"""What the health report says of the configuration: the pipeline, the flags and the settings, and who decided on each.
+
+A process goes on with what it read when it began. So the report also says when a start would find something else.
+"""
+
+from __future__ import annotations
+
+from speckit_memory.config.flag_files import SHIPPED_FILE
+from speckit_memory.config.flags import Flag, load_flags
+from speckit_memory.config.settings import (
+    BY_CALL,
+    DEADLINE_VARIABLE,
+    EXTENSIONS_MEMORY_VARIABLE,
+    EXTENSIONS_VARIABLE,
+    PIPELINE_FILE,
+    SHIPPED,
+    Settings,
+    settings,
+)
+from speckit_memory.config.workspace_file import load_workspace_config
+from speckit_memory.engine import assembly
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.composition import Pipeline
+
+RESTART = "What is served stays as it is until the process is started again."
+NAMED = 8
+"""So many flags are named; `flags list` has them all."""
+
+_VARIABLE_OF = {
+    "sources": "",
+    "deadline_ms": DEADLINE_VARIABLE,
+    "extensions": EXTENSIONS_VARIABLE,
+    "extensions_memory_mb": EXTENSIONS_MEMORY_VARIABLE,
+}
+"""The keys of `config.yaml`, and the variables that go before them."""
+
+
+def told_pipeline(config: Settings, pipeline: Pipeline) -> str:
+    """The pipeline that is served, and who chose it."""
+    told = f"'{pipeline.name}' ({pipeline.hash}): {config.pipeline_told}"
+    file = config.root / PIPELINE_FILE
+    return f"{told}; {file} is not served" if file.exists() and str(file) != config.pipeline else told
+
+
+def changed_since(config: Settings, pipeline: Pipeline) -> str:
+    """How what a start would serve differs from what is served, "" when it does not."""
+    named = config.pipeline if config.pipeline_by == BY_CALL else None
+    now = settings(config.db, named, config.root, config.environ)
+    try:
+        found = examine(
+            now.pipeline, assembly.registry(config.environ, config.root), config.environ_of_root, config.overrides
+        )
+    except SpeckitError as error:
+        return f"a start would be refused: {error.problems[0]}"
+    if found.problems:
+        return f"a start would be refused: {SpeckitError.of(found.problems).problems[0]}"
+    if found.hash != pipeline.hash:
+        return f"the files have changed: {now.pipeline} is '{found.effective.name}' ({found.hash}) now"
+    return ""
+
+
+def told_flags(config: Settings) -> str:
+    """The flags that something else than the shipped file decided. Raises SpeckitError for what is wrong with them."""
+    flags = load_flags(config.environ_of_root)
+    decided = [flag for flag in flags.values() if not flag.decided or flag.decided.file != SHIPPED_FILE]
+    return f"{len(flags)} flags; {_few(decided) or 'all as shipped'}"
+
+
+def _few(flags: list[Flag]) -> str:
+    more = f" and {len(flags) - NAMED} more" if len(flags) > NAMED else ""
+    return ", ".join(f"{flag.name} {flag.state} ({flag.origin})" for flag in flags[:NAMED]) + more
+
+
+def told_settings(config: Settings) -> str:
+    """Who decided on each setting that `config.yaml` can make. Raises SpeckitError for what is wrong with the file."""
+    places = load_workspace_config(config.root).places
+    return ", ".join(
+        f"{key}: {variable if config.environ.get(variable) else places.get(key, SHIPPED)}"
+        for key, variable in _VARIABLE_OF.items()
+    )
