@@ -50,7 +50,7 @@ def examine(
     source: str, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Checked:
     """All passes up to the checks, without raising: what `pipeline check` and `pipeline show` need."""
-    effective = load(source, environ, overrides)
+    effective = load(source, environ, overrides, registry.flag_files)
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
     bound = without_left_out(bound, effective.left_out)

@@ -7,10 +7,11 @@ call overrides single values (`step.parameter=value`, `step.parameter.key=value`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from speckit_memory.config.flags import Flag, read_flags
+from speckit_memory.config.flag_files import FlagFile
+from speckit_memory.config.flags import Flag, flags_for
 from speckit_memory.config.layering import slots_of
 from speckit_memory.config.pipeline_file import BUDGETS_MS, SLOTS, PipelineFile, Step, shape
 from speckit_memory.config.sources import DEFAULT, NOTHING, pipeline_text, presets
@@ -55,11 +56,20 @@ class Effective:
         return waiting or (channel in self.unlisted and where.file in self.extended)
 
 
-def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Effective:
+def _nothing() -> Sequence[FlagFile]:
+    return ()
+
+
+def load(
+    source: str,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str] | None = None,
+    offered: Callable[[], Sequence[FlagFile]] = _nothing,
+) -> Effective:
     """Reads a pipeline by path or preset name and fills what it leaves open. Problems are collected, not raised.
 
     Raises SpeckitError only when there is no text to read at all. `overrides` maps "step.parameter" or
-    "step.parameter.key" to YAML text.
+    "step.parameter.key" to YAML text. `offered` are the flags of extensions, for a flag that is none of ours.
     """
     files, problems = _chain(source)
     slots = slots_of(files)
@@ -72,7 +82,8 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
         budgets |= file.budgets_ms
         budget_places |= {name: file.places[name] for name in file.budgets_ms}
     listed = {step.id for step in slots["channels"]}
-    flags, misread = read_flags(environ)
+    named = {step.flag for steps in slots.values() for step in steps if step.flag}
+    flags, misread = flags_for(environ, named, offered)
     problems += misread
     slots, inactive = _resolve_flags(slots, flags, problems)
     slots = overridden(slots, inactive, overrides or {}, problems)
