@@ -1,4 +1,4 @@
-"""Flags that a distribution declares: in steps, in the environment and the workspace, and in commands, in both modes."""
+"""Flags that a distribution declares: in steps, in the environment and the workspace, and in commands; both modes."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def test_a_step_waits_for_the_flag_of_its_extension_which_environment_and_worksp
     root: Path, mode: str
 ) -> None:
     def active(**more: str) -> bool:
-        shown = told(root, mode, "pipeline", "show", "lengthy.yaml", "--effective", **more)
+        shown = told(root, mode, "pipeline", "show", "--pipeline", "lengthy.yaml", "--effective", **more)
         assert shown.status == 0, shown.err
-        return "use: length," in shown.out
+        return "\n  - {use: length" in shown.out
 
     assert not active()
     assert active(SPECKIT_LENGTHY_TITLES="true")
