@@ -39,7 +39,7 @@ def register(registry):
 PIPELINE = """\
 pipeline: lengthy
 fusion:
-  - {use: z_score, id: fuse}
+  - {use: rrf, id: fuse, normalise: min_max}
   - {use: length, flag: SPECKIT_LENGTHY_TITLES}
 rerank: []
 """
