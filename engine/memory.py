@@ -298,8 +298,7 @@ class Memory:
                 latest = resuming.only_asks_to_go_on(query, store)
                 result = run(self._handovers if latest else self._runner, query)
                 instead = "this was changed last" if latest else "this is what the words find"
-                result.notes["warnings"].insert(0, resuming.no_handover(query, instead))
-                return result
+                return result.warned(before=[resuming.no_handover(query, instead)])
             return run(self._runner, query)
 
         def answered(opened: assembly.OpenStore) -> SearchResult:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import TypeVar
 
 from speckit_memory.config.layering import holds
-from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
+from speckit_memory.config.pipeline_file import SLOTS
 from speckit_memory.config.sources import SHIPPED
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.pipeline.binding import Bound, bind
+from speckit_memory.pipeline.binding import Bound, bind, of_role
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from speckit_memory.pipeline.context import settled, without_left_out
-from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.declared import constructed
 from speckit_memory.pipeline.effective import Effective, load
+from speckit_memory.pipeline.hooks import (
+    ANNOTATE,
+    EVIDENCE,
+    FUSE,
+    RECOVER,
+    RERANK,
+    SEARCH,
+    UNDERSTAND,
+    Method,
+)
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.rules import check
 from speckit_memory.pipeline.scale_rules import scale_of
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +100,31 @@ def build(
 
 def assemble(checked: Checked) -> Pipeline:
     """The pipeline of a configuration without problems."""
-    steps: dict[str, list[BoundStep[Any]]] = {}
-    fusers: list[BoundStep[Any]] = []
-    for entry in checked.bound:
-        assert entry.registered is not None and entry.params is not None  # a configuration without problems is bound
-        step: BoundStep[Any] = BoundStep(
-            id=entry.step.id,
-            use=entry.step.use,
-            component=constructed(entry),
-            params=entry.params,
-            about=entry.registered.about,
-            gives=scale_of(entry),
-            optional=entry.step.optional,
-        )
-        (fusers if entry.registered.role is Role.FUSER else steps.setdefault(entry.step.slot, [])).append(step)
-    effective = checked.effective
+    bound, effective = checked.bound, checked.effective
     return Pipeline(
         name=effective.name,
         hash=checked.hash,
         budgets_ms=effective.budgets_ms,
-        candidates=CandidateStage(*(tuple(steps.get(slot, ())) for slot in CANDIDATE_SLOTS)),
-        fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ()))),
-        rerank=tuple(steps.get("rerank", ())),
-        annotate=tuple(steps.get("annotate", ())),
+        candidates=CandidateStage(_steps(UNDERSTAND, bound), _steps(SEARCH, bound), _steps(RECOVER, bound)),
+        fusion=FusionStage(_steps(FUSE, bound)[0], _steps(EVIDENCE, bound)),
+        rerank=_steps(RERANK, bound),
+        annotate=_steps(ANNOTATE, bound),
+    )
+
+
+def _steps(method: Method[C], bound: Iterable[Bound]) -> tuple[BoundStep[C], ...]:
+    """The steps whose components have this method as that of their role, in order. Raises E131."""
+    return tuple(_step(method, entry) for entry in of_role(method.roles[0], bound))
+
+
+def _step(method: Method[C], entry: Bound) -> BoundStep[C]:
+    assert entry.registered is not None and entry.params is not None  # a configuration without problems is bound
+    return BoundStep(
+        id=entry.step.id,
+        use=entry.step.use,
+        component=constructed(entry, method),
+        params=entry.params,
+        about=entry.registered.about,
+        gives=scale_of(entry),
+        optional=entry.step.optional,
     )

@@ -214,16 +214,12 @@ class CausalGraph:
 
 def _components(edges: Sequence[tuple[int, int]]) -> tuple[Ids, Ids]:
     """Every node, ascending, and the smallest node of its component; then `UNKNOWN` for both."""
-    leader: dict[int, int] = {}
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def find(node: int) -> int:
-        while (above := leader.setdefault(node, node)) != node:
-            leader[node] = leader[above]
-            node = above
-        return node
-
-    for source, target in edges:
-        first, second = sorted((find(source), find(target)))
-        leader[second] = first
-    nodes = sorted(leader)
-    return np.array([*nodes, UNKNOWN], np.int64), np.array([*map(find, nodes), UNKNOWN], np.int64)
+    nodes, ends = np.unique(np.array(edges, np.int64).reshape(-1, 2), return_inverse=True)
+    sources, targets = ends.reshape(-1, 2).T
+    links = coo_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(len(nodes), len(nodes)))
+    _, numbers = connected_components(links, directed=False)
+    _, first = np.unique(numbers, return_index=True)  # nodes ascend, so the first of a component is its smallest
+    return np.append(nodes, UNKNOWN), np.append(nodes[first[numbers]], UNKNOWN)
