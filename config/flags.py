@@ -34,6 +34,15 @@ FACTS = ("group", "owner", "since", "expires", "evidence")
 BY_ENVIRONMENT = "environment"
 
 
+Offered = Callable[[], Sequence[FlagFile]]
+"""Loads extensions, if that has not been done, and tells their flags."""
+
+
+def nothing_offered() -> Sequence[FlagFile]:
+    """The flags of no extension."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """One flag and its state in this process.
@@ -53,8 +62,10 @@ class Flag:
 
     @property
     def origin(self) -> str:
-        """Who decided on the state: a file and its line, or the environment."""
-        return f"{self.decided.file}:{self.decided.line}" if self.decided else BY_ENVIRONMENT
+        """Who decided on the state: a file and its line, the environment or the call."""
+        if self.decided is None:
+            return BY_ENVIRONMENT
+        return f"{self.decided.file}:{self.decided.line}" if self.decided.path is None else str(self.decided)
 
     @property
     def on(self) -> bool:
@@ -91,7 +102,7 @@ def read_flags(
 
 
 def flags_for(
-    environ: Mapping[str, str], named: Collection[str], offered: Callable[[], Sequence[FlagFile]]
+    environ: Mapping[str, str], named: Collection[str], offered: Offered
 ) -> tuple[dict[str, Flag], list[Problem]]:
     """The flags as `read_flags` has them, with those of extensions where somebody names a flag that is none of ours.
 
@@ -211,14 +222,10 @@ def _nearest(name: str, known: Collection[str]) -> str:
     return f"did you mean '{PREFIX}{close}'?" if close else "see `speckit-memory flags list`"
 
 
-def _nothing() -> Sequence[FlagFile]:
-    return ()
-
-
 def unknown_variables(
     environ: Mapping[str, str],
     others: Collection[str] = (),
-    offered: Callable[[], Sequence[FlagFile]] = _nothing,
+    offered: Offered = nothing_offered,
 ) -> list[str]:
     """A remark on each variable of the environment that begins as ours do and is neither flag nor setting.
 
