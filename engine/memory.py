@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -158,7 +159,10 @@ class Memory:
         return counted_tokens(texts, self.embedder)
 
     def store(self) -> Store:
-        """The current state of the store, as the pipeline sees it."""
+        """The current state of the store, as the pipeline sees it.
+
+        It is of one state as long as nobody writes; a search is whatever others do: see `pipeline.ports.protocols`.
+        """
         return StoreView(self._followed.run(lambda opened: opened.read_model.current()))
 
     def index(
@@ -283,10 +287,7 @@ class Memory:
         once it has reached the reader. Raises SpeckitError on a bad question.
         """
 
-        def found(opened: assembly.OpenStore) -> SearchResult:
-            opened_before = opening_ns()
-            with opening():
-                store = opened.read_model.current()
+        def found(store: Store, opened_before: int) -> SearchResult:
             question = Question(
                 text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
                 concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
@@ -308,7 +309,11 @@ class Memory:
             return run(self._runner, query)
 
         def answered(opened: assembly.OpenStore) -> SearchResult:
-            return replace(found(opened), origin=opened.name)
+            opened_before = opening_ns()
+            with ExitStack() as search:
+                with opening():
+                    store = search.enter_context(opened.read_model.reading())
+                return replace(found(store, opened_before), origin=opened.name)
 
         return self._followed.run(answered)
 
@@ -350,11 +355,12 @@ class Memory:
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
 
         def planned(opened: assembly.OpenStore) -> PlanReport:
-            store = opened.read_model.current()
-            query = question.query(store, time.time(), None)
-            if resuming.asks_for_handover(query):
-                return plan_report(self._handovers, resuming.of_handovers(query), store)
-            return plan_report(self._runner, query, store)
+            with opened.read_model.reading() as snapshot:
+                store = StoreView(snapshot)
+                query = question.query(store, time.time(), None)
+                if resuming.asks_for_handover(query):
+                    return plan_report(self._handovers, resuming.of_handovers(query), store)
+                return plan_report(self._runner, query, store)
 
         return self._followed.run(planned)
 

@@ -57,7 +57,7 @@ def test_words_of_every_passage_hardly_turn_a_query(memory: Memory) -> None:
 
 
 def test_vectors_of_another_model_are_an_absence_with_what_to_do(memory: Memory) -> None:
-    chunk = int(memory.store().attributes.ids[0])
+    chunk = memory.list()[0][0].id
     with memory.database.write() as txn:
         forget_all(txn)
         set_vectors(txn, {chunk: np.eye(3, dtype=np.float32)[0]}, "another")
