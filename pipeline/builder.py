@@ -9,14 +9,13 @@ from hashlib import sha256
 from typing import TypeVar
 
 from speckit_memory.config.layering import holds
-from speckit_memory.config.pipeline_file import SLOTS
 from speckit_memory.config.sources import SHIPPED
-from speckit_memory.errors import Problem, SpeckitError, Where
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.binding import Bound, bind, of_role
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from speckit_memory.pipeline.context import settled, without_left_out
 from speckit_memory.pipeline.declared import constructed
-from speckit_memory.pipeline.effective import Effective, load
+from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.hooks import (
     ANNOTATE,
     EVIDENCE,
@@ -27,6 +26,7 @@ from speckit_memory.pipeline.hooks import (
     UNDERSTAND,
     Method,
 )
+from speckit_memory.pipeline.loading import PipelineSource, load
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.rules import check
 from speckit_memory.pipeline.scale_rules import scale_of
@@ -58,15 +58,17 @@ class Checked:
 
 
 def examine(
-    source: str, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+    source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Checked:
     """All passes up to the checks, without raising: what `pipeline check` and `pipeline show` need."""
-    effective = load(source, environ, overrides)
+    return examined(load(source, environ, overrides), registry)
+
+
+def examined(effective: Effective, registry: Registry) -> Checked:
+    """An effective pipeline with its parameters bound and the rules of whole pipelines applied."""
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
     bound = without_left_out(bound, effective.left_out)
-    steps = {slot: tuple(entry.step for entry in bound if entry.step.slot == slot) for slot in SLOTS}
-    effective = replace(effective, slots=steps)
     composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
     # what could not be read has been reported, and stands for nothing that could be judged
     unread = {problem.where for problem in effective.problems if problem.where}
@@ -85,13 +87,13 @@ def _at_home(problem: Problem, effective: Effective) -> Problem:
         return replace(problem, message=message, where=heir.where)
     own = [place for place in effective.places.values() if place.file == effective.file]
     message = f"{problem.message}. That step is inherited from {where}; write that part of the file yourself"
-    return replace(problem, message=message, where=min(own, default=Where(effective.file, 1, 1)))
+    return replace(problem, message=message, where=min(own, default=effective.documents[0].start))
 
 
 def build(
-    source: str, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+    source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Pipeline:
-    """The pipeline of a file or preset. Raises SpeckitError with every problem, ordered by position."""
+    """The pipeline of a source. Raises SpeckitError with every problem, ordered by position."""
     checked = examine(source, registry, environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
