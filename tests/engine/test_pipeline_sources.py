@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,9 @@ def test_every_kind_of_source_opens_and_searches_as_the_same_pipeline(kind: str,
         result = memory.search("kumquats")
         assert (result.pipeline.name, result.pipeline.hash) == ("mine", expected)
         assert [row.key for row in result.results] == ["note.md"]
-        assert memory.with_pipeline("bm25").with_pipeline(source).pipeline.hash == expected
-        changed = memory.with_pipeline(source, {"bm25.limit": "8"}).pipeline.hash
-        assert changed == memory.with_pipeline(MAPPING, {"bm25.limit": "8"}).pipeline.hash != expected
+        assert memory.using("bm25").using(source).pipeline.hash == expected
+        changed = memory.using(source, {"bm25.limit": "8"}).pipeline.hash
+        assert changed == memory.using(MAPPING, {"bm25.limit": "8"}).pipeline.hash != expected
 
 
 def test_a_preset_is_known_by_its_name_and_a_path_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,14 +71,14 @@ def test_a_preset_is_known_by_its_name_and_a_path_is_a_path(tmp_path: Path, monk
     with Memory.open(tmp_path / "m.db", "bm25", environ={}) as memory:
         assert memory.pipeline.name == memory.settings.pipeline == "bm25"
         with pytest.raises(SpeckitError, match="E121"):
-            memory.with_pipeline(Path("bm25"))
+            memory.using(Path("bm25"))
         (tmp_path / "bm25").write_text(TEXT, encoding="utf-8")
-        assert memory.with_pipeline(Path("bm25")).pipeline.name == "mine"
+        assert memory.using(Path("bm25")).pipeline.name == "mine"
 
 
 def test_an_empty_mapping_is_the_shipped_pipeline_whatever_the_environment_names(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.db", {}, environ={"SPECKIT_PIPELINE": "bm25"}) as memory:
-        assert memory.pipeline.hash == memory.with_pipeline("default").pipeline.hash
+        assert memory.pipeline.hash == memory.using("default").pipeline.hash
         assert memory.pipeline.name == "(mapping)"
 
 
@@ -155,3 +156,27 @@ def test_values_travel_to_other_processes_and_are_written_as_text() -> None:
     assert "limit: 7  # (mapping): candidates.channels[0].limit" in shown
     assert examine(read_text(shown), assembly.registry(), {}).hash == examine(variant, assembly.registry(), {}).hash
     assert pipelines.diff(variant, read_text(shown), {}) == ""
+
+
+def test_what_the_page_about_pipelines_shows_in_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "pipeline.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    said: dict[str, Any] = {}
+    exec(shown, said)
+    assert said["memory"].pipeline.hash == examine("catalogue", assembly.registry(), {}).hash
+
+
+def test_health_says_that_a_value_was_given_and_does_not_compare_it_with_files(tmp_path: Path) -> None:
+    file = in_file(tmp_path)
+    with Memory.open(tmp_path / "m.db", read(file), root=tmp_path, environ={}) as memory:
+        file.write_text("pipeline: another\nextends: bm25\n", encoding="utf-8")
+        (told,) = [check for check in memory.health().checks if check.name == "pipeline"]
+        assert told.ok
+        assert told.detail.endswith("chosen by this call, as a value")
+
+
+@pytest.mark.parametrize(("word", "code"), [("no", "E113"), ('"no"', "E114")])
+def test_a_switch_that_is_no_switch_is_one_problem(word: str, code: str) -> None:
+    text = TEXT.replace("[collapse]", f"[{{use: collapse, optional: {word}}}]")
+    assert [(p.code, str(p.where)) for p in pipelines.check(read_text(text), {})] == [(code, "(text):5:36")]
