@@ -312,7 +312,8 @@ class Memory:
     ) -> SearchResult:
         declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
         outcome = runner.run(query, store)
-        return answer(outcome, store, declared, snippet, content, opening_ns() - opened_before)
+        spent = opening_ns() - opened_before
+        return answer(outcome, store, declared, snippet, content, spent, runner.pipeline.annotate)
 
     @cached_property
     def _handovers(self) -> Runner:
@@ -331,7 +332,7 @@ class Memory:
         if result.origin != opened.name:
             return ""  # its ids are those of another store
         opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now)
-        if assembly.looks_back(self.pipeline):
+        if any(step.about.looks_back for step in self.pipeline.annotate):
             try:
                 events.served(opened.database, outcome, len(result.results) if count is None else count)
             except SpeckitError as error:
