@@ -73,7 +73,7 @@ def _at_home(problem: Problem, effective: Effective) -> Problem:
         message = f"{problem.message}. That value is inherited from {where}; say another one here"
         return replace(problem, message=message, where=heir.where)
     own = [place for place in effective.places.values() if place.file == effective.file]
-    message = f"{problem.message}. That step is inherited from {where}; write that part of the file yourself"
+    message = f"{problem.message}. That step is inherited from {where}; change or remove it here, under its part"
     return replace(problem, message=message, where=min(own, default=Where(effective.file, 1, 1)))
 
 

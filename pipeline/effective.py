@@ -62,10 +62,8 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
     "step.parameter.key" to YAML text.
     """
     files, problems = _chain(source)
-    slots = slots_of(files)
-    places = {
-        slot: next((file for file in files if file.slots[slot] is not None), files[0]).places[slot] for slot in SLOTS
-    }
+    slots = slots_of(files, problems)
+    places = {slot: next((file for file in files if file.mentions(slot)), files[0]).places[slot] for slot in SLOTS}
     budgets = dict(BUDGETS_MS)
     budget_places: dict[str, Where] = {}
     for file in reversed(files):
@@ -89,7 +87,7 @@ def load(source: str, environ: Mapping[str, str], overrides: Mapping[str, str] |
         problems=tuple(problems),
         budget_places=budget_places,
         extended=frozenset(file.file for file in files[1:]),
-        unlisted=frozenset(step.id for file in files[1:] for step in file.slots["channels"] or ()) - listed,
+        unlisted=frozenset(step.id for file in files[1:] for step in file.steps("channels")) - listed,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from speckit_memory.config.layering import merged
+from speckit_memory.config.merging import merged
 from speckit_memory.config.pipeline_file import Step
 from speckit_memory.config.yaml_reader import Entry, Node, Scalar, Sequence, plain, read
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
