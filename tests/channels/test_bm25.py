@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Filter
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
@@ -18,7 +19,7 @@ FIELDS = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 0.0}
 HERE = PipelineContext(channels=("bm25",), scales=(Scale.BM25,), steps=("bm25",), uses=("bm25",))
 
 
-def bm25(**params: object) -> Bm25:
+def bm25(**params: Any) -> Bm25:
     return Bm25(Bm25Params.model_validate(params))
 
 

@@ -10,7 +10,7 @@ from components.asking import query, scores
 from speckit_memory.channels.degree import MAXIMUM_WITHOUT_EDGES, Degree, DegreeParams
 from speckit_memory.channels.fts5 import Fts5, Fts5Params
 from speckit_memory.channels.graph import Graph, GraphParams
-from speckit_memory.pipeline.model import Filter
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import Edge, FakeStore, Memory
 

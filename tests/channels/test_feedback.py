@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log, log2
+from typing import Any
 
 import pytest
 from components.asking import query, scores
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.channels.feedback import Feedback, with_feedback
-from speckit_memory.pipeline.model import Filter, Query
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 BODY = {"title": 0.0, "triggers": 0.0, "path": 0.0, "body": 1.0}
@@ -26,7 +28,7 @@ ALPHA, BETA = log(2.5 / 2.5 + 1), log(1.5 / 3.5 + 1)
 """The idf of words in 2 and in 3 of 4 texts."""
 
 
-def bm25(model: str = "rm3", *, passage: float = 0.0, **feedback: object) -> Bm25:
+def bm25(model: str = "rm3", *, passage: float = 0.0, **feedback: Any) -> Bm25:
     fields = BODY if not passage else {**BODY, "body": 0.0}
     told = {"model": model, "min_lead": 0.0, **feedback}
     return Bm25(Bm25Params.model_validate({"fields": fields, "passage": passage, "feedback": told}))

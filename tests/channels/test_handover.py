@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from components.asking import query
@@ -33,7 +34,7 @@ STORE = FakeStore(
 )
 
 
-def asked(text: str = "", **changes: object) -> Query:
+def asked(text: str = "", **changes: Any) -> Query:
     return replace(query(text), anchors=SECTIONS, **changes)
 
 

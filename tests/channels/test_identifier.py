@@ -7,7 +7,7 @@ from components.asking import query, scores
 
 from speckit_memory.channels.identifier import Identifier, IdentifierParams, identifiers
 from speckit_memory.memory.indexing import Analyser
-from speckit_memory.pipeline.model import Filter
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from hypothesis import strategies as st
 
 from speckit_memory.channels import phrase as module
 from speckit_memory.channels.phrase import Phrase, PhraseParams
-from speckit_memory.pipeline.model import Filter
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, words
 
 
-def phrase(**params: object) -> Phrase:
+def phrase(**params: Any) -> Phrase:
     return Phrase(PhraseParams.model_validate({"min_share": 0.0, "power": 1.0, **params}))
 
 

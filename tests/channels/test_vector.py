@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from components.asking import query, scores
@@ -7,8 +9,8 @@ from components.asking import query, scores
 from speckit_memory.channels.vector import Vector, VectorParams
 from speckit_memory.pipeline.arithmetic import standardise
 from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Filter, Plan
-from speckit_memory.pipeline.ports import Unavailable
+from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.ports import Filter, Unavailable
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory
 
@@ -21,7 +23,7 @@ STORE = FakeStore(
 )
 
 
-def vector(**params: object) -> Vector:
+def vector(**params: Any) -> Vector:
     return Vector(VectorParams.model_validate(params))
 
 

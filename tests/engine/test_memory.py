@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def memory(workspace: Path) -> Iterator[Memory]:
         yield opened
 
 
-def keys(memory: Memory, query: str, **more: object) -> list[str]:
+def keys(memory: Memory, query: str, **more: Any) -> list[str]:
     found = [row.key for row in memory.search(query, **more).results]  # type: ignore[arg-type]
     return [key for key in found if key != "rules/always.md"]
 

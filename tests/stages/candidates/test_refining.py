@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from components.asking import query
 
 from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Filter, Plan
-from speckit_memory.pipeline.ports import FolderDescription, Unavailable
+from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.ports import Filter, FolderDescription, Unavailable
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import Edge, FakeStore, Memory
 from speckit_memory.stages.candidates.coverage import Coverage, CoverageParams
@@ -23,7 +24,7 @@ from speckit_memory.stages.candidates.signal_vocabulary import SignalVocabulary,
 EMPTY = FakeStore()
 
 
-def plan(text: str, **changes: object) -> Plan:
+def plan(text: str, **changes: Any) -> Plan:
     return Plan(variants=(text,), **changes)
 
 
@@ -102,7 +103,7 @@ FOLDERS = FakeStore(
 )
 
 
-def folders(text: str, **changes: object) -> tuple[str, ...]:
+def folders(text: str, **changes: Any) -> tuple[str, ...]:
     step = FolderPrefilter(FolderPrefilterParams())
     return step.understand(query(text, **changes), plan(text), FOLDERS).folders
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,14 +19,14 @@ STORE = FakeStore(
 )
 
 
-def planned(text: str, store: FakeStore = STORE, **params: object) -> Query:
+def planned(text: str, store: FakeStore = STORE, **params: Any) -> Query:
     query = ask(text)
     plan = Spelling(SpellingParams.model_validate(params)).understand(query, query.plan, store)
     assert isinstance(plan, Plan)
     return query.planned(plan)
 
 
-def respelt(text: str, store: FakeStore = STORE, **params: object) -> dict[str, dict[str, float]]:
+def respelt(text: str, store: FakeStore = STORE, **params: Any) -> dict[str, dict[str, float]]:
     return {found.word: dict(found.instead) for found in planned(text, store, **params).plan.respelt}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +18,11 @@ from speckit_memory.stages.fusion.single import Single, SingleParams
 from speckit_memory.stages.fusion.z_score import ZScore, ZScoreParams
 
 
-def z_score(**params: object) -> ZScore:
+def z_score(**params: Any) -> ZScore:
     return ZScore(ZScoreParams.model_validate(params))
 
 
-def rsf(**params: object) -> Rsf:
+def rsf(**params: Any) -> Rsf:
     return Rsf(RsfParams.model_validate(params))
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,14 +9,15 @@ from components.tables import candidates, parts, query, scores, tables
 from hypothesis import given
 
 from speckit_memory.pipeline.contracts import PipelineContext
-from speckit_memory.pipeline.model import Candidates, Filter
+from speckit_memory.pipeline.model import Candidates
+from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.fusion.rrf import Rrf, RrfParams
 
 TWO = candidates({"vector": {1: 0.9, 2: 0.5}, "bm25": {2: 8.0, 3: 2.0}})
 
 
-def rrf(**params: object) -> Rrf:
+def rrf(**params: Any) -> Rrf:
     return Rrf(RrfParams.model_validate(params))
 
 

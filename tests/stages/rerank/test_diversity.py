@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from components.pools import rerank, scores_of
@@ -48,7 +50,7 @@ def test_the_intent_chooses_lambda_when_it_is_sure() -> None:
     pool = pool_of(store, {1: 1.0, 2: 0.5})
     mmr = Mmr(MmrParams(**{"lambda": "by_intent"}))
 
-    def best(**plan: object) -> float:
+    def best(**plan: Any) -> float:
         return float(rerank(mmr, ask(**plan), pool, store).score[0])
 
     by_intent = {

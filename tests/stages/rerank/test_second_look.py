@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from speckit_memory.stages.rerank.cross_encoder import CrossEncoder, CrossEncode
 from speckit_memory.stages.rerank.maxsim import Maxsim, MaxsimParams
 
 
-def store_of(*texts: str, **options: object) -> FakeStore:
+def store_of(*texts: str, **options: Any) -> FakeStore:
     return FakeStore(*(Memory(i, chunks=(text,)) for i, text in enumerate(texts, start=1)), **options)
 
 

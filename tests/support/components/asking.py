@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from speckit_memory.pipeline.model import Hits, Plan, Query
 from speckit_memory.pipeline.testing import DAY, words
@@ -10,7 +11,7 @@ from speckit_memory.pipeline.testing import DAY, words
 NOW = 400 * DAY
 
 
-def query(text: str, **changes: object) -> Query:
+def query(text: str, **changes: Any) -> Query:
     asked = Query(text, now=NOW, terms=words(text), plan=Plan(variants=(text,)))
     return replace(asked, **changes)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -13,7 +15,7 @@ NOW = 1_000 * 86_400.0
 DAY = 86_400.0
 
 
-def query(intent: str = "understand", confidence: float = 0.0, **changes: object) -> Query:
+def query(intent: str = "understand", confidence: float = 0.0, **changes: Any) -> Query:
     return Query("q", now=NOW, plan=Plan(variants=("q",), intent=intent, intent_confidence=confidence), **changes)
 
 

@@ -56,7 +56,7 @@ def swap(thing: object) -> int:
     return tried + 1
 
 
-def _broken(*_: object, **__: object) -> Any:
+def _broken(*_: object, **__: Any) -> Any:
     raise RuntimeError("out of order")
 
 

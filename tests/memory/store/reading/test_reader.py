@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def filled(database: Database, document: Make, unit: Unit) -> Database:
     return database
 
 
-def listed(database: Database, **options: object) -> list[str]:
+def listed(database: Database, **options: Any) -> list[str]:
     return [memory.key for memory in reader.list_memories(database.reader(), **options)[0]]
 
 
