@@ -90,6 +90,13 @@ class PipelineFile:
         """Whether the file says anything about a slot."""
         return self.slots[slot] is not None or slot in self.edits
 
+    def written(self) -> Iterator[Step]:
+        """Every step of which the file says something."""
+        for slot in SLOTS:
+            yield from self.steps(slot)
+            if slot in self.edits:
+                yield from self.edits[slot].change
+
     def steps(self, slot: str) -> tuple[Step, ...]:
         """The steps that the file brings into a slot."""
         return self.edits[slot].add if slot in self.edits else self.slots[slot] or ()

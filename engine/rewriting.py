@@ -40,7 +40,7 @@ def rewritten(
     if not isinstance(node, YamlMapping) or not node.entries:
         return None
     page = _Page(text)
-    steps = {step.id: step for slot in shape(node, file)[0].slots.values() for step in slot or ()}
+    steps = {step.id: step for step in shape(node, file)[0].written()}
     edits = list(page.named(node, name))
     for step_id, wanted in _wanted(overrides).items():
         if step_id not in steps:
@@ -120,7 +120,7 @@ class _Page:
         edits, new = self._changed(step.params, changes)
         if edits is None or not new:
             return edits
-        _, end, _ = self._token(step.places["use"], "", _TOKEN)
+        _, end, _ = self._token(step.places.get("use") or step.places["id"], "", _TOKEN)
         between = ", " if self._text[self._at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
         return [
             *edits,

@@ -14,7 +14,7 @@ from speckit_memory.config.sources import SHIPPED
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.pipeline.binding import Bound, bind
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
-from speckit_memory.pipeline.context import settled, without_left_out
+from speckit_memory.pipeline.context import Released, settled, without_left_out
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.declared import constructed
 from speckit_memory.pipeline.effective import Effective, load
@@ -30,6 +30,8 @@ class Checked:
     effective: Effective
     bound: tuple[Bound, ...]
     problems: tuple[Problem, ...]
+    released: tuple[Released, ...] = ()
+    """What is inherited about channels that are out of use, and so dropped."""
 
     @property
     def hash(self) -> str:
@@ -53,14 +55,14 @@ def examine(
     effective = load(source, environ, overrides)
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
-    bound = without_left_out(bound, effective.left_out)
+    bound, released = without_left_out(bound, effective.left_out)
     steps = {slot: tuple(entry.step for entry in bound if entry.step.slot == slot) for slot in SLOTS}
     effective = replace(effective, slots=steps)
     composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
     # what could not be read has been reported, and stands for nothing that could be judged
     unread = {problem.where for problem in effective.problems if problem.where}
     unbound = [problem for problem in (*misbound, *dormant) if problem.where not in unread]
-    return Checked(effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition))
+    return Checked(effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition), tuple(released))
 
 
 def _at_home(problem: Problem, effective: Effective) -> Problem:
