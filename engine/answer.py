@@ -197,10 +197,9 @@ def _reason(pool: Pool, row: int, evidence: dict[str, ChannelEvidence]) -> str:
     by = ", ".join(f"{name} (rank {found.rank})" for name, found in seen)
     moved = []
     for step in pool.steps[1:]:
-        part = float(step.parts[row, 0])
-        if step.kind == "add" and abs(part) >= 0.0005:
+        if step.kind == "add" and abs(part := float(step.parts[row, 0])) >= 0.0005:
             moved.append(f"{step.step} {part:+.3f}")
-        elif step.kind == "multiply" and abs(part - 1) >= 0.0005:
+        elif step.kind == "multiply" and abs((part := float(step.parts[row, 0])) - 1) >= 0.0005:
             moved.append(f"{step.step} ×{part:.2f}")
     return f"surfaced because it was found by {by}" + (f"; {', '.join(moved)}" if moved else "")
 

@@ -18,7 +18,6 @@ from speckit_memory.engine.rewriting import rewritten
 from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
-from speckit_memory.pipeline.contracts import SLOT_ROLES
 from speckit_memory.pipeline.schema import file_schema
 
 
@@ -146,17 +145,3 @@ def plain_values(source: str, environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in params.items()
         if not isinstance(value, dict | list)
     }
-
-
-def components() -> list[dict[str, str]]:
-    """Every component with its role, its place in the file and what it is for."""
-    return [
-        {
-            "name": entry.name,
-            "role": str(entry.role),
-            "slot": next(slot for slot, roles in SLOT_ROLES.items() if entry.role in roles),
-            "features": ", ".join(entry.about.features),
-            "summary": entry.summary,
-        }
-        for entry in assembly.registry()
-    ]

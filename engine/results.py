@@ -129,6 +129,7 @@ class Explanation:
                     "kind": step.kind,
                     "scale": step.scale,
                     "parts": step.parts,
+                    **({"formula": step.formula} if step.formula else {}),
                     "before": step.before,
                     "after": step.after,
                 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import row_sums
 from speckit_memory.pipeline.contracts import Combine, SignalParams
 from speckit_memory.pipeline.model import (
     NO_RANK,
@@ -23,6 +24,7 @@ from speckit_memory.pipeline.model import (
 )
 from speckit_memory.pipeline.ports import Attributes, Column, Ids
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.workings import Workings
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +115,10 @@ def _clip(scores: Column, scale: Scale) -> Column:
     return np.clip(scores, 0.0, 1.0) if scale is Scale.UNIT else scores
 
 
-def recombine(step: StepScore, before: Column | None) -> Column:
-    """The score after a step, computed from its parts: explain uses the arithmetic that made the score."""
-    if step.kind == "sum":
-        total = np.zeros(len(step.parts))
-        for column in range(step.parts.shape[1]):
-            total = total + step.parts[:, column]
-        return _clip(total, step.scale)
-    if step.kind == "replace" or before is None:
-        return step.parts[:, 0]
-    return before + step.parts[:, 0] if step.kind == "add" else before * step.parts[:, 0]
-
-
 def fused(step: str, scale: Scale, candidates: Candidates, answer: Fused) -> Pool:
     """The first pool: candidates with the fused score."""
-    score = StepScore(step, "sum", scale, answer.names, answer.parts, np.empty(0))
-    score = replace(score, after=recombine(score, None))
+    after = _clip(row_sums(answer.parts), scale)
+    score = StepScore(step, "sum", scale, answer.names, answer.parts, after)
     return _sorted(Pool(candidates, (score,), np.ones(len(candidates), np.int32)))
 
 
@@ -145,27 +135,30 @@ def signalled(
             column = np.minimum(column, np.maximum(params.cap - used, 0.0))
         if params.ceiling is not None:
             column = np.minimum(column, np.maximum(params.ceiling - pool.score, 0.0))
-    score = StepScore(step, combine, pool.scale.widened, (step,), column[:, None], np.empty(0))
-    score = replace(score, after=recombine(score, pool.score))
+    after = pool.score + column if combine == "add" else pool.score * column
+    score = StepScore(step, combine, pool.scale.widened, (step,), column[:, None], after)
     return Pool(pool.candidates, (*pool.steps, score), pool.chunk_hits), column
 
 
 def reranked(step: str, scale: Scale, pool: Pool, answer: Reranking) -> Pool:
     """The pool after a rerank step, in total order again."""
     match answer:
-        case Rescored(scores):
-            return _sorted(_replaced(step, scale, pool, scores))
+        case Rescored(scores, workings):
+            return _sorted(_rescored(step, scale, pool, scores, workings))
         case Selected(keep):
             return pool.take(np.flatnonzero(keep))
-        case Grouped(groups, scores):
-            return _sorted(_grouped(_replaced(step, scale, pool, scores), groups))
+        case Grouped(groups, scores, workings):
+            return _sorted(_grouped(_rescored(step, scale, pool, scores, workings), groups))
         case _:  # the checks let nothing else through
             raise TypeError(type(answer).__name__)
 
 
-def _replaced(step: str, scale: Scale, pool: Pool, scores: Column) -> Pool:
+def _rescored(step: str, scale: Scale, pool: Pool, scores: Column, workings: Workings | None) -> Pool:
     after = _clip(scores.astype(np.float64), scale)
-    score = StepScore(step, "replace", scale, (step,), after[:, None], after)
+    if workings is None:
+        score = StepScore(step, "replace", scale, (step,), after[:, None], after)
+    else:
+        score = StepScore(step, "formula", scale, workings.names, workings.parts, after, workings.formulas)
     return Pool(pool.candidates, (*pool.steps, score), pool.chunk_hits)
 
 

@@ -30,10 +30,21 @@ def standardise(scores: Column) -> Column:
     if known.min() == known.max():
         standard[there] = 0.0
         return standard
-    centred = known - known.mean()
-    unit = centred / np.abs(centred).max()  # squares of very small or large numbers would not be representable
-    standard[there] = unit / np.sqrt(np.mean(unit**2))
+    mean, largest, spread = moments(known)
+    standard[there] = (known - mean) / largest / spread
     return standard
+
+
+def moments(scores: Column) -> tuple[float, float, float]:
+    """The mean of unequal scores, the largest distance from it, and their deviation as a share of that distance.
+
+    In two steps, because squares of very small or large numbers would not be representable.
+    """
+    mean = scores.mean()
+    centred = scores - mean
+    largest = np.abs(centred).max()
+    unit = centred / largest
+    return float(mean), float(largest), float(np.sqrt(np.mean(unit**2)))
 
 
 def logistic(scores: Column) -> Column:

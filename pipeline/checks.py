@@ -16,13 +16,14 @@ import numpy as np
 from speckit_memory.pipeline.composition import BoundStep
 from speckit_memory.pipeline.contracts import Channel, Combine
 from speckit_memory.pipeline.copying import LARGEST, absence, absent, array, number, text, texts, values_of
-from speckit_memory.pipeline.describing import said
+from speckit_memory.pipeline.describing import said, shape_of
 from speckit_memory.pipeline.errors import ContractError, Unfit
 from speckit_memory.pipeline.model import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
 from speckit_memory.pipeline.note_checks import check_notes
 from speckit_memory.pipeline.plan_checks import check_asked, check_plan
 from speckit_memory.pipeline.ports import Attributes, Column, Ids, Level, Scope, Unavailable
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.workings import Workings
 
 __all__ = [
     "check_asked", "check_column", "check_combine", "check_fused", "check_hits", "check_memories", "check_notes",
@@ -34,6 +35,8 @@ ROUNDING = 1e-6
 
 MOST_PARTS = 1000
 """Addends of a score, one for each search of each variant."""
+MOST_FORMULAS = 8
+"""Ways in which one step makes the scores of different rows."""
 
 
 def check_hits(answer: object, limit: int, step: str) -> Hits | Unavailable:
@@ -175,7 +178,8 @@ def _fused(answer: object, rows: int) -> Fused:
 
 
 def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Reranking | Unavailable:
-    """Raises unless the answer fits the rows of the pool, and its scores the unit interval where that is the scale."""
+    """Raises unless the answer fits the rows of the pool, its scores the unit interval where that is the scale, and
+    its workings the scores."""
     try:
         reranking = absent(answer, Rescored, Selected, Grouped) or _reranking(answer, pool.ids.shape)
     except Unfit as unfit:
@@ -185,18 +189,53 @@ def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Rera
         _check_bounds(reranking.scores.min(), reranking.scores.max(), scale, step)
     if isinstance(reranking, Grouped):
         _check_groups(reranking, pool, step)
+    if isinstance(reranking, Rescored | Grouped):
+        _check_workings(reranking, pool, step)
     return reranking
 
 
 def _reranking(answer: object, rows: tuple[int, ...]) -> Reranking:
     if type(answer) is Rescored:
-        (scores,) = values_of(answer, Rescored)
-        return Rescored(_numbers(scores, rows, "finite scores"))
+        scores, workings = values_of(answer, Rescored)
+        return Rescored(_numbers(scores, rows, "finite scores"), _workings(workings, rows[0]))
     if type(answer) is Selected:
         (keep,) = values_of(answer, Selected)
         return Selected(array(keep, np.bool_, rows, "mask"))
-    groups, scores = values_of(answer, Grouped)
-    return Grouped(array(groups, np.int64, rows, "groups"), _numbers(scores, rows, "finite scores"))
+    groups, scores, workings = values_of(answer, Grouped)
+    numbers = _numbers(scores, rows, "finite scores")
+    return Grouped(array(groups, np.int64, rows, "groups"), numbers, _workings(workings, rows[0]))
+
+
+def _workings(found: object, rows: int) -> Workings | None:
+    if found is None:
+        return None
+    if type(found) is not Workings:
+        raise Unfit(f"returned {shape_of(found)} as workings; accepted: Workings or None")
+    formulas, names, parts = values_of(found, Workings)
+    plain = texts(names, "names of workings", MOST_PARTS)
+    if len(set(plain)) < len(plain):
+        raise Unfit("returned workings with two parts of one name; accepted: a name for each")
+    numbers = array(parts, np.float64, (rows, len(plain)), "parts of workings")
+    if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
+        raise Unfit(f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN")
+    return Workings(texts(formulas, "formulas", MOST_FORMULAS), plain, numbers)
+
+
+def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
+    """What a step says about its scores must give these scores, to the last bit."""
+    if answer.workings is None:
+        return
+    told = np.arange(len(pool))
+    if isinstance(answer, Grouped):
+        told = np.unique(answer.groups, return_index=True)[1]  # the rows that are left
+    try:
+        given = answer.workings.take(told).scores(pool.score[told])
+    except ValueError as error:
+        raise ContractError(step, f"returned workings that cannot be read: {error}") from None
+    wrong = given != answer.scores[told]
+    if wrong.any():
+        rows = _few(pool.ids[told][wrong].tolist())
+        raise ContractError(step, f"returned workings that give other scores than its own ({rows})")
 
 
 def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:

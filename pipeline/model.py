@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from speckit_memory.pipeline.arithmetic import matched_passages
 from speckit_memory.pipeline.ports import Column, Filter, Ids, Level
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.workings import Workings
 
 Mode = Literal["auto", "quick", "deep", "focused", "resume"]
 Complexity = Literal["simple", "moderate", "complex"]
@@ -279,20 +280,23 @@ class Candidates:
 class StepScore:
     """The score of every row after one step, and what the step added or multiplied.
 
-    `kind` tells how explain recombines: "sum" (`parts` are the addends), "add", "multiply" (`parts` has the one
-    column), "replace" (the step computed the score anew).
+    `kind` tells how the score is made of the parts: "sum" (`parts` are the addends), "add", "multiply" (`parts` has the
+    one column), "formula" (`parts` are those of the step's `formulas`, as in `Workings`), "replace" (the step does not
+    say how; `parts` has the score itself).
     """
 
     step: str
-    kind: Literal["sum", "add", "multiply", "replace"]
+    kind: Literal["sum", "add", "multiply", "formula", "replace"]
     scale: Scale
     names: tuple[str, ...]
     parts: Column
     after: Column
+    formulas: tuple[str, ...] = ()
 
     def take(self, rows: NDArray[np.intp]) -> StepScore:
         """The scores of these rows, in this order."""
-        return StepScore(self.step, self.kind, self.scale, self.names, self.parts[rows], self.after[rows])
+        parts, after = self.parts[rows], self.after[rows]
+        return StepScore(self.step, self.kind, self.scale, self.names, parts, after, self.formulas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,9 +354,19 @@ class Reranking:
 
 @dataclass(frozen=True, slots=True)
 class Rescored(Reranking):
-    """A reranker's answer: a new score for every row of the pool, float64[n], finite."""
+    """A reranker's answer: a new score for every row of the pool, float64[n], finite, and how it was made.
+
+    `workings` give exactly these scores, or the answer is refused; without them explain can only name the result.
+    """
 
     scores: Column
+    workings: Workings | None = None
+
+    @classmethod
+    def by(cls, before: Column, *formulas: str, **parts: Column | float) -> Rescored:
+        """The scores that formulas give, the first that holds in each row (see `Workings`)."""
+        workings = Workings.of(len(before), formulas, parts)
+        return cls(workings.scores(before), workings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,11 +380,13 @@ class Selected(Reranking):
 class Grouped(Reranking):
     """A reranker's answer: rows with equal `groups` (int64[n], memory ids) become one row with that id.
 
-    `scores` float64[n] is the score of the group, equal within a group.
+    `scores` float64[n] is the score of the group, equal within a group. `workings` speak of the best row of each group,
+    which is the first: they give its score, and `before` in them is the one it had.
     """
 
     groups: Ids
     scores: Column
+    workings: Workings | None = None
 
 
 JSON = None | bool | int | float | str | list[Any] | dict[str, Any]

@@ -182,6 +182,6 @@ def _columns(own: Candidates | StepScore) -> tuple[NDArray[Any], ...]:
 def _with_columns(own: Candidates | StepScore, columns: list[NDArray[Any]]) -> tuple[Any, ...]:
     """The values of the copy in the order of its constructor."""
     if isinstance(own, StepScore):
-        return own.step, own.kind, own.scale, own.names, *columns
+        return own.step, own.kind, own.scale, own.names, *columns, own.formulas
     ids, parents, passages, updated_at, rest, raw, rank = columns
     return ids, parents, passages, updated_at, own.channels, own.variants, own.scales, rest, raw, rank

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
 
+from speckit_memory.pipeline.formulas import BEFORE
 from speckit_memory.server.output import table, wrapped
 
 if TYPE_CHECKING:
     from speckit_memory.engine.results import Explanation
     from speckit_memory.pipeline.explain import StepExplanation
+
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def recombined(explanation: Explanation, indent: str) -> str:
@@ -25,7 +29,9 @@ def recombined(explanation: Explanation, indent: str) -> str:
 
 
 def arithmetic(step: StepExplanation) -> str:
-    """What a step did: "bm25 1.2 + vector 0.3 = 1.5", "1.5 + 0.1 = 1.6", "1.6 × 2 = 3.2", "3.2 → 1"."""
+    """What a step did: "bm25 1.2 + vector 0.3 = 1.5", "1.6 × 2 = 3.2", "(3.2 - low 0.7) / 5 = 0.5"."""
+    if step.formula:
+        return f"{_filled_in(step)} = {_number(step.after)}"
     before = [] if step.before is None else [_number(step.before)]
     own = len(step.parts) == 1 and step.kind != "sum"  # the only part is the step's, and is named like it
     terms = [("" if own else f"{name} ", value) for name, value in step.parts.items()]
@@ -41,6 +47,18 @@ def arithmetic(step: StepExplanation) -> str:
             sign = "-" if value < 0 else "+"
             said += f" {sign} {name}{_number(abs(value))}" if said else f"{name}{_number(value)}"
     return f"{said or 0} = {_number(step.after)}"
+
+
+def _filled_in(step: StepExplanation) -> str:
+    """The formula of a step with every number in its place; the score before it has no name."""
+    numbers = {name: f"{name.replace('_', ' ')} {_bracketed(value)}" for name, value in step.parts.items()}
+    if step.before is not None:
+        numbers[BEFORE] = _bracketed(step.before)
+    return _NAME.sub(lambda name: numbers[name[0]], step.formula.replace("*", "×"))
+
+
+def _bracketed(value: float) -> str:
+    return f"({_number(value)})" if value < 0 else _number(value)
 
 
 def _number(value: float) -> str:

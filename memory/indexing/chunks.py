@@ -54,7 +54,6 @@ class _Span:
 
 
 _BLANK = re.compile(r"\s*(?<=\n)")  # up to the beginning of the next line that is not blank
-_LINE_ENDS = re.compile(r"\n")
 _SENTENCE_ENDS = re.compile(r"\n|(?<=[.!?;])\s+|[。！？]")
 _NEAR = 100
 """Characters before a place in which its last border is looked for first."""

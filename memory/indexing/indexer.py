@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +15,6 @@ from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
 from speckit_memory.memory.indexing.documents import build, content_hash
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
-from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
@@ -137,7 +135,12 @@ class Indexer:
         return report
 
     def save_file(self, path: Path, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
-        """Stores one file below the root, as `save_text`. Raises E010 to E014 for a file that cannot be read."""
+        """Stores one file below the root if nothing is wrong with it: front matter, anchors, links, a duplicate.
+
+        Raises all problems at once, and writes nothing then. Only a remark is a link to what is not stored yet, and
+        that another memory holds the same when the file is stored already. `force` stores it all the same; a dry run
+        writes nothing and returns the problems. Raises E010 to E014 for a file that cannot be read.
+        """
         found = scan([path], self._root, self._patterns())
         if found.problems or found.missing:
             raise SpeckitError.of(found.problems or [Problem("E010", f"{path}: there is no such file")])
@@ -147,19 +150,6 @@ class Indexer:
         text, mtime_ns = file.read()
         source = Source(file.key, text, file=file.path, mtime_ns=mtime_ns)
         return self._save(source, now, force, dry_run, found)
-
-    def save_text(self, key: str, text: str, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
-        """Stores a text under a key if nothing is wrong with it: front matter, anchors, links, a duplicate elsewhere.
-
-        Raises all problems at once, and writes nothing then. Only a remark is a link to what is not stored yet, and
-        that another memory holds the same when the text is stored under this key already. `force` stores it all the
-        same; a dry run writes nothing and returns the problems.
-        """
-        if not key.strip():
-            raise SpeckitError("E031", "a memory needs a key")
-        if clean(key) != key:
-            raise SpeckitError("E030", f"{clean(key)!r} cannot be a key", hint="A key is one line of Unicode text.")
-        return self._save(Source(key, text), now, force, dry_run, written_now=True)
 
     def _patterns(self) -> SourcePatterns:
         """Read anew for every run: people edit the file while a server goes on."""
@@ -171,16 +161,12 @@ class Indexer:
         now: float,
         force: bool,
         dry_run: bool,
-        scanned: Scan | None = None,
-        *,
-        written_now: bool = False,
+        scanned: Scan,
     ) -> Saved:
         connection = self._database.reader()
         known = reader.known_files(connection)
         targets: list[tuple[str, Where]] = []
         document, problems = self._build(source, targets)
-        if written_now:
-            document = replace(document, created_at=document.created_at or now, updated_at=now)
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
@@ -207,8 +193,7 @@ class Indexer:
         batches.add(document)
         batches.finish()
         with self._database.write() as txn:
-            if scanned is not None:
-                self._sources.remember(txn, scanned)
+            self._sources.remember(txn, scanned)
             resolve_links(txn, now)
         interference.recount(self._database)
         if report.failures:

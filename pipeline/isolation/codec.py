@@ -32,6 +32,7 @@ from speckit_memory.pipeline.ports import Filter, FolderDescription, Neighbours,
 from speckit_memory.pipeline.ports.immutable import immutable
 from speckit_memory.pipeline.ranking import COLUMNS, Ranking
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.workings import Workings
 
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
 ALIGNED = 8
@@ -62,7 +63,7 @@ KINDS |= {
     kind.__name__: (kind, tuple(field.name for field in fields(kind)))
     for kind in (
         Candidates, Filter, Fused, Grouped, Handle, Hits, Neighbours, Notes, Passage, Plan, Pool,
-        Postings, Query, Rescored, Respelling, Selected, StepScore, PipelineContext, Unavailable,
+        Postings, Query, Rescored, Respelling, Selected, StepScore, PipelineContext, Unavailable, Workings,
     )
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import NO_RANK, Mask, Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.model import NO_RANK, Mask, Pool, Query, Reranking
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.rerank.places import by_place
@@ -42,7 +42,7 @@ class ChannelFloor:
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """The scores after the promotions."""
-        return Rescored(by_place(pool.score, self._order(pool)))
+        return by_place(pool.score, self._order(pool))
 
     def _order(self, pool: Pool) -> NDArray[np.intp]:
         """Row numbers from first to last."""

@@ -10,6 +10,7 @@ from pydantic import Field
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Grouped, Pool, Query, Reranking
 from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.workings import Workings
 
 _BEST = 3
 
@@ -51,16 +52,19 @@ class Collapse:
         sizes = np.diff(start, append=len(pool))
         scores = pool.score[by_memory]
         if self._params.aggregate == "max" or not len(pool):
-            aggregate = scores[start]
+            how, parts = "before", {}
         elif self._params.aggregate == "mean_top3":
             place = np.arange(len(pool)) - np.repeat(start, sizes)
-            counted = np.minimum(sizes, _BEST)
-            aggregate = np.add.reduceat(np.where(place < _BEST, scores, 0.0), start) / counted
+            best = np.add.reduceat(np.where(place < _BEST, scores, 0.0), start)
+            how, parts = "best / count", {"best": best, "count": np.minimum(sizes, _BEST).astype(np.float64)}
         else:
             rest = np.maximum(scores, 0.0)
             rest[start] = 0.0
-            others = np.maximum(sizes - 1, 1)
-            aggregate = scores[start] + self._params.factor * np.add.reduceat(rest, start) / np.sqrt(others)
-        collapsed = np.empty(len(pool))
-        collapsed[by_memory] = np.repeat(aggregate, sizes)
-        return Grouped(parents, collapsed)
+            root = np.sqrt(np.maximum(sizes - 1, 1))
+            how = "before + factor * others / root_of_count"
+            parts = {"others": np.add.reduceat(rest, start), "root_of_count": root}
+        workings = Workings.of(len(start), [how], parts | {"factor": self._params.factor})
+        collapsed, memory_of = np.empty(len(pool)), np.empty(len(pool), np.intp)
+        collapsed[by_memory] = np.repeat(workings.scores(scores[start]), sizes)
+        memory_of[by_memory] = np.repeat(np.arange(len(start)), sizes)
+        return Grouped(parents, collapsed, workings.take(memory_of))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
+from speckit_memory.pipeline.model import Pool, Query, Reranking
 from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.stages.rerank.places import by_place
@@ -44,7 +44,7 @@ class ContextDiversity:
         regions = store.graph.regions(pool.candidates.parents[:top])
         alone = -1 - np.arange(top)
         first = self._order(pool.score[:top], np.where(regions < 0, alone, regions))
-        return Rescored(by_place(pool.score, np.concatenate([first, np.arange(top, len(pool))])))
+        return by_place(pool.score, np.concatenate([first, np.arange(top, len(pool))]))
 
     def _order(self, scores: Column, regions: Ids) -> NDArray[np.intp]:
         order: list[int] = []

@@ -40,7 +40,7 @@ class CrossEncoder:
         """The scores with the relevance of the rows that were read."""
         p = self._params
         if not len(pool):
-            return Rescored(pool.score)
+            return Rescored.by(pool.score, "before")
         chunks = pool.candidates.matched[: p.pool]
         texts = [passage.text for passage in store.passages.passages(chunks.tolist())]
         answer = store.relevance.score(query.reading, texts, query.deadline_ns)
@@ -52,7 +52,9 @@ class CrossEncoder:
             return Unavailable("the deadline left no time to read a passage")
         lengths = np.array([len(text) for text in texts])
         factors = np.where(lengths < p.short, p.short_factor, np.where(lengths > p.long, p.long_factor, 1.0))
-        relevance = (np.clip(answer, 0.0, 1.0) * factors)[read[: len(texts)]]
-        scores = pool.score * relevance.min()
-        scores[read] = relevance
-        return Rescored(scores)
+        relevance, of_length = np.full(len(pool), np.nan), np.full(len(pool), np.nan)
+        relevance[: len(texts)], of_length[: len(texts)] = np.clip(answer, 0.0, 1.0), factors
+        return Rescored.by(
+            pool.score, "relevance * length_factor", "before * lowest_read",
+            relevance=relevance, length_factor=of_length, lowest_read=np.nanmin(relevance * of_length),
+        )  # fmt: skip

@@ -60,20 +60,25 @@ class Maxsim:
         """The scores after the second look."""
         top, scores = min(self._params.pool, len(pool)), pool.score
         if self._leads_clearly(scores):
-            return Rescored(scores)
+            return Rescored.by(scores, "before")
         asked = store.tokens.of_text(query.reading)
         if isinstance(asked, Unavailable):
             return asked
         if not len(asked) or not top:
-            return Rescored(scores)
+            return Rescored.by(scores, "before")
         passages = pool.candidates.matched[:top]
         met = self._maxsim(asked, store.tokens.of_passages(passages), store)
-        rescored = np.empty(len(pool))
-        rescored[:top] = scores[:top] + self._params.gain * (met - met.mean())
+        better, lowest = np.full(len(pool), np.nan), np.nan
+        better[:top] = met - met.mean()
+        distance = np.full(len(pool), np.nan)
         if top < len(pool):
             # one standard deviation below the lowest row of the second look
-            rescored[top:] = rescored[:top].min() - 1.0 + (scores[top:] - scores[top])
-        return Rescored(rescored)
+            lowest = (scores[:top] + self._params.gain * better[:top]).min() - 1.0
+            distance[top:] = scores[top:] - scores[top]
+        return Rescored.by(
+            scores, "before + gain * better", "beneath + distance",
+            gain=self._params.gain, better=better, beneath=lowest, distance=distance,
+        )  # fmt: skip
 
     def _leads_clearly(self, scores: Column) -> bool:
         lead = self._params.max_lead

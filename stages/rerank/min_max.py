@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from speckit_memory.pipeline.arithmetic import min_max
 from speckit_memory.pipeline.contracts import About, NoParams
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.workings import Workings
 
 
 class MinMax:
@@ -23,4 +26,10 @@ class MinMax:
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """The normalised scores."""
-        return Rescored(min_max(pool.score))
+        scores = pool.score
+        low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
+        if low < high:
+            how = Workings.of(len(pool), ["(before - low) / (high - low)"], {"low": low, "high": high})
+        else:
+            how = Workings.of(len(pool), ["all_equal"], {"all_equal": 1.0})
+        return Rescored(min_max(scores), how)

@@ -70,19 +70,18 @@ class Mmr:
         """The marginal value of every row."""
         p, relevance = self._params, pool.score
         weight = self._lambda(query)
-        values = weight * relevance - (1.0 - weight)
+        similarity = np.ones(len(pool))
         top = min(p.pool, len(pool))
         if top < p.min_rows:
-            values = weight * relevance
+            similarity[:] = 0.0
         elif store.vectors.dimensions == 0:
             return Unavailable("the store holds no vectors")
         else:
             vectors = store.vectors.vectors(pool.candidates.matched[:top]).astype(np.float64)
-            similarity = np.round(np.clip(vectors @ vectors.T, 0.0, 1.0), _DIGITS)
-            values[:top] = _select(
-                np.asarray(weight * relevance[:top]), np.asarray((1.0 - weight) * similarity), pool.ids[:top]
-            )
-        return Rescored(values)
+            between = np.asarray(np.round(np.clip(vectors @ vectors.T, 0.0, 1.0), _DIGITS), np.float64)
+            similarity[:top] = _selected(relevance[:top], between, weight, pool.ids[:top])
+        how = "weight * before - (1 - weight) * similarity"
+        return Rescored.by(relevance, how, weight=weight, similarity=similarity)
 
     def _lambda(self, query: Query) -> float:
         p, plan = self._params, query.plan
@@ -93,14 +92,18 @@ class Mmr:
         return p.by_intent.get(plan.intent, p.default_lambda)
 
 
-def _select(gain: Column, penalty: Column, ids: Ids) -> Column:
-    """The value of each row when it is taken: gain minus the largest penalty against those taken before."""
-    values, worst = np.empty(len(gain)), np.zeros(len(gain))
+def _selected(relevance: Column, between: Column, weight: float, ids: Ids) -> Column:
+    """The similarity of each row, when it is taken, to the nearest of those taken before.
+
+    `between` float64[n, n] holds the similarities of the rows to each other.
+    """
+    when_taken, nearest = np.empty(len(relevance)), np.zeros(len(relevance))
+    gain = weight * relevance
     by_id = np.argsort(ids)
-    left = np.ones(len(gain), np.bool_)
-    for _ in range(len(gain)):
-        marginal = np.where(left, gain - worst, -np.inf)
+    left = np.ones(len(relevance), np.bool_)
+    for _ in range(len(relevance)):
+        marginal = np.where(left, gain - (1.0 - weight) * nearest, -np.inf)
         taken = by_id[np.argmax(marginal[by_id])]
-        values[taken], left[taken] = marginal[taken], False
-        worst = np.maximum(worst, penalty[:, taken])
-    return values
+        when_taken[taken], left[taken] = nearest[taken], False
+        nearest = np.maximum(nearest, between[:, taken])
+    return when_taken

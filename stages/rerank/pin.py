@@ -62,6 +62,6 @@ class Pin:
         columns = [place for place, channel in enumerate(pool.candidates.channels) if channel in self._channels]
         pinned |= np.isfinite(pool.candidates.raw[:, columns]).any(axis=1)
         if pinned.all() or not pinned.any():
-            return Rescored(pool.score)
+            return Rescored.by(pool.score, "before")
         lift = max(0.0, pool.score[~pinned].max() - pool.score[pinned].min() + 1.0)
-        return Rescored(np.where(pinned, pool.score + lift, pool.score))
+        return Rescored.by(pool.score, "before + lift", "before", lift=np.where(pinned, lift, np.nan))

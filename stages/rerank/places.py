@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.model import Rescored
 from speckit_memory.pipeline.ports import Column
 
 _STEP = 1e-12
 
 
-def by_place(scores: Column, order: NDArray[np.intp]) -> Column:
-    """A score for each row such that the rows stand in this order: each gets the score of the place it takes.
+def by_place(scores: Column, order: NDArray[np.intp]) -> Rescored:
+    """Scores such that the rows stand in this order: each gets the score of the place it takes.
 
     `scores` are in total order, `order` names row numbers from first to last. Equal scores are told apart by
     1e-12 per place, because a tie would be put in the order of ids. Rows ahead of the first changed place keep
@@ -19,8 +20,9 @@ def by_place(scores: Column, order: NDArray[np.intp]) -> Column:
     """
     places = np.arange(len(order))
     changed = np.flatnonzero(order != places)
-    placed = scores.copy()
-    if len(changed):
-        apart = np.maximum(places - changed[0], 0) * _STEP
-        placed[order] = scores - apart
-    return placed
+    if not len(changed):
+        return Rescored.by(scores, "before")
+    of_place, apart = np.empty(len(order)), np.empty(len(order))
+    of_place[order] = scores
+    apart[order] = np.maximum(places - changed[0], 0) * _STEP
+    return Rescored.by(scores, "score_of_place - apart", score_of_place=of_place, apart=apart)

@@ -55,4 +55,6 @@ class Regularise:
             closeness[closeness < least[:, None]] = 0.0
         total = closeness.sum(axis=1)
         mean = (closeness * scores).sum(axis=1) / np.where(total > 0, total, 1.0)
-        return Rescored(np.where(total > 0, (1.0 - weight) * scores + weight * mean, scores))
+        neighbours = np.where(total > 0, mean, np.nan)
+        how = "(1 - weight) * before + weight * neighbours"
+        return Rescored.by(scores, how, "before", weight=weight, neighbours=neighbours)

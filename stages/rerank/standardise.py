@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from speckit_memory.pipeline.arithmetic import standardise
+from speckit_memory.pipeline.arithmetic import moments, standardise
 from speckit_memory.pipeline.contracts import About, NoParams
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.workings import Workings
 
 
 class Standardise:
@@ -23,4 +24,10 @@ class Standardise:
 
     def rerank(self, query: Query, pool: Pool, store: Store) -> Reranking | Unavailable:  # noqa: ARG002
         """The standardised scores."""
-        return Rescored(standardise(pool.score))
+        scores = pool.score
+        if len(pool) and scores.min() < scores.max():
+            parts = dict(zip(("mean", "largest_distance", "spread"), moments(scores), strict=True))
+            how = Workings.of(len(pool), ["(before - mean) / largest_distance / spread"], parts)
+        else:
+            how = Workings.of(len(pool), ["all_equal"], {"all_equal": 0.0})
+        return Rescored(standardise(scores), how)

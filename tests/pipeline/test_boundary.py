@@ -20,6 +20,7 @@ from speckit_memory.pipeline.model import Grouped, Hits, Plan, Pool, Query, Resc
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.runner import Outcome, Runner
 from speckit_memory.pipeline.scales import Scale
+from speckit_memory.pipeline.workings import Workings
 
 pytestmark = pytest.mark.requirement("P9")
 NOW = 1_800_000_000.0
@@ -176,6 +177,11 @@ def rescored(score: Callable[[Pool], Any]) -> Callable[[Query, Pool, Store], Res
     return lambda _, pool, __: Rescored(score(pool))
 
 
+def explained(formula: str, **parts: Any) -> Callable[[Query, Pool, Store], Rescored]:
+    """Scores as they are, with workings that may be of others."""
+    return lambda _, pool, __: Rescored(pool.score, Workings.of(len(pool), [formula], parts))
+
+
 RERANKINGS: dict[str, Callable[[Query, Pool, Store], Any]] = {
     "returned None as finite scores": rescored(lambda pool: None),
     "as finite scores; accepted: float64[": rescored(lambda pool: pool.score[:-1]),
@@ -185,6 +191,17 @@ RERANKINGS: dict[str, Callable[[Query, Pool, Store], Any]] = {
     "returned scores from 0 to 5": rescored(lambda pool: pool.score * 5),
     "returned int64[": lambda _, pool, __: Selected(np.arange(len(pool))),
     "returned list as mask": lambda _, pool, __: Selected([True]),
+    "workings that give other scores than its own": explained("before + lift", lift=1e-9),
+    "workings that cannot be read: no part is called 'lift'": explained("before + lift"),
+    "workings that cannot be read: the formula 'before.real'": explained("before.real"),
+    "workings with numbers of more than 1e+30": explained("before", lift=np.inf),
+    "returned dict as workings": lambda _, pool, __: Rescored(pool.score, {}),
+    "as parts of workings; accepted: float64[": lambda _, pool, __: Rescored(
+        pool.score, Workings(("before",), ("lift",), np.ones(1))
+    ),
+    "two parts of one name": lambda _, pool, __: Rescored(
+        pool.score, Workings(("before",), ("a", "a"), np.ones((len(pool), 2)))
+    ),
 }
 
 

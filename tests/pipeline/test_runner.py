@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from frame.doubles import (
     signal,
     step,
 )
-from frame.replaying import replay
+from frame.reckoning import check_explanation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,12 +78,13 @@ def test_explain_recombines_to_the_score_exactly(lists: list[dict[int, float]], 
     built = pipeline(
         {f"c{n}": FixedChannel(hits) for n, hits in enumerate(lists)},
         signals=[signal("boost", boosts), signal("bounded", boosts, ceiling=0.95)],
-        rerank=[step("third", FunctionReranker(lambda pool: Rescored(pool.score / 3)))],
+        rerank=[step("third", FunctionReranker(lambda pool: Rescored.by(pool.score, "before / 3")))],
     )
 
     outcome = Runner(built, strict=True).run(question(limit=100), SmallStore())  # type: ignore[arg-type]
 
-    assert replay(outcome.pool).tobytes() == outcome.pool.score.tobytes()
+    for row, score in enumerate(outcome.pool.score.tolist()):
+        check_explanation({"steps": [asdict(step) for step in explain(outcome.pool, row)]}, score)
 
 
 @pytest.mark.requirement("P9.skipped")

@@ -8,8 +8,10 @@ from speckit_memory.pipeline.explain import StepExplanation
 from speckit_memory.server.recombination import arithmetic, recombined
 
 
-def step(kind: str, parts: dict[str, float], before: float | None, after: float, name: str = "s") -> StepExplanation:
-    return StepExplanation(name, kind, "unit", parts, before, after)
+def step(
+    kind: str, parts: dict[str, float], before: float | None, after: float, name: str = "s", formula: str = ""
+) -> StepExplanation:
+    return StepExplanation(name, kind, "unit", parts, before, after, formula)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,14 @@ def step(kind: str, parts: dict[str, float], before: float | None, after: float,
         (step("multiply", {"a": 2.0, "b": 1.0}, 1.5, 3.0), "1.5000 × a 2.0000 = 3.0000"),
         (step("replace", {"s": 1.0}, 3.1, 1.0), "3.1000 → 1.0000"),
         (step("replace", {"old": 0.5, "new": 0.7}, 0.5, 0.6), "0.5000 → 0.6000 (old 0.5000, new 0.7000)"),
+        (
+            step("formula", {"gain": 3.0, "better": -0.5}, 1.0, -0.5, formula="before + gain * better"),
+            "1.0000 + gain 3.0000 × better (-0.5000) = -0.5000",
+        ),
+        (
+            step("formula", {"low": 1.0, "all_of": 2.0}, 2.0, 0.5, formula="(before - low) / all_of"),
+            "(2.0000 - low 1.0000) / all of 2.0000 = 0.5000",
+        ),
     ],
 )
 def test_a_step_reads_as_the_sum_it_is(explained: StepExplanation, said: str) -> None:

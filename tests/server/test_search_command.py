@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from frame.reckoning import check_explanation
 
 from speckit_memory.engine import Memory
 from tests.server.doors import Run, call
@@ -145,6 +146,7 @@ def test_explain_shows_the_steps_that_made_the_score(run: Run) -> None:
         assert explanation["key"] == row["key"]
         assert explanation["steps"][-1]["after"] == row["score"]
         assert [step["step"] for step in explanation["steps"]] == [step["step"] for step in row["steps"]]
+        check_explanation(explanation, row["score"])
     human = run("search", "why are ranks fused", "--explain").out
     shown = [f"    {row['score']:.4f}, step by step:\n" for row in document["results"]]
     assert [human.count(line) for line in shown] == [shown.count(line) for line in shown]

@@ -40,20 +40,6 @@ def mark_sent(txn: Transaction, session: str, memory_ids: Sequence[int], now: fl
     )
 
 
-def focus(txn: Transaction, session: str, memory_id: int, attention: float, now: float) -> None:
-    """Puts a memory into the working memory of a session with this attention [0, 1], or turns to it once more.
-
-    `now` is in epoch seconds. Raises E081 for a memory that is not stored or an attention outside the interval.
-    """
-    txn.connection.execute(
-        "INSERT INTO working_memory (session, memory_id, attention, added_at, last_focused) "
-        "VALUES (?1, ?2, ?3, ?4, ?4) ON CONFLICT DO UPDATE "
-        "SET attention = excluded.attention, last_focused = excluded.last_focused, "
-        "focus_count = focus_count + 1",
-        (session, memory_id, attention, now),
-    )
-
-
 class Sessions:
     """The sessions, seen from one state of the store. Implements `pipeline.ports.Sessions`.
 

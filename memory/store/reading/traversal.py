@@ -7,54 +7,40 @@ over its edges afterwards: SQLite allows no aggregate within a recursion, and wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
 import apsw
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.queries import integers, rows, texts
-from speckit_memory.memory.store.records import Edge, Relation
-from speckit_memory.memory.store.tables.edges import edges_by_id
+from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours
 
-Direction = Literal["outgoing", "incoming", "both"]
 MOST_HOPS = 10
 
-# ?1 seeds, ?2 hops, ?3 follow edges forwards, ?4 follow them backwards, ?5 the relations.
+# ?1 seeds, ?2 hops. Edges are followed from either end.
 # Rows are edges at the memories reached: (seed, near memory, far memory, distance of the near one, edge, …).
 _WALK = """
 WITH RECURSIVE
-followed (relation) AS MATERIALIZED (SELECT value FROM carray(?5)),
 reach (seed, id, hop) AS (
     SELECT value, value, 0 FROM carray(?1)
     UNION
     SELECT r.seed, e.target_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.source_id = r.id
-    WHERE ?3 AND r.hop < ?2 AND e.relation IN followed
+    WHERE r.hop < ?2
     UNION
     SELECT r.seed, e.source_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.target_id = r.id
-    WHERE ?4 AND r.hop < ?2 AND e.relation IN followed
+    WHERE r.hop < ?2
 ),
 distance (seed, id, hop) AS MATERIALIZED (SELECT seed, id, min(hop) FROM reach GROUP BY seed, id)
 SELECT n.seed AS seed, n.id, e.target_id AS far, n.hop AS near_hop, e.id AS edge, e.relation, e.strength
 FROM distance n CROSS JOIN causal_edges e ON e.source_id = n.id
-WHERE ?3 AND n.hop < ?2 AND e.relation IN followed
+WHERE n.hop < ?2
 UNION ALL
 SELECT n.seed, n.id, e.source_id, n.hop, e.id, e.relation, e.strength
 FROM distance n CROSS JOIN causal_edges e ON e.target_id = n.id
-WHERE ?4 AND n.hop < ?2 AND e.relation IN followed
+WHERE n.hop < ?2
 ORDER BY near_hop, seed, far, edge
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An edge of a lineage and the distance from the start at which it is met first, 1 for the start's own edges."""
-
-    hop: int
-    edge: Edge
 
 
 def neighbours(
@@ -67,7 +53,7 @@ def neighbours(
     """
     own = sorted({int(seed) for seed in seeds})
     best: dict[tuple[int, int], tuple[int, float]] = {(seed, seed): (0, 1.0) for seed in own}
-    for seed, near, far, distance, _, relation, strength in _walk(connection, own, hops, "both", tuple(Relation)):
+    for seed, near, far, distance, _, relation, strength in _walk(connection, own, hops):
         # All edges of one distance come before those of the next: the product of the near end is final.
         product = best[seed, near][1] * strength * relation_weights.get(relation, 1.0)
         known = best.get((seed, far))
@@ -80,24 +66,6 @@ def neighbours(
         hops=np.array([hop for _, (hop, _) in reached], np.int32),
         product=np.array([product for _, (_, product) in reached], np.float64),
     )
-
-
-def lineage(
-    connection: apsw.Connection,
-    memory_id: int,
-    direction: Direction,
-    hops: int,
-    relations: Collection[Relation] = tuple(Relation),
-) -> list[Step]:
-    """The edges met on the way from a memory along these relations, each once, nearest first, then by edge id.
-
-    "outgoing" follows edges from source to target, "incoming" against it. Raises E032 unless 1 <= hops <= 10.
-    """
-    met: dict[int, int] = {}
-    for _, _, _, near_hop, edge_id, _, _ in _walk(connection, [memory_id], hops, direction, relations):
-        met.setdefault(edge_id, near_hop + 1)
-    edges = edges_by_id(connection, list(met))
-    return [Step(hop, edges[edge_id]) for edge_id, hop in sorted(met.items(), key=lambda item: (item[1], item[0]))]
 
 
 def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) -> tuple[Ids, Column]:
@@ -115,15 +83,13 @@ def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) 
     return ids, np.bincount(places.ravel(), np.repeat(weights, 2), len(ids)).astype(np.float64)
 
 
-def _walk(
-    connection: apsw.Connection, seeds: list[int], hops: int, direction: Direction, relations: Collection[Relation]
-) -> list[tuple[int, int, int, int, int, str, float]]:
+def _walk(connection: apsw.Connection, seeds: list[int], hops: int) -> list[tuple[int, int, int, int, int, str, float]]:
     """(seed, near memory, far memory, distance of the near one, edge, relation, strength), by distance."""
     _check_hops(hops)
     return rows(
         connection,
         _WALK,
-        (integers(seeds), hops, direction != "incoming", direction != "outgoing", texts(relations)),
+        (integers(seeds), hops),
     )
 
 

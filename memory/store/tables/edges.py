@@ -10,9 +10,9 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.records import Edge, Relation
-from speckit_memory.memory.store.tables import changes, link_targets
+from speckit_memory.memory.store.tables import changes
 
 EDGES_PER_NODE = 20
 """No memory has more edges than this, incoming and outgoing together."""
@@ -68,39 +68,6 @@ def add_edge(
     return _edge(stored[0])
 
 
-def delete_edge(txn: Transaction, edge_id: int) -> bool:
-    """Removes an edge; False when there is none with this id.
-
-    Raises E030 for an edge that a document declares, because it would come back with the next scan.
-    """
-    known = rows(txn.connection, f"{_EDGE} WHERE id = ?", (edge_id,))
-    if not known:
-        return False
-    edge = _edge(known[0])
-    if edge.created_by == "document":
-        raise SpeckitError(
-            "E030",
-            f"edge {edge_id} is declared by a document",
-            hint="It lives as long as the link in the document.",
-            actions=("remove the link from the document and index it again",),
-        )
-    with txn.part():
-        txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge_id,))
-        link_targets.note_memories(txn, (edge.source_id, edge.target_id))
-        changes.record(txn, (edge.source_id, edge.target_id), "edges")
-    return True
-
-
-def list_edges(connection: apsw.Connection, memory_id: int | None = None) -> list[Edge]:
-    """The edges of a memory, incoming and outgoing, or all edges, by id."""
-    if memory_id is None:
-        return [_edge(row) for row in connection.execute(f"{_EDGE} ORDER BY id")]
-    return [
-        _edge(row)
-        for row in connection.execute(f"{_EDGE} WHERE source_id = ?1 OR target_id = ?1 ORDER BY id", (memory_id,))
-    ]
-
-
 def degree(connection: apsw.Connection, memory_id: int) -> int:
     """Number of edges of a memory, incoming and outgoing."""
     number: int = value(
@@ -113,12 +80,6 @@ def edge_count(connection: apsw.Connection) -> int:
     """Number of edges in the store."""
     number: int = value(connection, "SELECT count(*) FROM causal_edges")
     return number
-
-
-def edges_by_id(connection: apsw.Connection, edge_ids: list[int]) -> dict[int, Edge]:
-    """The edges with these ids; unknown ids are left out."""
-    found = rows(connection, f"{_EDGE} WHERE id IN (SELECT value FROM carray(?))", (integers(edge_ids),))
-    return {row[0]: _edge(row) for row in found}
 
 
 def _edge(row: tuple[int, int, int, str, float, str, str]) -> Edge:

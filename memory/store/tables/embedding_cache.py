@@ -6,7 +6,6 @@ Keyed by model and by the hash of the embedded text. The model's id must change 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import apsw
 import numpy as np
@@ -17,15 +16,6 @@ from speckit_memory.pipeline.ports import Vectors
 
 _TOLERANCE = 1e-2
 """How far the squared length of a vector may be from 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheStatistics:
-    """How many vectors are cached, of how many bytes, and when the longest unused was last used."""
-
-    entries: int
-    bytes: int
-    least_recent_use: float | None
 
 
 def lookup(connection: apsw.Connection, model_id: str, hashes: Collection[str]) -> dict[str, Vectors]:
@@ -73,9 +63,3 @@ def evict(txn: Transaction, older_than: float) -> int:
     """Removes the entries last used before this time (epoch seconds); returns how many."""
     txn.connection.execute("DELETE FROM embedding_cache WHERE last_used_at < ?", (older_than,))
     return txn.connection.changes()
-
-
-def statistics(connection: apsw.Connection) -> CacheStatistics:
-    """The size and age of the cache."""
-    sizes = "count(*), coalesce(sum(length(vector)), 0), min(last_used_at)"
-    return CacheStatistics(*rows(connection, f"SELECT {sizes} FROM embedding_cache")[0])

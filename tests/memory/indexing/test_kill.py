@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from storing.by_hand import list_edges
 
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.tables.edges import list_edges
 
 KILLS = 30
 DOCUMENTS = 200

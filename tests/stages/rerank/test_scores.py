@@ -276,7 +276,7 @@ def test_scores_by_place_put_rows_into_the_order_chosen(scores: list[float], ran
     column = np.array(sorted(scores, reverse=True))
     order = np.array(random.sample(range(len(scores)), len(scores)), np.intp)
 
-    placed = by_place(column, order)
+    placed = by_place(column, order).scores
 
     assert np.argsort(-placed, kind="stable").tolist() == order.tolist()
     assert placed[order] == pytest.approx(column, abs=1e-10)

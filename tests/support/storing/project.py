@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from storing.by_hand import focus
 
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory
@@ -294,8 +295,8 @@ def live(memory: Memory, now: float) -> None:
             "INSERT INTO triggers VALUES (?1, 'learned', ?2, ?2, 0, 0.7, ?3, NULL)",
             (ids["docs/code/mpab.md"], LEARNED, now - DAY),
         )
-        sessions.focus(txn, SESSION, gateways[4], 1.0, now - 60)
-        sessions.focus(txn, SESSION, ids["docs/decisions/channels.md"], 0.6, now - 60)
+        focus(txn, SESSION, gateways[4], 1.0, now - 60)
+        focus(txn, SESSION, ids["docs/decisions/channels.md"], 0.6, now - 60)
         sessions.mark_sent(txn, SESSION, [gateways[0]], now - 60)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from storing.by_hand import delete_edge, focus, list_edges
 from storing.models import WORDS, WordModels, token_sets
 
 from speckit_memory.errors import SpeckitError
@@ -151,12 +152,12 @@ def perform(database: Database, kind: str, number: int, passages: list[str], loo
     elif memory is not None and kind == "send":
         with database.write() as txn:
             sessions.mark_sent(txn, "session", [memory], NOW)
-            sessions.focus(txn, "session", memory, 0.5, NOW)
+            focus(txn, "session", memory, 0.5, NOW)
     elif memory is not None and kind == "link" and len(known) > 1:
         other = next(id_ for id_ in known.values() if id_ != memory)
         with database.write() as txn:
-            for edge in edges.list_edges(txn.connection, memory):
-                edges.delete_edge(txn, edge.id)
+            for edge in list_edges(txn.connection, memory):
+                delete_edge(txn, edge)
             edges.add_edge(txn, memory, other, Relation.CAUSED, 0.5, "", "test", NOW)
 
 

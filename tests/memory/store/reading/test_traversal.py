@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import traversal
-from speckit_memory.memory.store.reading.traversal import Direction
-from speckit_memory.memory.store.records import Document, Edge, Relation
+from speckit_memory.memory.store.records import Document, Relation
 from speckit_memory.memory.store.tables.edges import add_edge
 from speckit_memory.memory.store.writing import writer
 
@@ -56,7 +55,7 @@ def by_hand(arcs: list[Arc], seeds: list[int], hops: int) -> list[tuple[int, int
     return sorted((seed, end, hop, product) for (seed, end), (hop, product) in found.items() if end not in seeds)
 
 
-@pytest.mark.requirement("M8")
+@pytest.mark.requirement("M8.directions")
 def test_neighbours_carry_the_shortest_distance_and_its_best_product(database: Database, document: Make) -> None:
     fill(
         database,
@@ -182,55 +181,12 @@ def test_ten_hops_through_a_dense_graph_stay_small(database: Database, document:
     assert max(hop for _, _, hop, _ in reached) == 10
 
 
-def steps(
-    database: Database, start: int, direction: Direction, hops: int, *relations: Relation
-) -> list[tuple[int, int]]:
-    return [
-        (step.hop, step.edge.id)
-        for step in traversal.lineage(database.reader(), start, direction, hops, relations or tuple(Relation))
-    ]
-
-
-@pytest.mark.requirement("M8.directions")
-def test_a_lineage_follows_edges_in_the_direction_asked_each_once(database: Database, document: Make) -> None:
-    fill(
-        database,
-        document,
-        5,
-        [
-            (1, 2, Relation.CAUSED, 0.5),
-            (2, 3, Relation.SUPERSEDES, 1.0),
-            (3, 1, Relation.CAUSED, 1.0),
-            (4, 1, Relation.CONTRADICTS, 1.0),
-            (4, 5, Relation.CAUSED, 1.0),
-        ],
-    )
-    assert steps(database, 1, "outgoing", 10) == [(1, 1), (2, 2), (3, 3)]
-    assert steps(database, 1, "incoming", 2) == [(1, 3), (1, 4), (2, 2)]
-    assert steps(database, 1, "both", 1) == [(1, 1), (1, 3), (1, 4)]
-    assert steps(database, 1, "both", 10) == [(1, 1), (1, 3), (1, 4), (2, 2), (2, 5)]
-    assert traversal.lineage(database.reader(), 4, "outgoing", 1)[0] == traversal.Step(
-        1, Edge(4, 4, 1, Relation.CONTRADICTS, 1.0, "", "manual")
-    )
-
-
-@pytest.mark.requirement("M8")
-def test_relations_that_are_not_asked_for_are_not_followed_either(database: Database, document: Make) -> None:
-    fill(database, document, 3, [(1, 2, Relation.CONTRADICTS, 1.0), (2, 3, Relation.CAUSED, 1.0)])
-    assert steps(database, 1, "outgoing", 5, Relation.CAUSED) == []
-    assert steps(database, 1, "outgoing", 5, Relation.CAUSED, Relation.CONTRADICTS) == [(1, 1), (2, 2)]
-
-
 @pytest.mark.parametrize("hops", [0, -1, 11])
 @pytest.mark.requirement("M8.hops")
 def test_hops_out_of_range_are_refused(database: Database, hops: int) -> None:
-    for walk in (
-        lambda: traversal.neighbours(database.reader(), [1], hops, {}),
-        lambda: traversal.lineage(database.reader(), 1, "both", hops),
-    ):
-        with pytest.raises(SpeckitError) as caught:
-            walk()
-        assert caught.value.code == "E032"
+    with pytest.raises(SpeckitError) as caught:
+        traversal.neighbours(database.reader(), [1], hops, {})
+    assert caught.value.code == "E032"
 
 
 @pytest.mark.requirement("C5")

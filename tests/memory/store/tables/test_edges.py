@@ -6,13 +6,14 @@ import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from storing.by_hand import delete_edge, list_edges
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Edge, Link, Relation
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables.edges import add_edge, degree, delete_edge, edge_count, list_edges
+from speckit_memory.memory.store.tables.edges import add_edge, degree, edge_count
 from speckit_memory.memory.store.tables.link_targets import note_keys, note_memories
 from speckit_memory.memory.store.writing import links as links_module
 from speckit_memory.memory.store.writing import writer
@@ -104,19 +105,6 @@ def test_an_automatic_process_leaves_deliberate_edges_alone(database: Database, 
         made = add_edge(txn, 1, 2, CAUSED, 1.0, "by hand", "manual", 1.0)
         assert add_edge(txn, 1, 2, CAUSED, 0.1, "guess", "auto", 2.0) == made
     assert list_edges(database.reader()) == [made]
-
-
-@pytest.mark.requirement("M7")
-def test_an_edge_can_be_deleted_unless_a_document_declares_it(database: Database, document: Make) -> None:
-    put(database, document("a", "x", links=(Link(CAUSED, "b"),)), document("b", "x"))
-    resolve(database)
-    with database.write() as txn:
-        made = add_edge(txn, 2, 1, SUPPORTS, 1.0, "", "manual", 1.0)
-        assert delete_edge(txn, made.id) is True
-        assert delete_edge(txn, made.id) is False
-        with pytest.raises(SpeckitError, match="declared by a document"):
-            delete_edge(txn, list_edges(txn.connection)[0].id)
-    assert ends(database) == [(1, 2, "caused", 1.0, "document")]
 
 
 @pytest.mark.requirement("M7")
@@ -255,7 +243,7 @@ def test_a_place_that_falls_vacant_goes_to_the_next_strongest_declaration(databa
     put(database, document("k22", "x", links=(Link(SUPPORTS, "hub", 0.01),)))
     assert (resolve(database), strengths_at_hub(database)[0]) == (1, 3 / 30)
     with database.write() as txn:
-        delete_edge(txn, made.id)
+        delete_edge(txn, made)
     assert (resolve(database), strengths_at_hub(database)[0]) == (1, 2 / 30)
     put(database, document("new", "x", links=(Link(SUPPORTS, "hub"),)))
     assert (resolve(database), strengths_at_hub(database)[0]) == (1, 3 / 30)
