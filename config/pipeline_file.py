@@ -120,7 +120,7 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
     edits = {
         slot: _edits(slot, entry.value, problems)
         for slot, entry in sources.items()
-        if entry is not None and isinstance(entry.value, Mapping)
+        if entry is not None and isinstance(entry.value, Mapping) and not entry.value.get("use")
     }
     slots = {slot: None if slot in edits else _steps(slot, entry, problems) for slot, entry in sources.items()}
     budgets = _budgets(node.get("budgets_ms"), problems)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.engine import assembly, pipelines
-from speckit_memory.pipeline.builder import Checked, examine
+from speckit_memory.pipeline.builder import Checked
 from speckit_memory.pipeline.contracts import SLOT_ROLES
 from tests.pipeline.test_layering import SHIPPED, WEIGHTS, checked, params
 
@@ -107,8 +107,8 @@ def test_an_inherited_weight_leaves_with_its_channel_and_that_is_shown(tmp_path:
 @pytest.mark.requirement("P2")
 def test_edits_of_several_files_lie_upon_one_another(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text("candidates: {channels: {add: [degree], remove: [phrase]}}\n")
-    text = "extends: base.yaml\ncandidates: {channels: {add: [{use: fts5, before: degree}], change: [{id: degree, limit: 7}]}}\n"
-    whole = checked(tmp_path, text)
+    edits = "{add: [{use: fts5, before: degree}], change: [{id: degree, limit: 7}]}"
+    whole = checked(tmp_path, f"extends: base.yaml\ncandidates: {{channels: {edits}}}\n")
     ids = [step.id for step in whole.effective.slots["channels"]]
     assert ids == [*(channel for channel in CHANNELS if channel != "phrase"), "fts5", "degree"]
     assert params(whole, "degree")["limit"] == 7

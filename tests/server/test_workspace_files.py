@@ -214,9 +214,11 @@ def test_the_five_lines_of_the_readme_add_one_channel_to_the_default(workspace: 
     readme = (workspace_root(Path(__file__).parent) / "README.md").read_text(encoding="utf-8")
     [text] = [block for block in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "add:" in block]
     assert len(text.splitlines()) == 5
-    shipped = call(workspace, ["pipeline", "plan", "fusion", "--json"]).json["channels"]
+    shipped = call(workspace, ["pipeline", "plan", "fusion", "--json"]).json["plan"]["channels"]
     file = write(workspace, PIPELINE_FILE, text)
-    channels = [channel["id"] for channel in call(workspace, ["pipeline", "plan", "fusion", "--json"]).json["channels"]]
+    channels = [
+        channel["id"] for channel in call(workspace, ["pipeline", "plan", "fusion", "--json"]).json["plan"]["channels"]
+    ]
     assert channels == ["bm25", "fts5", *(channel["id"] for channel in shipped if channel["id"] != "bm25")]
     diff = call(workspace, ["pipeline", "diff", "default", file, "--json"]).json["diff"].splitlines()
     changed = [line for line in diff[2:] if line[0] in "+-"]
