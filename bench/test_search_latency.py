@@ -91,7 +91,7 @@ def test_p95_of_a_complexity_is_inside_its_limit(
         for stage, ns in trace.stage_ns.items():
             stages.setdefault(stage, []).append(ns / 1e6)
         if any(step.id == "complexity" for step in pipeline.candidates.understand):
-            assert result.plan["complexity"] == complexity
+            assert result.plan.complexity == complexity
 
     benchmark.pedantic(search, rounds=TRIES * QUERIES, iterations=1)
 

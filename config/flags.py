@@ -47,8 +47,10 @@ class Flag:
 
     @property
     def origin(self) -> str:
-        """Who decided on the state: a file and its line, or the environment."""
-        return f"{self.decided.file}:{self.decided.line}" if self.decided else BY_ENVIRONMENT
+        """Who decided on the state: a file and its line, the environment or the call."""
+        if self.decided is None:
+            return BY_ENVIRONMENT
+        return f"{self.decided.file}:{self.decided.line}" if self.decided.path is None else str(self.decided)
 
     @property
     def on(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from speckit_memory.config.sources import DEFAULT
-from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain
+from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.errors.echo import LISTED, abridged, listed
 
@@ -288,8 +288,6 @@ class _StepKeys:
         if entry is None:
             return False
         value = plain(entry.value)
-        if isinstance(value, str) and value in AMBIGUOUS:
-            return False  # the reader has reported the word
         if not isinstance(value, bool):
             self.problems.append(_form(entry.value.where, f"'{key}'", "true or false", entry.value))
             return False

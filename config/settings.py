@@ -49,6 +49,8 @@ PIPELINE_FILE = Path(FOLDER) / "pipeline.yaml"
 FLAGS_FILE = Path(FOLDER) / "flags.yaml"
 """Laid upon the shipped flags."""
 BY_CALL = "this call"
+BY_VALUE = "this call, as a value"
+"""The call did not name a pipeline but gave one."""
 SHIPPED = "shipped"
 DEADLINE_MS = 2_000.0
 """Far above every budget: a safety net. Opening the store does not count."""
@@ -59,9 +61,9 @@ class Settings:
     """The store, the pipeline and the workspace of one process.
 
     `root` is the folder that keys of memories are relative to; `deadline_ms` is that of searches, None for none.
-    `pipeline` is a path or the name of a preset, and `pipeline_by` who chose it: the call, a variable of the
-    environment, the workspace's file by its path, or nobody, so that it is what is shipped. `overrides` are the values
-    of its steps that the call sets.
+    `pipeline` is a path, the name of a preset or what messages call a value, and `pipeline_by` who chose it: the call,
+    a variable of the environment, the workspace's file by its path, or nobody, so that it is what is shipped.
+    `overrides` are the values of its steps that the call sets.
     """
 
     db: Path

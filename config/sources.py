@@ -1,4 +1,4 @@
-"""Where pipeline files come from: a path, the name of a preset, or the shipped default."""
+"""Where the texts of pipelines come from: a path, the name of a preset, or the shipped default."""
 
 from __future__ import annotations
 

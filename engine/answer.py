@@ -9,6 +9,15 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.engine.empty_answers import missing_sections, nothing_to_find, only_unconditional
+from speckit_memory.engine.result_parts import (
+    Coverage,
+    NamedMemory,
+    PipelineIdentity,
+    SearchNotes,
+    SearchPlan,
+    StepTiming,
+    Timings,
+)
 from speckit_memory.engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from speckit_memory.memory.indexing.limits import LONGEST_PATH, cut_at_word
 from speckit_memory.memory.indexing.title import LONGEST_TITLE
@@ -44,64 +53,64 @@ def answer(
     query, trace = outcome.query, outcome.trace
     plan = query.plan
     warnings = [warning for notes in outcome.notes.values() for warning in notes.warnings]
-    overall: dict[str, Any] = {"evidence_gap": False}
+    facts: dict[str, Any] = {"evidence_gap": False}
     for notes in outcome.notes.values():
-        overall |= notes.overall
-    if hidden := overall.get("deduplicated", {}).get("memories"):
-        overall["deduplicated"] = overall["deduplicated"] | {"memories": _named(hidden, store)}
-    degraded = [part.as_json() for part in trace.degraded]
-    why = ""
+        facts |= notes.overall
+    if hidden := facts.get("deduplicated", {}).get("memories"):
+        facts["deduplicated"] = facts["deduplicated"] | {"memories": _named(hidden, store)}
+    degraded, why = trace.degraded, ""
     if only_unconditional(outcome, store):
         if why := nothing_to_find(query, store):
             # no step could have found anything: what the steps say about it would only distract
-            warnings, degraded = [why], []
+            warnings, degraded = [why], ()
         elif why := missing_sections(outcome, store):
             warnings = [why]
-    warnings = [*plan.warnings, *map(_respelt, plan.respelt), *warnings]
-    channels = declared if plan.channels is None else tuple(name for name in declared if name in plan.channels)
     return SearchResult(
         query=query.text,
-        plan={
-            "intent": plan.intent,
-            "intent_confidence": round(plan.intent_confidence, 4),
-            "complexity": plan.complexity,
-            "complexity_confidence": plan.complexity_confidence,
-            "budget_ms": trace.budget_ms,
-            "channels": list(channels),
-            "variants": list(plan.variants),
-            "coverage": coverage(plan),
-            "respelt": {found.word: list(found.instead) for found in plan.respelt},
-            "required": list(query.required),
-            "excluded": list(query.excluded),
-            "reasons": list(plan.reasons),
-        },
+        plan=_plan(outcome, declared),
         results=tuple(_rows(outcome, store, snippet_characters, content)),
-        notes={**overall, "warnings": warnings, "degraded": degraded},
-        pipeline={"name": trace.pipeline, "hash": trace.config_hash},
-        timings_ms={
-            "opening": _ms(opening_ns),
-            "total": _ms(trace.total_ns),
+        notes=SearchNotes(
+            evidence_gap=facts.pop("evidence_gap"),
+            warnings=(*plan.warnings, *map(_respelt, plan.respelt), *warnings),
+            degraded=degraded,
+            facts=facts,
+        ),
+        pipeline=PipelineIdentity(trace.pipeline, trace.config_hash),
+        timings_ms=Timings(
+            opening=_ms(opening_ns),
+            total=_ms(trace.total_ns),
             **{str(stage): _ms(trace.stage_ns.get(stage, 0)) for stage in STAGES},
-            "steps": [
-                {
-                    "stage": record.stage,
-                    "step": record.step,
-                    "ms": _ms(record.ns),
-                    "rows_in": record.n_in,
-                    "rows_out": record.n_out,
-                    "outcome": record.state,
-                }
+            steps=tuple(
+                StepTiming(record.stage, record.step, _ms(record.ns), record.n_in, record.n_out, record.state)
                 for record in trace.steps
-            ],
-        },
+            ),
+        ),
         outcome=outcome,
         why_nothing=why,
     )
 
 
-def coverage(plan: Plan) -> dict[str, Any] | None:
-    """What the causal graph knows about a question (feature C15); None when no step has looked."""
-    return None if plan.connected is None else {"connected": plan.connected, "gap": plan.graph_gap}
+def _plan(outcome: Outcome, declared: tuple[str, ...]) -> SearchPlan:
+    query, plan = outcome.query, outcome.query.plan
+    return SearchPlan(
+        intent=plan.intent,
+        intent_confidence=round(plan.intent_confidence, 4),
+        complexity=plan.complexity,
+        complexity_confidence=plan.complexity_confidence,
+        budget_ms=outcome.trace.budget_ms,
+        channels=declared if plan.channels is None else tuple(name for name in declared if name in plan.channels),
+        variants=plan.variants,
+        coverage=coverage(plan),
+        respelt={found.word: tuple(found.instead) for found in plan.respelt},
+        required=query.required,
+        excluded=query.excluded,
+        reasons=plan.reasons,
+    )
+
+
+def coverage(plan: Plan) -> Coverage | None:
+    """What the causal graph knows about a question; None when no step has looked."""
+    return None if plan.connected is None else Coverage(plan.connected, plan.graph_gap)
 
 
 def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:
@@ -164,7 +173,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
     return rows
 
 
-def _named(memories: list[int], store: Store) -> list[dict[str, Any]]:
+def _named(memories: list[int], store: Store) -> list[NamedMemory]:
     """Memories as a reader knows them."""
     ids = np.array(memories, np.int64)
     keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from speckit_memory.channels.bm25 import Bm25
@@ -28,7 +28,7 @@ from speckit_memory.memory.indexing import Analyser, Indexer, crossencoders, emb
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.contracts import Role
+from speckit_memory.pipeline.contracts import Annotator, Channel, Fuser, Recoverer, Reranker, Role, Signal, Understander
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.signals.causal import Causal
 from speckit_memory.signals.coactivation import Coactivation
@@ -87,71 +87,92 @@ from speckit_memory.stages.rerank.standardise import Standardise
 if TYPE_CHECKING:
     from speckit_memory.pipeline.isolation.host import Host
 
-COMPONENTS: tuple[tuple[Role, type[object]], ...] = (
-    (Role.UNDERSTANDER, Complexity),
-    (Role.UNDERSTANDER, Coverage),
-    (Role.UNDERSTANDER, EmbeddingExpansion),
-    (Role.UNDERSTANDER, Expansion),
-    (Role.UNDERSTANDER, FolderPrefilter),
-    (Role.UNDERSTANDER, Intent),
-    (Role.UNDERSTANDER, Pressure),
-    (Role.UNDERSTANDER, Router),
-    (Role.UNDERSTANDER, SignalVocabulary),
-    (Role.UNDERSTANDER, Spelling),
-    (Role.CHANNEL, Bm25),
-    (Role.CHANNEL, Constitutional),
-    (Role.CHANNEL, Degree),
-    (Role.CHANNEL, Fts5),
-    (Role.CHANNEL, Graph),
-    (Role.CHANNEL, Handover),
-    (Role.CHANNEL, Identifier),
-    (Role.CHANNEL, Phrase),
-    (Role.CHANNEL, Trigger),
-    (Role.CHANNEL, Vector),
-    (Role.RECOVERER, Fallback),
-    (Role.FUSER, Rrf),
-    (Role.FUSER, Rsf),
-    (Role.FUSER, Single),
-    (Role.FUSER, ZScore),
-    (Role.SIGNAL, Causal),
-    (Role.SIGNAL, Coactivation),
-    (Role.SIGNAL, Composite),
-    (Role.SIGNAL, Confidence),
-    (Role.SIGNAL, Contiguity),
-    (Role.SIGNAL, EncodingIntent),
-    (Role.SIGNAL, FieldMatch),
-    (Role.SIGNAL, FolderScore),
-    (Role.SIGNAL, Hierarchy),
-    (Role.SIGNAL, Importance),
-    (Role.SIGNAL, Interference),
-    (Role.SIGNAL, Novelty),
-    (Role.SIGNAL, Recency),
-    (Role.SIGNAL, Session),
-    (Role.SIGNAL, Temporal),
-    (Role.SIGNAL, Validation),
-    (Role.RERANKER, ChannelFloor),
-    (Role.RERANKER, Collapse),
-    (Role.RERANKER, ConfidenceCut),
-    (Role.RERANKER, ContextDiversity),
-    (Role.RERANKER, CrossEncoder),
-    (Role.RERANKER, Maxsim),
-    (Role.RERANKER, MinMax),
-    (Role.RERANKER, Mmr),
-    (Role.RERANKER, Pin),
-    (Role.RERANKER, Regularise),
-    (Role.RERANKER, RelevanceFloor),
-    (Role.RERANKER, Standardise),
-    (Role.ANNOTATOR, AnchorFilter),
-    (Role.ANNOTATOR, Attribution),
-    (Role.ANNOTATOR, ConstitutionalGuarantee),
-    (Role.ANNOTATOR, Duplicates),
-    (Role.ANNOTATOR, EncoderNotice),
-    (Role.ANNOTATOR, EvidenceGap),
-    (Role.ANNOTATOR, SessionDedup),
-    (Role.ANNOTATOR, StateFilter),
-    (Role.ANNOTATOR, Superseded),
-    (Role.ANNOTATOR, TokenBudget),
+UNDERSTANDERS: tuple[Callable[[Any], Understander], ...] = (
+    Complexity,
+    Coverage,
+    EmbeddingExpansion,
+    Expansion,
+    FolderPrefilter,
+    Intent,
+    Pressure,
+    Router,
+    SignalVocabulary,
+    Spelling,
 )
+CHANNELS: tuple[Callable[[Any], Channel], ...] = (
+    Bm25,
+    Constitutional,
+    Degree,
+    Fts5,
+    Graph,
+    Handover,
+    Identifier,
+    Phrase,
+    Trigger,
+    Vector,
+)
+RECOVERERS: tuple[Callable[[Any], Recoverer], ...] = (Fallback,)
+FUSERS: tuple[Callable[[Any], Fuser], ...] = (
+    Rrf,
+    Rsf,
+    Single,
+    ZScore,
+)
+SIGNALS: tuple[Callable[[Any], Signal], ...] = (
+    Causal,
+    Coactivation,
+    Composite,
+    Confidence,
+    Contiguity,
+    EncodingIntent,
+    FieldMatch,
+    FolderScore,
+    Hierarchy,
+    Importance,
+    Interference,
+    Novelty,
+    Recency,
+    Session,
+    Temporal,
+    Validation,
+)
+RERANKERS: tuple[Callable[[Any], Reranker], ...] = (
+    ChannelFloor,
+    Collapse,
+    ConfidenceCut,
+    ContextDiversity,
+    CrossEncoder,
+    Maxsim,
+    MinMax,
+    Mmr,
+    Pin,
+    Regularise,
+    RelevanceFloor,
+    Standardise,
+)
+ANNOTATORS: tuple[Callable[[Any], Annotator], ...] = (
+    AnchorFilter,
+    Attribution,
+    ConstitutionalGuarantee,
+    Duplicates,
+    EncoderNotice,
+    EvidenceGap,
+    SessionDedup,
+    StateFilter,
+    Superseded,
+    TokenBudget,
+)
+
+COMPONENTS: tuple[tuple[Role, Callable[[Any], object]], ...] = (
+    *((Role.UNDERSTANDER, component) for component in UNDERSTANDERS),
+    *((Role.CHANNEL, component) for component in CHANNELS),
+    *((Role.RECOVERER, component) for component in RECOVERERS),
+    *((Role.FUSER, component) for component in FUSERS),
+    *((Role.SIGNAL, component) for component in SIGNALS),
+    *((Role.RERANKER, component) for component in RERANKERS),
+    *((Role.ANNOTATOR, component) for component in ANNOTATORS),
+)
+"""Every component of the product. Each table above takes what the type checker knows to be of its role."""
 
 
 def registry(environ: Mapping[str, str] | None = None, root: Path | None = None) -> Registry:
@@ -169,7 +190,7 @@ _hosts: list[Host] = []
 def _registry(extensions: ExtensionSettings) -> Registry:
     registry = Registry()
     for role, component in COMPONENTS:
-        registry.add(role, component)
+        registry.admit(role, component)
     if extensions.mode == "trusted":
         registry.add_entry_points()
     elif extensions.mode == "isolated":

@@ -9,6 +9,7 @@ from speckit_memory.config.flag_files import SHIPPED_FILE
 from speckit_memory.config.flags import Flag, load_flags
 from speckit_memory.config.settings import (
     BY_CALL,
+    BY_VALUE,
     DEADLINE_VARIABLE,
     EXTENSIONS_MEMORY_VARIABLE,
     EXTENSIONS_VARIABLE,
@@ -44,7 +45,12 @@ def told_pipeline(config: Settings, pipeline: Pipeline) -> str:
 
 
 def changed_since(config: Settings, pipeline: Pipeline) -> str:
-    """How what a start would serve differs from what is served, "" when it does not."""
+    """How what a start would serve differs from what is served, "" when it does not.
+
+    A pipeline that was given as a value is in the hands of whoever gave it.
+    """
+    if config.pipeline_by == BY_VALUE:
+        return ""
     named = config.pipeline if config.pipeline_by == BY_CALL else None
     now = settings(config.db, named, config.root, config.environ)
     try:

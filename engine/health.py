@@ -197,8 +197,8 @@ def _search(memory: Memory) -> Check:
     title = known[0].title[:LONGEST_QUESTION]
     question = title if any(sign.isalnum() for sign in title) else EXAMPLE
     result = memory.search(question, limit=3, deadline_ms=None)
-    degraded = [part["part"] for part in result.notes["degraded"]]
-    detail = f"the pipeline '{memory.pipeline.name}' answers in {result.timings_ms['total']:.1f} ms"
+    degraded = [part.part for part in result.notes.degraded]
+    detail = f"the pipeline '{memory.pipeline.name}' answers in {result.timings_ms.total:.1f} ms"
     if degraded:
         return Check("search", False, f"{detail}, but without {', '.join(degraded)}", "See the other checks.")
     return Check("search", True, detail)

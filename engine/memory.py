@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Literal, Self
 
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
 from speckit_memory.config.files.paths import named_path, named_paths
-from speckit_memory.config.settings import BY_CALL, Settings, settings
+from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.engine import assembly, events, resuming
 from speckit_memory.engine.answer import answer, explanation
 from speckit_memory.engine.committed_progress import CommittedProgress
@@ -35,6 +36,7 @@ from speckit_memory.memory.store.tables.edges import add_edge
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
 from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.loading import PipelineSource, name_of
 from speckit_memory.pipeline.model import Mode, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.registry import Registry
@@ -58,7 +60,7 @@ class Memory:
     def open(
         cls,
         path: str | Path | None = None,
-        pipeline: str | None = None,
+        pipeline: PipelineSource | None = None,
         *,
         root: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
@@ -69,16 +71,21 @@ class Memory:
         """Opens a store, creating it unless `create` is false.
 
         `path` and `pipeline` default to the environment, then to `.speckit/memory.db`, and to `.speckit/pipeline.yaml`
-        or else the shipped pipeline; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
+        or else the shipped pipeline; a pipeline is a path, a preset's name, a mapping of the form of a file, or what
+        was read or derived of these; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
         to a YAML value; in `strict` mode failures of steps are raised. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
         """
-        config = settings(path, pipeline, root, environ)
+        config = settings(path, None, root, environ)
+        source: PipelineSource = config.pipeline
+        if pipeline is not None and pipeline != "":
+            source, config = pipeline, _chosen(config, pipeline)
         # the files come first: a wrong one is reported before a store is created
         config = replace(config, deadline_ms=deadline_in_force(config), overrides=overrides or {})
-        runner = Runner(build(config.pipeline, _registry(config), config.environ_of_root, overrides), strict=strict)
+        built = build(source, _registry(config), config.environ_of_root, overrides)
+        runner = Runner(built, strict=strict)
         models = assembly.TextModels(config.environ)
 
         def opened(may_create: bool) -> assembly.OpenStore:
@@ -86,9 +93,9 @@ class Memory:
 
         return cls(Following(opened, create=create), config, runner)
 
-    def with_pipeline(self, pipeline: str, overrides: Mapping[str, str] | None = None) -> Memory:
+    def with_pipeline(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store through another pipeline. Close either of the two, not both."""
-        config = replace(self.settings, pipeline=pipeline, pipeline_by=BY_CALL, overrides=overrides or {})
+        config = replace(_chosen(self.settings, pipeline), overrides=overrides or {})
         built = build(pipeline, _registry(config), config.environ_of_root, overrides)
         return Memory(self._followed, config, Runner(built, strict=self._runner.strict))
 
@@ -152,7 +159,10 @@ class Memory:
         return counted_tokens(texts, self.embedder)
 
     def store(self) -> Store:
-        """The current state of the store, as the pipeline sees it."""
+        """The current state of the store, as the pipeline sees it.
+
+        It is of one state as long as nobody writes; a search is whatever others do: see `pipeline.ports.protocols`.
+        """
         return StoreView(self._followed.run(lambda opened: opened.read_model.current()))
 
     def index(
@@ -277,10 +287,7 @@ class Memory:
         once it has reached the reader. Raises SpeckitError on a bad question.
         """
 
-        def found(opened: assembly.OpenStore) -> SearchResult:
-            opened_before = opening_ns()
-            with opening():
-                store = opened.read_model.current()
+        def found(store: Store, opened_before: int) -> SearchResult:
             question = Question(
                 text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
                 concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
@@ -298,12 +305,15 @@ class Memory:
                 latest = resuming.only_asks_to_go_on(query, store)
                 result = run(self._handovers if latest else self._runner, query)
                 instead = "this was changed last" if latest else "this is what the words find"
-                result.notes["warnings"].insert(0, resuming.no_handover(query, instead))
-                return result
+                return result.warned(before=[resuming.no_handover(query, instead)])
             return run(self._runner, query)
 
         def answered(opened: assembly.OpenStore) -> SearchResult:
-            return replace(found(opened), origin=opened.name)
+            opened_before = opening_ns()
+            with ExitStack() as search:
+                with opening():
+                    store = search.enter_context(opened.read_model.reading())
+                return replace(found(store, opened_before), origin=opened.name)
 
         return self._followed.run(answered)
 
@@ -345,11 +355,12 @@ class Memory:
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
 
         def planned(opened: assembly.OpenStore) -> PlanReport:
-            store = opened.read_model.current()
-            query = question.query(store, time.time(), None)
-            if resuming.asks_for_handover(query):
-                return plan_report(self._handovers, resuming.of_handovers(query), store)
-            return plan_report(self._runner, query, store)
+            with opened.read_model.reading() as snapshot:
+                store = StoreView(snapshot)
+                query = question.query(store, time.time(), None)
+                if resuming.asks_for_handover(query):
+                    return plan_report(self._handovers, resuming.of_handovers(query), store)
+                return plan_report(self._runner, query, store)
 
         return self._followed.run(planned)
 
@@ -402,6 +413,12 @@ class Memory:
     def stats(self) -> reader.StoreStatistics:
         """How much the store holds."""
         return self._followed.run(lambda opened: reader.statistics(opened.database.reader()))
+
+
+def _chosen(config: Settings, pipeline: PipelineSource) -> Settings:
+    """The settings with the pipeline that a call chose."""
+    by = BY_CALL if isinstance(pipeline, str | Path) else BY_VALUE
+    return replace(config, pipeline=name_of(pipeline), pipeline_by=by)
 
 
 def _registry(config: Settings) -> Registry:

@@ -17,7 +17,6 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.tables import token_sets, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Unavailable, Vectors
-from speckit_memory.pipeline.ports.immutable import own
 
 T = TypeVar("T")
 
@@ -41,7 +40,6 @@ class QueryModels:
         self.static = self._pooling_model is not None
         self._database = database
         self._embedder = embedder
-        self._last_tokens: tuple[str, Tokens] | None = None
 
     def embed(self, text: str, rarity: Callable[[Ids], Column]) -> Vectors | Unavailable:
         """The unit vector of a query, shape (dimensions,): see `weighted_query`."""
@@ -52,9 +50,7 @@ class QueryModels:
         model = self._token_model
         if model is None:
             return Unavailable("no token vectors stand beside the configured model")
-        return self._guarded(
-            token_sets.MODEL, lambda: model.token_model_id, lambda: self._cut(model, text).astype(np.int64)
-        )
+        return self._guarded(token_sets.MODEL, lambda: model.token_model_id, lambda: _cut(model, text).astype(np.int64))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text costs its reader, whatever the store's own model."""
@@ -73,14 +69,7 @@ class QueryModels:
     def _embedded(self, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
         if self._token_model is None or self._pooling_model is None:
             return self._embedder.embed_query(text)
-        return weighted_query(self._pooling_model, self._cut(self._token_model, text), rarity)
-
-    def _cut(self, model: TokenModel, text: str) -> Tokens:
-        """The tokens of a text; several steps of one search ask for those of the same text, so the last are kept."""
-        text, last = own(text), self._last_tokens
-        if last is None or last[0] != text:
-            last = self._last_tokens = text, model.tokenise([text])[0]
-        return last[1]
+        return weighted_query(self._pooling_model, _cut(self._token_model, text), rarity)
 
     def _guarded(self, fact: str, configured: Callable[[], str], work: Callable[[], T]) -> T | Unavailable:
         """The result of `work` if the store's `fact` names the configured model."""
@@ -97,3 +86,8 @@ class QueryModels:
             )
         except SpeckitError as error:
             return Unavailable(error.problems[0].message)
+
+
+def _cut(model: TokenModel, text: str) -> Tokens:
+    """The tokens of a text."""
+    return model.tokenise([text])[0]

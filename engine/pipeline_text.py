@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
@@ -17,19 +18,32 @@ from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.overriding import BY_CALL
 
 
-def as_yaml(checked: Checked, *, effective: bool, origin: bool) -> str:
+def as_yaml(
+    checked: Checked,
+    *,
+    heading: Sequence[str] = (),
+    remarks: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    effective: bool = False,
+    origin: bool = False,
+) -> str:
     """A pipeline without problems as a file that inherits nothing; `effective` with every value filled in.
 
-    With `origin` each value, key by key, says in a comment where it was written.
+    With `origin` each value, key by key, says in a comment where it was written. `heading` stands at the top and
+    `remarks`, by step id, above the steps, all as comments.
     """
-    lines = [f"# hash: {checked.hash}", f"pipeline: {flow_style(checked.effective.name)}", f"extends: {NOTHING}"]
-    lines += _budgets(checked.effective, origin)
-    by_slot = {slot: [entry for entry in checked.bound if entry.step.slot == slot] for slot in SLOTS}
-    lines.append("candidates:")
+    whole = checked.effective
+    lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow_style(whole.name)}"]
+    if whole.description:
+        lines.append(f"description: {flow_style(whole.description)}")
+    lines += [f"extends: {NOTHING}", *_budgets(whole, origin), "candidates:"]
     for slot in SLOTS:
-        indent = 2 if slot in CANDIDATE_SLOTS else 0
-        lines += _section(slot, by_slot[slot], indent, effective, origin)
-    for step in checked.effective.inactive:
+        pad = "  " if slot in CANDIDATE_SLOTS else ""
+        steps = [entry for entry in checked.bound if entry.step.slot == slot]
+        lines.append(f"{pad}{slot}:" if steps else f"{pad}{slot}: []")
+        for entry in steps:
+            lines += [f"{pad}  # {remark}" for remark in remarks.get(entry.step.id, ())]
+            lines += _step_lines(entry, pad, effective=effective, origin=origin)
+    for step in whole.inactive:
         lines.append(
             f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})"
         )
@@ -38,17 +52,7 @@ def as_yaml(checked: Checked, *, effective: bool, origin: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(slot: str, entries: list[Bound], indent: int, effective: bool, origin: bool) -> list[str]:
-    pad = " " * indent
-    if not entries:
-        return [f"{pad}{slot}: []"]
-    return [
-        f"{pad}{slot}:",
-        *(line for entry in entries for line in step_lines(entry, pad, effective=effective, origin=origin)),
-    ]
-
-
-def step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> list[str]:
+def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> list[str]:
     """A step of a list at this indentation; `effective` and `origin` as for the pipeline."""
     step = entry.step
     head: dict[str, Any] = {"use": step.use}

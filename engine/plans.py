@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from speckit_memory.engine.answer import coverage
+from speckit_memory.engine.result_parts import Coverage
 from speckit_memory.engine.work import Work, work
 from speckit_memory.pipeline.boundary import Journal
 from speckit_memory.pipeline.gathering import channel_limit, understand
@@ -39,7 +40,7 @@ class PlanReport:
     intent_confidence: float
     complexity: str
     complexity_confidence: str
-    coverage: dict[str, Any] | None
+    coverage: Coverage | None
     mode: Mode
     budget_ms: float
     variants: tuple[str, ...]
@@ -61,7 +62,7 @@ class PlanReport:
                 "intent_confidence": round(self.intent_confidence, 4),
                 "complexity": self.complexity,
                 "complexity_confidence": self.complexity_confidence,
-                "coverage": self.coverage,
+                "coverage": self.coverage.as_json() if self.coverage else None,
                 "mode": self.mode,
                 "variants": list(self.variants),
                 "required": list(self.required),

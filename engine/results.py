@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from speckit_memory.engine.result_parts import NamedMemory, PipelineIdentity, SearchNotes, SearchPlan, Timings
 from speckit_memory.pipeline.explain import StepExplanation
 from speckit_memory.pipeline.runner import Outcome
 
@@ -31,7 +33,7 @@ class ResultRow:
     tier: str
     state: str
     score: float
-    channels: dict[str, ChannelEvidence]
+    channels: Mapping[str, ChannelEvidence]
     steps: tuple[tuple[str, float], ...]
     snippet: str
     reason: str
@@ -39,7 +41,7 @@ class ResultRow:
     first_line: int
     last_line: int
     chunk_hits: int
-    notes: dict[str, Any]
+    notes: Mapping[str, Any]
     content: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class ResultRow:
             "heading": self.heading,
             "lines": [self.first_line, self.last_line],
             "chunk_hits": self.chunk_hits,
-            "notes": self.notes,
+            "notes": dict(self.notes),
             **({"content": self.content} if self.content else {}),
         }
 
@@ -68,19 +70,18 @@ class ResultRow:
 class SearchResult:
     """The answer to one query.
 
-    `timings_ms` are milliseconds in all, by stage and, under "steps", of each step in the order they ran, once for each
-    wording that a channel searched. `outcome` holds the columns behind it, for explanations.
+    `outcome` holds the columns behind it, for explanations.
 
     `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
     warnings too. `origin` names the open store that answered, whose ids these are.
     """
 
     query: str
-    plan: dict[str, Any]
+    plan: SearchPlan
     results: tuple[ResultRow, ...]
-    notes: dict[str, Any]
-    pipeline: dict[str, str]
-    timings_ms: dict[str, Any]
+    notes: SearchNotes
+    pipeline: PipelineIdentity
+    timings_ms: Timings
     outcome: Outcome = field(repr=False)
     why_nothing: str = ""
     origin: str = field(default="", repr=False, compare=False)
@@ -89,12 +90,16 @@ class SearchResult:
         """The document of `search --json`."""
         return {
             "query": self.query,
-            "plan": self.plan,
+            "plan": self.plan.as_json(),
             "results": [row.as_json() for row in self.results],
-            "notes": self.notes,
-            "pipeline": self.pipeline,
-            "timings_ms": self.timings_ms,
+            "notes": self.notes.as_json(),
+            "pipeline": asdict(self.pipeline),
+            "timings_ms": self.timings_ms.as_json(),
         }
+
+    def warned(self, *, before: Iterable[str] = (), after: Iterable[str] = ()) -> SearchResult:
+        """The same answer with further warnings before and after its own."""
+        return replace(self, notes=replace(self.notes, warnings=(*before, *self.notes.warnings, *after)))
 
     @property
     def repeats(self) -> int:
@@ -102,9 +107,9 @@ class SearchResult:
         return len(self.repeated)
 
     @property
-    def repeated(self) -> list[dict[str, Any]]:
-        """The id, key and title of each of these."""
-        found: list[dict[str, Any]] = self.notes.get("deduplicated", {}).get("memories", [])
+    def repeated(self) -> list[NamedMemory]:
+        """These memories."""
+        found: list[NamedMemory] = self.notes.facts.get("deduplicated", {}).get("memories", [])
         return found
 
 
@@ -115,7 +120,7 @@ class Explanation:
     id: int
     key: str
     steps: tuple[StepExplanation, ...]
-    channels: dict[str, ChannelEvidence]
+    channels: Mapping[str, ChannelEvidence]
 
     def as_json(self) -> dict[str, Any]:
         """The explanation as plain data."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from speckit_memory.config.pipeline_file import Step, shape
-from speckit_memory.config.sources import pipeline_text
+from speckit_memory.config.document import Document
+from speckit_memory.config.pipeline_file import Step
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.config.yaml_reader import Scalar, plain, read
 from speckit_memory.engine.yaml_flow import flow_style
@@ -21,7 +21,7 @@ _TO_THE_END = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^#\n]*[^#\s]')
 
 
 def rewritten(
-    source: str,
+    document: Document,
     overrides: Mapping[str, str],
     present: Mapping[str, Mapping[str, Any]],
     *,
@@ -29,18 +29,17 @@ def rewritten(
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str | None:
-    """The text of a pipeline file or preset under another name, with `overrides` ("step.parameter.key" to YAML text).
+    """The text of a document under another name, with `overrides` ("step.parameter.key" to YAML text).
 
     `present` holds the parameters of each step before that, with their defaults: only what changes is written.
     `heading` stands at its top and `remarks`, by step id, above the steps, all as comments. None when a value
-    cannot be put in its place, as in steps that the file inherits. Raises SpeckitError when there is no text.
+    cannot be put in its place, as in steps that the document inherits, and when the document is no text.
     """
-    text, file = pipeline_text(source)
-    node, _ = read(text, file)
-    if not isinstance(node, YamlMapping) or not node.entries:
+    node = document.node
+    if document.text is None or not isinstance(node, YamlMapping) or not node.entries:
         return None
-    page = _Page(text)
-    steps = {step.id: step for step in shape(node, file)[0].written()}
+    page = _Page(document.text)
+    steps = {step.id: step for step in document.said.written()}
     edits = list(page.named(node, name))
     for step_id, wanted in _wanted(overrides).items():
         if step_id not in steps:

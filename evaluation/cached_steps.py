@@ -66,7 +66,7 @@ class StepCache:
         channels = (replace(s, component=CachedChannel(s.component, self._by(s))) for s in stage.channels)
         return replace(pipeline, candidates=replace(stage, understand=tuple(understand), channels=tuple(channels)))
 
-    def _by(self, step: BoundStep[Any]) -> Answers:
+    def _by(self, step: BoundStep[object]) -> Answers:
         """The answers of a step's configuration. Two channels of one component with the same parameters share them."""
         kept = self._of.setdefault(step.use, {})
         configuration = step.params.model_dump_json()

@@ -21,6 +21,7 @@ from speckit_memory.evaluation.evidence import Evidence, collect
 from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.trials import open_sets, read_sets, sampled
 from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.model import Mask
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGapParams
@@ -32,7 +33,7 @@ STEPS = 20
 
 
 def calibrate(
-    pipeline: str,
+    pipeline: PipelineSource,
     datasets: Sequence[Path],
     *,
     false_alarms: float = FALSE_ALARMS,
@@ -64,7 +65,7 @@ def calibrate(
     names = [dataset.name for dataset, _ in asked]
     splits.check_folds(folds, {dataset.name: len(chosen) for dataset, chosen in asked})
     report = progress or (lambda _: None)
-    with open_sets(asked, pipeline, overrides=None, environ=environ, progress=report) as sets:
+    with open_sets(asked, checked.effective, environ=environ, progress=report) as sets:
         moment = time.time() if now is None else now
         evidence = collect(sets, params, folds, seed=seed, now=moment, progress=report)
         warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)

@@ -76,7 +76,7 @@ def _answer(result: SearchResult, latency_ms: float) -> Answer:
     return Answer(
         ranking=tuple((row.key, row.score) for row in result.results),
         latency_ms=latency_ms,
-        complexity=result.plan["complexity"],
-        intent=result.plan["intent"],
-        degraded={part["part"]: part["reason"] for part in result.notes["degraded"]},
+        complexity=result.plan.complexity,
+        intent=result.plan.intent,
+        degraded={part.part: part.reason for part in result.notes.degraded},
     )

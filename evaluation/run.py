@@ -26,6 +26,7 @@ from speckit_memory.evaluation.metrics import evaluate
 from speckit_memory.evaluation.report import EvalReport, figures
 from speckit_memory.evaluation.throwaway import throwaway_store
 from speckit_memory.evaluation.trec import Ranking, check_run_file, write_run
+from speckit_memory.pipeline.loading import PipelineSource, load
 
 SEED = 20
 """Seeds the sample of queries, their order, and the draws of the tests, so that a report can be repeated."""
@@ -33,7 +34,7 @@ SEED = 20
 
 def run(
     dataset: Path,
-    pipelines: Sequence[str] = (),
+    pipelines: Sequence[PipelineSource] = (),
     *,
     run_file: Path | None = None,
     queries: int | None = None,
@@ -44,30 +45,30 @@ def run(
 ) -> EvalReport:
     """Measures each pipeline on a dataset and compares all pairs on nDCG@10 and MRR@5.
 
-    `pipelines` are files or presets; none means the one that a search would use. `queries` limits the run to a random
-    sample of the queries, always the same one; `overrides` maps "step.parameter" to a YAML value, for all pipelines.
-    `run_file` receives the rankings as TREC run lines. `now` (epoch seconds) is the time at which all queries are
-    asked, by default the present. `progress` is called after every document and search. Raises SpeckitError with every
-    problem of the pipelines, or else of the dataset.
+    `pipelines` are paths, presets or values; none means the one that a search would use. `queries` limits the run to a
+    random sample of the queries, always the same one; `overrides` maps "step.parameter" to a YAML value, for all
+    pipelines. `run_file` receives the rankings as TREC run lines. `now` (epoch seconds) is the time at which all
+    queries are asked, by default the present. `progress` is called after every document and search. Raises
+    SpeckitError with every problem of the pipelines, or else of the dataset.
     """
     environ = os.environ if environ is None else environ
-    chosen = list(pipelines) or [settings(environ=environ).pipeline]
-    if problems := [problem for source in chosen for problem in check(source, environ, overrides)]:
+    wanted = pipelines or [settings(environ=environ).pipeline]
+    chosen = [load(source, environ, overrides) for source in wanted]
+    if problems := [problem for whole in chosen for problem in check(whole, environ)]:
         raise SpeckitError.of(problems)
     report, values = evaluate_pipelines(
         read(dataset), chosen, run_file=run_file, queries=queries,
-        overrides=overrides, progress=progress, environ=environ, now=now,
+        progress=progress, environ=environ, now=now,
     )  # fmt: skip
     return replace(report, comparisons=compare(values, list(combinations(values, 2)), seed=SEED))
 
 
 def evaluate_pipelines(
     dataset: Dataset,
-    pipelines: Sequence[str],
+    pipelines: Sequence[PipelineSource],
     *,
     run_file: Path | None = None,
     queries: int | None = None,
-    overrides: Mapping[str, str] | None = None,
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
@@ -83,7 +84,7 @@ def evaluate_pipelines(
     if run_file is not None:
         check_run_file(run_file, dataset.keys.union(query.id for query in asked))
     report = progress or (lambda _: None)
-    with throwaway_store(dataset, pipelines, overrides=overrides, environ=environ, progress=report) as store:
+    with throwaway_store(dataset, pipelines, environ=environ, progress=report) as store:
         moment = time.time() if now is None else now
         answers = measure(store.memories, asked, now=moment, seed=SEED, progress=report)
         built = [memory.pipeline for memory in store.memories]

@@ -14,6 +14,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import Dataset, DatasetDocument
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.memory.indexing import sources
+from speckit_memory.pipeline.loading import PipelineSource
 
 _REFUSALS = ("E032", "E080")
 """A memory has as many edges as it may have; a document could not be indexed."""
@@ -31,9 +32,8 @@ class ThrowawayStore:
 @contextmanager
 def throwaway_store(
     dataset: Dataset,
-    pipelines: Sequence[str],
+    pipelines: Sequence[PipelineSource],
     *,
-    overrides: Mapping[str, str] | None,
     environ: Mapping[str, str] | None,
     progress: Report,
 ) -> Iterator[ThrowawayStore]:
@@ -41,8 +41,8 @@ def throwaway_store(
     with TemporaryDirectory(prefix="speckit-evaluation-") as name:
         folder = Path(name)
         file = folder / "evaluation.db"
-        with Memory.open(file, pipelines[0], environ=environ, overrides=overrides) as first:
-            others = [first.with_pipeline(pipeline, overrides) for pipeline in pipelines[1:]]
+        with Memory.open(file, pipelines[0], environ=environ) as first:
+            others = [first.with_pipeline(pipeline) for pipeline in pipelines[1:]]
             started = time.perf_counter()
             warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
             yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))

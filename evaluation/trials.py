@@ -21,6 +21,7 @@ from speckit_memory.evaluation.metrics import METRICS, evaluate
 from speckit_memory.evaluation.throwaway import throwaway_store
 from speckit_memory.evaluation.tunable import Setting
 from speckit_memory.evaluation.workers import Ask, Work
+from speckit_memory.pipeline.loading import PipelineSource
 
 START: Setting = {}
 """The pipeline as it was given."""
@@ -75,9 +76,8 @@ def sampled(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery
 @contextmanager
 def open_sets(
     sets: Sequence[tuple[Dataset, tuple[DatasetQuery, ...]]],
-    pipeline: str,
+    pipeline: PipelineSource,
     *,
-    overrides: Mapping[str, str] | None,
     environ: Mapping[str, str],
     progress: Report,
 ) -> Iterator[list[OpenSet]]:
@@ -85,14 +85,12 @@ def open_sets(
     with ExitStack() as stack:
         opened = []
         for dataset, queries in sets:
-            store = stack.enter_context(
-                throwaway_store(dataset, [pipeline], overrides=overrides, environ=environ, progress=progress)
-            )
+            store = stack.enter_context(throwaway_store(dataset, [pipeline], environ=environ, progress=progress))
             opened.append(OpenSet(dataset, queries, store.memories[0], store.warnings))
         yield opened
 
 
-def work(sets: Sequence[OpenSet], pipeline: str, environ: Mapping[str, str], now: float) -> Work:
+def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str, str], now: float) -> Work:
     """What it takes to ask the queries of open datasets elsewhere."""
     stores = tuple((one.memory.settings.db, one.memory.settings.root, tuple(one.judged)) for one in sets)
     return Work(stores, pipeline, dict(environ), now)
@@ -108,7 +106,7 @@ class Trials:
         self,
         sets: Sequence[OpenSet],
         ask: Ask,
-        pipeline: str,
+        pipeline: PipelineSource,
         environ: Mapping[str, str],
         written: Callable[[Setting], Mapping[str, str]],
         *,

@@ -26,13 +26,14 @@ from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.tuning_report import SetFigures, Tuned, TuneReport
 from speckit_memory.evaluation.workers import asking
 from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.loading import PipelineSource
 
 TRIALS = 100
 SEED = 20
 
 
 def tune(
-    pipeline: str,
+    pipeline: PipelineSource,
     datasets: Sequence[Path],
     *,
     parameters: Sequence[str] = (),
@@ -45,7 +46,7 @@ def tune(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> TuneReport:
-    """Searches the tunable parameters of a pipeline (a file or preset), or only those that `parameters` names.
+    """Searches the tunable parameters of a pipeline, or only those that `parameters` names.
 
     The objective is nDCG@10, averaged over the queries of each dataset and then over the datasets. `trials` limits the
     settings that one search tries; there is one search on all queries, one without each of the `folds`, and with
@@ -56,6 +57,7 @@ def tune(
     checked = examine(pipeline, assembly.registry(environ), environ)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
+    whole = checked.effective
     space = tunable(checked.bound, parameters)
     if trials < 1:
         raise SpeckitError("E032", f"the number of trials is {trials}; accepted: 1 and above")
@@ -64,10 +66,10 @@ def tune(
     splits.check_folds(folds, sizes)
     report = progress or (lambda _: None)
     with ExitStack() as stack:
-        sets = stack.enter_context(open_sets(asked, pipeline, overrides=None, environ=environ, progress=report))
+        sets = stack.enter_context(open_sets(asked, whole, environ=environ, progress=report))
         moment = time.time() if now is None else now
-        ask = stack.enter_context(asking(work(sets, pipeline, environ, moment), jobs))
-        table = Trials(sets, ask, pipeline, environ, overrides, now=moment, seed=seed)
+        ask = stack.enter_context(asking(work(sets, whole, environ, moment), jobs))
+        table = Trials(sets, ask, whole, environ, overrides, now=moment, seed=seed)
         rng = np.random.default_rng(seed)
         fold_of = [splits.folds(size, folds, rng) for size in sizes.values()]
         views = list(_views(fold_of, folds))

@@ -18,6 +18,7 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.evaluation.folds import Rows
 from speckit_memory.evaluation.judged_queries import JudgedQueries, JudgedQuery
 from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 
 Ask = Callable[[int, Mapping[str, str], Rows], dict[str, Column]]
@@ -29,7 +30,7 @@ class Work:
     """What a process needs to ask: the file, root folder and queries of each dataset, and the pipeline."""
 
     stores: tuple[tuple[Path, Path, tuple[JudgedQuery, ...]], ...]
-    pipeline: str
+    pipeline: PipelineSource
     environ: Mapping[str, str]
     now: float
 

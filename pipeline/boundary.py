@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Journal:
     def call(
         self,
         stage: Stage,
-        step: BoundStep[Any],
+        step: BoundStep[object],
         n_in: int,
         work: Callable[[], T | Unavailable],
         instead: str,
@@ -83,7 +83,7 @@ class Journal:
         self.records.append(StepRecord(stage, step.id, n_in, rows_out(answer, n_in), spent, "ran"))
         return answer
 
-    def _outcome(self, step: BoundStep[Any], work: Callable[[], T]) -> tuple[T | None, str | None]:
+    def _outcome(self, step: BoundStep[object], work: Callable[[], T]) -> tuple[T | None, str | None]:
         """The answer of a step, or why there is none; whatever a component raises ends with its step.
 
         A step that has changed what it was shown has failed, whatever it answers or raises besides.
@@ -113,7 +113,7 @@ class Journal:
         return self.deadline_ns is not None and self.clock() > self.deadline_ns
 
     def _absent(
-        self, stage: Stage, step: BoundStep[Any], n_in: int, ns: int, state: State, reason: str, instead: str
+        self, stage: Stage, step: BoundStep[object], n_in: int, ns: int, state: State, reason: str, instead: str
     ) -> None:
         self.records.append(StepRecord(stage, step.id, n_in, n_in, ns, state, reason))
         impact: Literal["low", "medium"] = "medium" if stage == "candidates" else "low"

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import TypeVar
 
 from speckit_memory.config.layering import holds
-from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import SHIPPED
-from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.pipeline.binding import Bound, bind
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.pipeline.binding import Bound, bind, of_role
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
 from speckit_memory.pipeline.context import Released, settled, without_left_out
-from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.declared import constructed
-from speckit_memory.pipeline.effective import Effective, load
+from speckit_memory.pipeline.effective import Effective
+from speckit_memory.pipeline.hooks import (
+    ANNOTATE,
+    EVIDENCE,
+    FUSE,
+    RECOVER,
+    RERANK,
+    SEARCH,
+    UNDERSTAND,
+    Method,
+)
+from speckit_memory.pipeline.loading import PipelineSource, load
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.rules import check
 from speckit_memory.pipeline.scale_rules import scale_of
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +60,17 @@ class Checked:
 
 
 def examine(
-    source: str, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+    source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Checked:
     """All passes up to the checks, without raising: what `pipeline check` and `pipeline show` need."""
-    effective = load(source, environ, overrides)
+    return examined(load(source, environ, overrides), registry)
+
+
+def examined(effective: Effective, registry: Registry) -> Checked:
+    """An effective pipeline with its parameters bound and the rules of whole pipelines applied."""
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
     bound, released = without_left_out(bound, effective.left_out)
-    steps = {slot: tuple(entry.step for entry in bound if entry.step.slot == slot) for slot in SLOTS}
-    effective = replace(effective, slots=steps)
     composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
     # what could not be read has been reported, and stands for nothing that could be judged
     unread = {problem.where for problem in effective.problems if problem.where}
@@ -76,13 +89,13 @@ def _at_home(problem: Problem, effective: Effective) -> Problem:
         return replace(problem, message=message, where=heir.where)
     own = [place for place in effective.places.values() if place.file == effective.file]
     message = f"{problem.message}. That step is inherited from {where}; change or remove it here, under its part"
-    return replace(problem, message=message, where=min(own, default=Where(effective.file, 1, 1)))
+    return replace(problem, message=message, where=min(own, default=effective.documents[0].start))
 
 
 def build(
-    source: str, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+    source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Pipeline:
-    """The pipeline of a file or preset. Raises SpeckitError with every problem, ordered by position."""
+    """The pipeline of a source. Raises SpeckitError with every problem, ordered by position."""
     checked = examine(source, registry, environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
@@ -91,27 +104,31 @@ def build(
 
 def assemble(checked: Checked) -> Pipeline:
     """The pipeline of a configuration without problems."""
-    steps: dict[str, list[BoundStep[Any]]] = {}
-    fusers: list[BoundStep[Any]] = []
-    for entry in checked.bound:
-        assert entry.registered is not None and entry.params is not None  # a configuration without problems is bound
-        step: BoundStep[Any] = BoundStep(
-            id=entry.step.id,
-            use=entry.step.use,
-            component=constructed(entry),
-            params=entry.params,
-            about=entry.registered.about,
-            gives=scale_of(entry),
-            optional=entry.step.optional,
-        )
-        (fusers if entry.registered.role is Role.FUSER else steps.setdefault(entry.step.slot, [])).append(step)
-    effective = checked.effective
+    bound, effective = checked.bound, checked.effective
     return Pipeline(
         name=effective.name,
         hash=checked.hash,
         budgets_ms=effective.budgets_ms,
-        candidates=CandidateStage(*(tuple(steps.get(slot, ())) for slot in CANDIDATE_SLOTS)),
-        fusion=FusionStage(fusers[0], tuple(steps.get("fusion", ()))),
-        rerank=tuple(steps.get("rerank", ())),
-        annotate=tuple(steps.get("annotate", ())),
+        candidates=CandidateStage(_steps(UNDERSTAND, bound), _steps(SEARCH, bound), _steps(RECOVER, bound)),
+        fusion=FusionStage(_steps(FUSE, bound)[0], _steps(EVIDENCE, bound)),
+        rerank=_steps(RERANK, bound),
+        annotate=_steps(ANNOTATE, bound),
+    )
+
+
+def _steps(method: Method[C], bound: Iterable[Bound]) -> tuple[BoundStep[C], ...]:
+    """The steps whose components have this method as that of their role, in order. Raises E131."""
+    return tuple(_step(method, entry) for entry in of_role(method.roles[0], bound))
+
+
+def _step(method: Method[C], entry: Bound) -> BoundStep[C]:
+    assert entry.registered is not None and entry.params is not None  # a configuration without problems is bound
+    return BoundStep(
+        id=entry.step.id,
+        use=entry.step.use,
+        component=constructed(entry, method),
+        params=entry.params,
+        about=entry.registered.about,
+        gives=scale_of(entry),
+        optional=entry.step.optional,
     )

@@ -51,14 +51,18 @@ def weighing_by_parameters(entry: Bound) -> tuple[tuple[IntentWeighing | None] |
     return ask(entry, WEIGHS_INTENT, lambda own, params: own.weighs_intent(params), as_weighing)
 
 
-def constructed(entry: Bound) -> Any:
-    """The component of a step, with parameters that no other holds. Raises E131."""
+def constructed(entry: Bound, method: Method[H]) -> H:
+    """The component of a step, which has the method of its role, with parameters that no other holds. Raises E131."""
     registered, params = entry.registered, entry.params
     assert registered is not None and params is not None  # a configuration without problems is bound
     component, error = guarded(lambda: registered.component(params.model_copy(deep=True)))
     if error:
         raise SpeckitError.of([_broken(entry, "the constructor", error)])
-    return component
+    made = method.of(component)
+    if made is None:
+        unfit = Unfit(f"made {shape_of(component)}; accepted: an object with the method '{method.name}'")
+        raise SpeckitError.of([_broken(entry, "the constructor", unfit)])
+    return made
 
 
 def _broken(entry: Bound, what: str, error: BaseException) -> Problem:

@@ -6,7 +6,7 @@ from inspect import getattr_static
 
 import numpy as np
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.kinds import CLASSES
 from speckit_memory.pipeline.errors import (
     ContractError,
     IsolatedFailureError,
@@ -21,7 +21,7 @@ MOST_SAID = 1000
 _PLAIN = (str, int, float, bool, type(None))
 _NAME, _MRO = type.__dict__["__name__"], type.__dict__["__mro__"]
 _ARGS = BaseException.__dict__["args"]
-_OF_THE_PRODUCT = (SpeckitError, IsolatedFailureError, NotStartedError)
+_OF_THE_PRODUCT = (*CLASSES.values(), IsolatedFailureError, NotStartedError)
 """Whose text says all there is to say, without the name of the class."""
 _FILES = [OSError.__dict__["filename"], OSError.__dict__["filename2"]]
 _OWN_TEXT = [kind.__dict__["__str__"] for kind in (BaseException, KeyError, OSError)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.apply import Search, union
@@ -13,7 +12,7 @@ from speckit_memory.pipeline.boundary import Journal
 from speckit_memory.pipeline.checks import check_asked, check_hits, check_plan, check_source
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage
 from speckit_memory.pipeline.concepts import about_all
-from speckit_memory.pipeline.contracts import Channel, ChannelParams
+from speckit_memory.pipeline.contracts import Channel, ChannelParams, Recoverer, Understander
 from speckit_memory.pipeline.demands import with_demands
 from speckit_memory.pipeline.lookup import left_unsearched, searchable
 from speckit_memory.pipeline.model import Candidates, Hits, Plan, Query
@@ -33,29 +32,36 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
     plan = Plan(variants=(query.text,), memories=memories, warnings=unsearched)
     query = query.planned(with_demands(plan, query, store))
     for step in stage.understand:
-        work = partial(_planned, step, "understand", stage, query, store, journal.shown)
+        work = partial(_understood, step, stage, query, store, journal.shown)
         changed = journal.call("candidates", step, 0, work, "the plan without this step")
         query = query if changed is None or changed is query.plan else query.planned(changed)
     return query
 
 
-def _planned(
-    step: BoundStep[Any],
-    method: Literal["understand", "recover"],
-    stage: CandidateStage,
-    query: Query,
-    store: Store,
-    shown: Showing,
+def _understood(
+    step: BoundStep[Understander], stage: CandidateStage, query: Query, store: Store, shown: Showing
 ) -> Plan | Unavailable:
     asked = shown.query(query)
-    plan = check_plan(getattr(step.component, method)(asked, asked.plan, store), query, step.id)
+    return _planned(step.component.understand(asked, asked.plan, store), step.id, stage, query)
+
+
+def _recovered(
+    step: BoundStep[Recoverer], stage: CandidateStage, query: Query, store: Store, shown: Showing
+) -> Plan | Unavailable:
+    asked = shown.query(query)
+    return _planned(step.component.recover(asked, asked.plan, store), step.id, stage, query)
+
+
+def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> Plan | Unavailable:
+    """What a step has made of the plan, with what is not for a step to change. Raises ContractError."""
+    plan = check_plan(answer, query, step)
     before = query.plan
     if isinstance(plan, Plan) and plan is not before:
         plan = replace(
             plan, memories=before.memories, warnings=before.warnings, asked_similarity=before.asked_similarity,
             attempt=before.attempt,
         )  # fmt: skip
-    return check_asked(plan, [channel.id for channel in stage.channels], step.id)
+    return check_asked(plan, [channel.id for channel in stage.channels], step)
 
 
 def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) -> tuple[Query, Candidates]:
@@ -69,7 +75,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
     for step in stage.recover:
         while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
             query = query.planned(replace(query.plan, asked_similarity=_similarity(stage, searches)))
-            work = partial(_planned, step, "recover", stage, query, store, journal.shown)
+            work = partial(_recovered, step, stage, query, store, journal.shown)
             plan = journal.call("candidates", step, 0, work, "the empty answer")
             if plan is None or plan == query.plan:
                 break

@@ -1,9 +1,10 @@
-"""Single values that a call sets: the last layer of the configuration (feature P2)."""
+"""What a call changes in a pipeline: the last layer of the configuration (feature P2)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from speckit_memory.config.merging import merged
 from speckit_memory.config.pipeline_file import Step
@@ -14,43 +15,93 @@ from speckit_memory.errors import Problem, Where, nearest
 BY_CALL = "--set "
 """How positions name what a call sets."""
 
+Slots = dict[str, tuple[Step, ...]]
 
-def overridden(
-    slots: dict[str, tuple[Step, ...]],
-    inactive: tuple[Step, ...],
-    overrides: Mapping[str, str],
-    problems: list[Problem],
-) -> dict[str, tuple[Step, ...]]:
-    """The steps with the values that a call sets, by "step.parameter" or "step.parameter.key", laid upon theirs.
 
-    What cannot be set joins the `problems`; `inactive` are the steps that take no part.
-    """
-    for path, text in overrides.items():
-        where = Where(f"{BY_CALL}{path}", 1, 1)
-        step_id, *keys = path.split(".")
+class Change(Protocol):
+    """One thing that a call wants otherwise; a value, so that two equal ones change the same."""
+
+    def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
+        """The active steps after the change; why it cannot be made joins the `problems`.
+
+        `inactive` are the steps that take no part.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value, as YAML text, laid upon that of a step: `path` is "step.parameter" or "step.parameter.key"."""
+
+    path: str
+    text: str
+
+    def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
+        """The steps with the value; what it is not laid upon stays."""
+        where = Where(f"{BY_CALL}{self.path}", 1, 1)
+        step_id, *keys = self.path.split(".")
         active = [step for steps in slots.values() for step in steps]
         ids = [step.id for step in active]
-        absent = next((step for step in inactive if step.id == step_id), None)
         if not keys or step_id not in ids:
-            message = f"no step '{step_id}' to set '{path}' on; {nearest(step_id, ids)}"
+            absent = next((step for step in inactive if step.id == step_id), None)
+            message = f"no step '{step_id}' to set '{self.path}' on; {nearest(step_id, ids)}"
             if keys and absent:
-                message = f"'{path}' has no effect: {_why_absent(absent, active)}"
+                message = f"'{self.path}' has no effect: {_why_absent(absent, active)}"
             problems.append(Problem("E030", message, hint="Write step.parameter=value.", where=where))
-            continue
-        node, found = read(text, where.file)
+            return slots
+        node, found = read(self.text, where.file)
         problems += found
         if node is None:
-            continue
+            return slots
         lost = next(filter(None, (_no_mapping(step, keys, where) for step in active if step.id == step_id)), None)
         if lost:
             problems.append(lost)
-            continue
+            return slots
         said = _nested(keys, node, where)
-        slots = {
+        return {
             slot: tuple(replace(s, params=merged(s.params, said)) if s.id == step_id else s for s in steps)
             for slot, steps in slots.items()
         }
-    return slots
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A step that takes no part. `forgotten`: neither do the keys and list items by which other steps name it."""
+
+    step: str
+    forgotten: bool = False
+
+    def applied(self, slots: Slots, inactive: tuple[Step, ...], problems: list[Problem]) -> Slots:
+        """The steps without that one."""
+        ids = [step.id for steps in slots.values() for step in steps]
+        if self.step not in ids:
+            waits = any(step.id == self.step for step in inactive)
+            instead = "it takes no part as it is" if waits else nearest(self.step, ids)
+            message = f"no step '{self.step}' to leave out; {instead}"
+            problems.append(Problem("E030", message, hint="Give the id of a step that takes part."))
+            return slots
+        kept = {slot: tuple(step for step in steps if step.id != self.step) for slot, steps in slots.items()}
+        if not self.forgotten:
+            return kept
+        return {
+            slot: tuple(replace(step, params=_forgotten(step.params, self.step)) for step in steps)
+            for slot, steps in kept.items()
+        }
+
+
+def _forgotten(mapping: YamlMapping, name: str) -> YamlMapping:
+    """The mapping without the keys and list items that are this name."""
+    kept = (replace(entry, value=_forget(entry.value, name)) for entry in mapping.entries if entry.key != name)
+    return replace(mapping, entries=tuple(kept))
+
+
+def _forget(node: Node, name: str) -> Node:
+    match node:
+        case YamlMapping():
+            return _forgotten(node, name)
+        case Sequence(items=items):
+            return replace(node, items=tuple(_forget(item, name) for item in items if plain(item) != name))
+    return node
 
 
 def _nested(keys: Iterable[str], node: Node, where: Where) -> YamlMapping:

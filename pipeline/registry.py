@@ -6,37 +6,31 @@ Registration is explicit; importing a module registers nothing. The name of a co
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
-from typing import Any, Protocol, get_args
+from typing import Any, Literal, Protocol, overload
 
-from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.contracts import About, ChannelParams, IntentWeighing, NoParams, Params, Role, SignalParams
-from speckit_memory.pipeline.copying import flag, row_of, texts, values_of
+from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.pipeline.contracts import (
+    About,
+    Annotator,
+    Channel,
+    Fuser,
+    Params,
+    Recoverer,
+    Reranker,
+    Role,
+    Signal,
+    Understander,
+)
 from speckit_memory.pipeline.describing import describe, shape_of
-from speckit_memory.pipeline.errors import Unfit
+from speckit_memory.pipeline.fitting import examined
 from speckit_memory.pipeline.interrupts import guarded
-from speckit_memory.pipeline.scales import Scale
 
 ENTRY_POINTS = "speckit_memory.components"
 """Third parties offer a function that takes the registry under this entry-point group."""
-
-_METHODS = {
-    Role.UNDERSTANDER: "understand",
-    Role.CHANNEL: "search",
-    Role.RECOVERER: "recover",
-    Role.FUSER: "fuse",
-    Role.SIGNAL: "evidence",
-    Role.RERANKER: "rerank",
-    Role.ANNOTATOR: "annotate",
-}
-MOST_NAMED = 1000
-"""Of features, scales and components in a description."""
-_SCORES = (Role.CHANNEL, Role.FUSER)
-"""Whose scores come from nothing that has a scale already."""
-_PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: SignalParams}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +97,48 @@ class Registry:
         self._left_out: tuple[str, ...] = ()
         self._failed: list[Extension] = []
 
-    def add(self, role: Role, component: type[Any], name: str = "") -> None:
-        """Registers a class under the name of its file; refuses duplicates and classes that do not fit the role."""
+    @overload
+    def add(
+        self, role: Literal[Role.UNDERSTANDER], component: Callable[[Any], Understander], name: str = ""
+    ) -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.CHANNEL], component: Callable[[Any], Channel], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.RECOVERER], component: Callable[[Any], Recoverer], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.FUSER], component: Callable[[Any], Fuser], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.SIGNAL], component: Callable[[Any], Signal], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.RERANKER], component: Callable[[Any], Reranker], name: str = "") -> None: ...
+
+    @overload
+    def add(self, role: Literal[Role.ANNOTATOR], component: Callable[[Any], Annotator], name: str = "") -> None: ...
+
+    def add(self, role: Role, component: Callable[[Any], object], name: str = "") -> None:
+        """Registers a class under the name of its file; the type checker refuses it where it is not of the role.
+
+        Raises SpeckitError for duplicates and for classes that do not fit the role.
+        """
+        self.admit(role, component, name)
+
+    def admit(self, role: Role, component: Callable[[Any], object], name: str = "") -> None:
+        """The same for a role that is known at run time only."""
+        role = _role(role)
+        if not isinstance(component, type):
+            raise SpeckitError("E133", f"{shape_of(component)} was registered as {role}; accepted: a class")
         name = name or component.__module__.rpartition(".")[2]
         if self._frozen:
             raise SpeckitError("E199", f"the registry is frozen; '{name}' came too late")
         if name in self._by_name:
             first = self._by_name[name].origin
-            raise SpeckitError("E199", f"two components are called '{name}': {first} and {component.__module__}")
-        params = getattr(component, "Params", NoParams)
-        expected = _PARAMS.get(role, Params)
-        about = getattr(component, "about", None)
-        if not callable(getattr(component, _METHODS[role], None)):
-            raise SpeckitError("E199", f"'{name}' is no {role}: it has no method '{_METHODS[role]}'")
-        if not issubclass(params, expected):
-            raise SpeckitError("E199", f"the parameters of the {role} '{name}' must derive from {expected.__name__}")
-        if type(about) is not About:
-            raise SpeckitError("E199", f"'{name}' must describe itself in a class attribute 'about', an About")
-        # the frame goes by a copy: the class may change its own, or have it changed, while it is in use
-        try:
-            about = _copied(about)
-        except Unfit as unfit:
-            raise SpeckitError("E199", f"the 'about' of '{name}' {unfit.violation}") from None
-        if role in _SCORES and about.gives is None and not hasattr(component, "scale"):
-            raise SpeckitError("E199", f"the {role} '{name}' must declare the scale of its scores: 'gives' or 'scale'")
+            raise SpeckitError("E133", f"two components are called '{name}': {first} and {component.__module__}")
+        params, about = examined(role, component, name)
         self._by_name[name] = Registered(name, role, component, params, about, self._extension)
 
     def add_entry_points(self) -> None:
@@ -202,22 +214,8 @@ class Registry:
         return iter(sorted(self._by_name.values(), key=lambda entry: (entry.role, entry.name)))
 
 
-def _copied(about: About) -> About:
-    """A copy of what a component says of itself. Raises Unfit unless each field is what it is declared to be."""
-    values = dict(zip((field.name for field in fields(About)), values_of(about, About), strict=True))
-    for name in ("features", "before", "conflicts"):
-        values[name] = texts(values[name], name, MOST_NAMED)
-    for name in ("groups", "widens", "unconditional", "costly", "finds_intent"):
-        values[name] = flag(values[name], name)
-    values["needs"] = row_of(values["needs"], _scale, "needs", MOST_NAMED)
-    values["gives"] = None if values["gives"] is None else _scale(values["gives"])
-    weighs = values["weighs_intent"]
-    if weighs is not None and not (type(weighs) is str and weighs in get_args(IntentWeighing)):
-        raise Unfit(f"returned {shape_of(weighs)} as 'weighs_intent'; accepted: {', '.join(get_args(IntentWeighing))}")
-    return About(**values)
-
-
-def _scale(found: object) -> Scale:
-    if type(found) is Scale:
-        return found
-    raise Unfit(f"returned {shape_of(found)} as a scale; accepted: a Scale")
+def _role(found: str) -> Role:
+    try:
+        return Role(found)
+    except ValueError:
+        raise SpeckitError("E133", f"there is no role {found!r}; {nearest(str(found), Role)}") from None

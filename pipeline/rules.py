@@ -41,10 +41,8 @@ def unique_ids(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
         if not entry.step.id:
             yield Problem("E119", f"the 'id' of a step '{entry.step.use}' is empty", where=entry.step.place("id"))
         elif entry.step.id in first:
-            line = first[entry.step.id].step.where.line
-            message = (
-                f"the id '{entry.step.id}' is taken by the step at line {line}; give one of them an 'id' of its own"
-            )
+            taken = first[entry.step.id].step.where.beside
+            message = f"the id '{entry.step.id}' is taken by the step at {taken}; give one of them an 'id' of its own"
             yield Problem("E119", message, where=entry.step.where)
         first.setdefault(entry.step.id, entry)
 
@@ -82,12 +80,10 @@ def order_of_steps(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
         about = entry.registered.about
         for earlier in bound[:at]:
             if earlier.step.use in about.before:
-                message = f"'{entry.step.id}' must come before '{earlier.step.id}' (line {earlier.step.where.line})"
+                message = f"'{entry.step.id}' must come before '{earlier.step.id}' ({earlier.step.where.beside})"
                 yield Problem("E119", message, where=entry.step.where)
             if earlier.step.use in about.conflicts:
-                message = (
-                    f"'{entry.step.id}' and '{earlier.step.id}' (line {earlier.step.where.line}) exclude each other"
-                )
+                message = f"'{entry.step.id}' and '{earlier.step.id}' ({earlier.step.where.beside}) exclude each other"
                 yield Problem("E119", message, where=entry.step.where)
 
 

@@ -91,5 +91,5 @@ def bounds_of_signals(bound: Sequence[Bound], _: Places) -> Iterator[Problem]:
             other, cap = first.setdefault(params.cap_group, (entry, params.cap))
             if cap != params.cap:
                 message = f"'{entry.step.id}' caps the group '{params.cap_group}' at {params.cap:g}, "
-                message += f"and '{other.step.id}' (line {other.step.where.line}) at {cap:g}; keep one"
+                message += f"and '{other.step.id}' ({other.step.where.beside}) at {cap:g}; keep one"
                 yield Problem("E119", message, where=locate(entry.step.params, ("cap",)))

@@ -18,11 +18,15 @@ from speckit_memory.pipeline.ports import (
     Triggers,
     VectorSpace,
 )
+from speckit_memory.pipeline.remembering import SearchAttributes, SearchLexicon, SearchTokens, SearchVectors
 
 
 @final
 class StoreView:
     """A store as the components of one search see it; made for the search and dropped with it. Implements `Store`.
+
+    What several of them ask for is looked up once (see `pipeline.remembering`), so that no component has a reason to
+    keep anything between two questions, and nothing is kept for longer than the search.
 
     A state of the store serves many searches at the same time, and what a component does to the object in its hands
     must not reach the others. Nothing here can be assigned to, and what the ports answer is the asker's own or cannot
@@ -30,15 +34,22 @@ class StoreView:
     process from these.
     """
 
-    __slots__ = ("_store",)
+    __slots__ = ("_attributes", "_lexicon", "_store", "_tokens", "_vectors")
 
     def __init__(self, store: Store) -> None:
+        """A view of a view is one of the store behind it, and shares nothing that was asked through the other."""
         self._store: Store = store._store if isinstance(store, StoreView) else store
+        self._attributes: SearchAttributes | None = None
+        self._lexicon: SearchLexicon | None = None
+        self._vectors: SearchVectors | None = None
+        self._tokens: SearchTokens | None = None
 
     @property
     def attributes(self) -> Attributes:
         """Facts about the memories."""
-        return self._store.attributes
+        if self._attributes is None:
+            self._attributes = SearchAttributes(self._store.attributes)
+        return self._attributes
 
     @property
     def passages(self) -> Passages:
@@ -48,12 +59,16 @@ class StoreView:
     @property
     def vectors(self) -> VectorSpace:
         """The embeddings of all chunks."""
-        return self._store.vectors
+        if self._vectors is None:
+            self._vectors = SearchVectors(self._store.vectors)
+        return self._vectors
 
     @property
     def lexicon(self) -> Lexicon:
         """The inverted indexes."""
-        return self._store.lexicon
+        if self._lexicon is None:
+            self._lexicon = SearchLexicon(self._store.lexicon)
+        return self._lexicon
 
     @property
     def fulltext(self) -> FullText:
@@ -83,7 +98,9 @@ class StoreView:
     @property
     def tokens(self) -> TokenSpace:
         """Static token vectors."""
-        return self._store.tokens
+        if self._tokens is None:
+            self._tokens = SearchTokens(self._store.tokens)
+        return self._tokens
 
     @property
     def relevance(self) -> RelevanceModel:

@@ -9,16 +9,20 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from speckit_memory.config.files import written_file
 from speckit_memory.config.files.paths import is_there
 from speckit_memory.errors import SpeckitError
 
+if TYPE_CHECKING:
+    from speckit_memory.config.document import Document
+
 _MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)
 
 
 def check_target(file: Path, source: str) -> None:
-    """Raises SpeckitError (E014) when a pipeline may not be written there.
+    """Raises SpeckitError (E014) when the pipeline of a source may not be written there.
 
     What is overwritten is a file that a command has made, or the very file that the pipeline comes from.
     """
@@ -28,7 +32,7 @@ def check_target(file: Path, source: str) -> None:
 
 def write_pipeline(
     file: Path,
-    source: str,
+    source: Document,
     overrides: Mapping[str, str],
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
@@ -37,7 +41,7 @@ def write_pipeline(
     from speckit_memory.engine.pipelines import written
 
     origin = [f"Made on {time.strftime('%Y-%m-%d')} by:", f"  speckit-memory {shlex.join(sys.argv[1:])}"]
-    text = written(source, os.environ, overrides, name=file.stem, heading=[*heading, *origin], remarks=remarks)
+    text = written(source, os.environ, overrides, file=file, heading=[*heading, *origin], remarks=remarks)
     try:
         with written_file.written(file) as stream:
             stream.write(text)

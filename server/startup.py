@@ -25,7 +25,7 @@ def check_configuration(common: Common) -> None:
         load_workspace_config(config.root)
     if config.pipeline in presets() and not common.overrides and not lexists(config.root / FLAGS_FILE):
         return
-    from speckit_memory.pipeline.effective import load
+    from speckit_memory.pipeline.loading import load
 
     problems = load(config.pipeline, config.environ, common.overrides).problems
     if problems:

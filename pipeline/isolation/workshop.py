@@ -45,7 +45,7 @@ class Workshop:
         """Lets an entry point add its components; the description of each. Either all are known after that or none."""
         registry = Registry()
         for known in self._known.values():
-            registry.add(known.role, known.component, known.name)  # type: ignore[arg-type]  # it was added as a class
+            registry.admit(known.role, known.component, known.name)
         EntryPoint(name, value, ENTRY_POINTS).load()(registry)
         new = {entry.name: entry for entry in registry if entry.name not in self._known}
         descriptions = [described(entry).model_dump_json(by_alias=False) for entry in new.values()]

@@ -2,8 +2,10 @@
 
 Ids are memory ids and chunk ids, drawn from one sequence, so that no number means two things. A memory that is short
 enough to be one passage is its own chunk: the two ids are equal. Every method that takes ids accepts both kinds.
-All answers of one `Store` object describe one state of the data, whatever other processes write meanwhile. An answer
-belongs to whoever asked: it is a copy, or nothing can change it. What is asked is not kept, unless as a copy.
+All that a search reads from its `Store`, in the thread that runs it, describes one state of the data, whatever other
+threads and processes write meanwhile. Other threads, and whoever holds a `Store` outside of a search, read what is not
+in memory in the latest state: texts, full-text search, edges, sessions, and indexes that nobody has asked for before.
+An answer belongs to whoever asked: it is a copy, or nothing can change it. What is asked is not kept, unless as a copy.
 """
 
 from __future__ import annotations
@@ -261,7 +263,7 @@ class RelevanceModel(Protocol):
 
 
 class Store(Protocol):
-    """One consistent, read-only view of everything remembered."""
+    """One consistent, read-only view of everything remembered: see above for who may rely on it."""
 
     @property
     def attributes(self) -> Attributes:

@@ -128,10 +128,10 @@ def check_component(
 ) -> None:
     """Raises AssertionError for the first promise that a component does not keep, SpeckitError if it is none at all.
 
-    Takes what `Registry.add` takes, and what `contract_cases` does for one component.
+    Takes what `Registry.admit` takes, and what `contract_cases` does for one component.
     """
     registry = Registry()
-    registry.add(role, component, name)
+    registry.admit(role, component, name)
     [entry] = registry
     tried = {entry.name: (parameters or {},)}
     lacking = (entry.name,) if may_lack else ()

@@ -90,14 +90,14 @@ def _ask(memory: Memory, number: int, quiet: bool) -> tuple[dict[str, Any], Sear
         for rank, row in enumerate(result.results[:SHOWN], start=1):
             show_row(rank, row)
         verdict = "the expected document is first" if right else f"expected {question.expected} first"
-        line = f"{'✓' if right else '✗'} {verdict} · {result.timings_ms['total']:.1f} ms"
+        line = f"{'✓' if right else '✗'} {verdict} · {result.timings_ms.total:.1f} ms"
         click.echo(wrapped(line, "    ", fg="green" if right else "red"))
     document = {
         "query": question.text,
         "expected": question.expected,
         "first": first,
         "right": right,
-        "ms": result.timings_ms["total"],
+        "ms": result.timings_ms.total,
     }
     return document, result
 

@@ -49,11 +49,13 @@ def command(
     their relevant documents.
     """
     check_target(out, source)
+    from speckit_memory.config.document import read
     from speckit_memory.evaluation.calibration import calibrate
 
+    document = read(source)  # once: what is measured is what is written, whatever becomes of the file meanwhile
     with ProgressReporter("calibrate") as bar:
         report = calibrate(
-            source,
+            document,
             datasets,
             false_alarms=false_alarms,
             folds=folds,
@@ -61,7 +63,7 @@ def command(
             queries=queries,
             progress=lambda now: bar.update(now.done, now.total, now.phase),
         )
-    write_pipeline(out, source, report.overrides, report.heading(), report.remarks())
+    write_pipeline(out, document, report.overrides, report.heading(), report.remarks())
     if common.as_json:
         print_json({**report.as_json(), "file": str(out)})
     else:

@@ -55,11 +55,13 @@ def command(
     file then keeps the old ones and says so.
     """
     check_target(out, source)
+    from speckit_memory.config.document import read
     from speckit_memory.evaluation.tuning import tune
 
+    document = read(source)  # once: what is measured is what is written, whatever becomes of the file meanwhile
     with ProgressReporter("tune") as bar:
         report = tune(
-            source,
+            document,
             datasets,
             parameters=parameters,
             trials=trials,
@@ -69,7 +71,7 @@ def command(
             jobs=jobs,
             progress=lambda now: bar.update(now.done, now.total, now.phase),
         )
-    write_pipeline(out, source, report.used, report.heading(), report.remarks())
+    write_pipeline(out, document, report.used, report.heading(), report.remarks())
     if common.as_json:
         print_json({**report.as_json(), "file": str(out)})
     else:

@@ -67,7 +67,7 @@ def command(
         )  # fmt: skip
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent = reason_of_absence(memory, result, why_not) if why_not else ""
-        result.notes["warnings"].extend(filter(None, [memory.served(result)]))
+        result = result.warned(after=filter(None, [memory.served(result)]))
         if common.as_json:
             document = result.as_json()
             if explain:
@@ -122,29 +122,29 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
         if explanation:
             click.echo(wrapped(f"{row.score:.4f}, step by step:", "    "))
             click.echo(recombined(explanation, "      "))
-    if not result.results and not result.notes["warnings"]:
+    if not result.results and not result.notes.warnings:
         click.echo("No results.")
     if result.repeats:
         click.echo(wrapped(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True))
-    for warning in result.notes["warnings"]:
+    for warning in result.notes.warnings:
         click.echo(wrapped(f"warning: {warning}", fg="yellow"))
-    for part in result.notes["degraded"]:
-        what = part["reason"] if "steps" in part else f"{part['part']} did not take part ({part['reason']})"
-        more = "; --deadline-ms gives more time" if "steps" in part else ""
-        text = f"degraded: {what}; instead: {part['instead']}; loss of confidence: {part['confidence_impact']}{more}"
+    for part in result.notes.degraded:
+        what = part.reason if part.steps else f"{part.part} did not take part ({part.reason})"
+        more = "; --deadline-ms gives more time" if part.steps else ""
+        text = f"degraded: {what}; instead: {part.instead}; loss of confidence: {part.confidence_impact}{more}"
         click.echo(wrapped(text, fg="yellow"))
     from speckit_memory.pipeline.demands import demanded
 
-    if marks := demanded(result.plan["required"], result.plan["excluded"]):
+    if marks := demanded(result.plan.required, result.plan.excluded):
         click.echo(wrapped(f"asked for memories {marks}", dim=True))
     plan, count = result.plan, counted(len(result.results), "result")
-    late = f" (budget {plan['budget_ms']:g} ms)" if result.outcome.trace.over_budget else ""
-    opening = result.timings_ms["opening"]
+    late = f" (budget {plan.budget_ms:g} ms)" if result.outcome.trace.over_budget else ""
+    opening = result.timings_ms.opening
     opened = f" after {opening:,.0f} ms of opening the store" if opening >= SHOWN_FROM_MS else ""
     figures = (
-        f"{count} in {result.timings_ms['total']:.1f} ms{late}{opened} · {plan['complexity']} query, "
-        f"intent {plan['intent']} ({plan['intent_confidence']:.2f}) · pipeline {result.pipeline['name']} "
-        f"{result.pipeline['hash']}"
+        f"{count} in {result.timings_ms.total:.1f} ms{late}{opened} · {plan.complexity} query, "
+        f"intent {plan.intent} ({plan.intent_confidence:.2f}) · pipeline {result.pipeline.name} "
+        f"{result.pipeline.hash}"
     )
     click.echo(wrapped(figures, dim=True))
 
@@ -170,13 +170,13 @@ def show_row(rank: int, row: ResultRow) -> None:
 
 def show_work(result: SearchResult) -> None:
     """What the causal graph knows of the question, and the time that each step took."""
-    if coverage := result.plan["coverage"]:
-        few = ", too few to rest on" if coverage["gap"] else ""
-        connected = counted(coverage["connected"], "memory")
+    if coverage := result.plan.coverage:
+        few = ", too few to rest on" if coverage.gap else ""
+        connected = counted(coverage.connected, "memory")
         click.echo("\n" + wrapped(f"Causal links connect {connected} with the question{few}."))
     rows = [("stage", "step", "ms", "rows in", "rows out", "outcome")]
-    for record in result.timings_ms["steps"]:
-        counts = (f"{record['ms']:.3f}", str(record["rows_in"]), str(record["rows_out"]))
-        rows.append((record["stage"], record["step"], *counts, record["outcome"]))
+    for record in result.timings_ms.steps:
+        counts = (f"{record.ms:.3f}", str(record.rows_in), str(record.rows_out))
+        rows.append((record.stage, record.step, *counts, record.outcome))
     click.echo("\nWhere the time went:")
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))

@@ -40,6 +40,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.tools.row_text import search_row_text
         from speckit_memory.server.tools.rows import (
             EXCERPT,
+            degraded,
             found,
             note_served,
             search_data,
@@ -73,7 +74,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         )
         data = search_data(result)
         hints = search_hints(result)
-        resumed = result.pipeline["name"] == "resume"
+        resumed = result.pipeline.name == "resume"
         if resumed and mode == "auto":
             hints = (*hints, "mode=focused searches for the words instead")
         hints += content.put_whole(data["results"], result.results, costs.budget, workspace.count_tokens)
@@ -81,7 +82,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             f"{found(result)}, {chosen} mode",
             {"mode": chosen, "mode_reason": why, **data},
             hints,
-            tuple(result.notes["degraded"]),
+            degraded(result),
             rows="results",
             whole_texts=resumed,
             facts=search_facts(result, why if mode == "auto" else ""),

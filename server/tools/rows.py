@@ -46,11 +46,12 @@ def search_data(result: SearchResult) -> dict[str, Any]:
     """The `data` of an answer to a search."""
     plan = result.plan
     return {
-        "intent": plan["intent"],
-        "complexity": plan["complexity"],
-        **{name: plan[name] for name in ("required", "excluded") if plan[name]},
-        "evidence_gap": result.notes["evidence_gap"],
-        **({"coverage": plan["coverage"]} if plan["coverage"] else {}),
+        "intent": plan.intent,
+        "complexity": plan.complexity,
+        **({"required": list(plan.required)} if plan.required else {}),
+        **({"excluded": list(plan.excluded)} if plan.excluded else {}),
+        "evidence_gap": result.notes.evidence_gap,
+        **({"coverage": plan.coverage.as_json()} if plan.coverage else {}),
         "results": [result_row(row) for row in result.results],
     }
 
@@ -60,15 +61,20 @@ def budget_of(result: SearchResult, layer: int) -> int:
 
     Features A6 and T24.
     """
-    return int(result.notes.get("token_budget", layer))
+    return int(result.notes.facts.get("token_budget", layer))
+
+
+def degraded(result: SearchResult) -> tuple[dict[str, Any], ...]:
+    """The parts of a search that did not do their work."""
+    return tuple(part.as_json() for part in result.notes.degraded)
 
 
 def timings(result: SearchResult) -> dict[str, Any]:
     """The milliseconds of an answer with one figure per step, the searches of several wordings added up."""
     steps: dict[str, float] = {}
-    for record in result.timings_ms["steps"]:
-        steps[record["step"]] = round(steps.get(record["step"], 0.0) + record["ms"], 3)
-    return {**result.timings_ms, "steps": steps}
+    for record in result.timings_ms.steps:
+        steps[record.step] = round(steps.get(record.step, 0.0) + record.ms, 3)
+    return {**result.timings_ms.as_json(), "steps": steps}
 
 
 def found(result: SearchResult) -> str:
@@ -81,12 +87,12 @@ def found(result: SearchResult) -> str:
 def search_facts(result: SearchResult, *further: str) -> str:
     """What the text says of a search beside its results."""
     plan = result.plan
-    return about(f"intent {plan['intent']}", f"{plan['complexity']} question", *further)
+    return about(f"intent {plan.intent}", f"{plan.complexity} question", *further)
 
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:
     """What the caller should know beside the results: other words are advised only where they could help."""
-    hints = tuple(result.notes["warnings"])
+    hints = result.notes.warnings
     if result.repeated:
         keys = [memory["key"] for memory in result.repeated]
         others = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
@@ -132,8 +138,9 @@ def note_served(memory: Memory, result: SearchResult, count: int) -> None:
 
     What the pipeline's own budget has cut is logged here, what the tool's has cut by the envelope.
     """
-    if cut := result.notes.get("overflow"):
-        budget = result.notes["token_budget"]
+    facts = result.notes.facts
+    if cut := facts.get("overflow"):
+        budget = facts["token_budget"]
         logs.overflowed("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
     warning = memory.served(result, count)
     if warning:

@@ -46,6 +46,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.tools.rows import (
             EXCERPT,
             budget_of,
+            degraded,
             found,
             note_served,
             search_data,
@@ -84,7 +85,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 *search_hints(result),
                 *content.put_whole(data["results"], result.results, budget, workspace.count_tokens),
             ),
-            tuple(result.notes["degraded"]),
+            degraded(result),
             rows="results",
             facts=search_facts(result),
             row_text=search_row_text,

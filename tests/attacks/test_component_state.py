@@ -270,10 +270,11 @@ def test_a_property_that_exits_is_no_judge_and_no_way_to_combine(tmp_path: Path,
         raise SystemExit(1)
 
     channel = component(Role.CHANNEL, lambda query, limit, store: honest(Role.CHANNEL, (query, limit, store)))
+    pipeline = attacked(tmp_path, Role.CHANNEL, channel)
     channel.about_concept = property(leave)  # type: ignore[attr-defined]
     store = memory().store()
     query = Question(text="", concepts=("gateway", "payment")).query(store, NOW, None)
-    outcome = Runner(attacked(tmp_path, Role.CHANNEL, channel)).run(query, store)
+    outcome = Runner(pipeline).run(query, store)
     assert {part.part for part in outcome.trace.degraded} == {"hostile"}
 
     for combine in (property(leave), "replace", None, 7):

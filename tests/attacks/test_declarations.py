@@ -104,8 +104,15 @@ def test_what_a_declaration_answers_is_looked_at(method: str, tmp_path: Path, ta
         tally.tried()
 
 
+def test_a_class_that_makes_something_else_is_a_problem_of_the_file(tmp_path: Path, tally: Tally) -> None:
+    for found_, made in (("int", 7), ("NoParams, a subclass of Params", NoParams())):
+        [message] = found(tmp_path, hostile(__new__=lambda cls, params, made=made: made))
+        assert message.startswith(f"the constructor of the component 'hostile' failed: it made {found_}")
+        tally.tried()
+
+
 def test_objections_without_an_end_are_cut(tmp_path: Path, tally: Tally) -> None:
-    made = hostile(check=classmethod(lambda cls, params, around: repeat((("x",), "no"))))
+    made = hostile(check=classmethod(lambda cls, params, context: repeat((("x",), "no"))))
 
     problems = examine(file(tmp_path), registered((Role.ANNOTATOR, made, "hostile")), {}).problems
 
@@ -202,7 +209,7 @@ def test_settled_parameters_that_nobody_has_validated_are_problems_too(
     role: Role, name: str, value: Any, tmp_path: Path, tally: Tally
 ) -> None:
     made = component(role, lambda *asked: None)
-    made.settled = classmethod(lambda cls, params, around: params.model_copy(update={name: value}))
+    made.settled = classmethod(lambda cls, params, context: params.model_copy(update={name: value}))
 
     assert problems_of(tmp_path, role, made, {}) == ["E131"]
     tally.tried()

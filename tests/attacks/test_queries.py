@@ -85,9 +85,9 @@ def test_the_longest_queries_are_answered_alike_twice_and_within_bounds(
     assert [(row.id, row.score) for row in first.results] == [(row.id, row.score) for row in second.results]
     assert len({row.id for row in first.results}) == len(first.results) <= 10
     assert len(set(first.outcome.query.terms)) <= MOST_TERMS
-    said = [warning for warning in first.notes["warnings"] if "were looked up" in warning]
+    said = [warning for warning in first.notes.warnings if "were looked up" in warning]
     assert bool(said) == (len(set(memory.analyser.tokens(first.outcome.query.text))) > MOST_TERMS)
-    assert not first.notes["degraded"]
+    assert not first.notes.degraded
 
 
 def test_of_thousands_of_words_the_rarest_known_ones_are_compared(memory: Memory, tally: Tally) -> None:

@@ -206,7 +206,8 @@ def test_no_public_name_of_what_a_component_holds_can_be_swapped(
 
 
 def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
-    lexicon: Any = memory.store().lexicon
+    state: Any = memory._open.read_model.current()
+    lexicon = state.lexicon
     for case in CASES["Lexicon", "index"](memory.store()):
         index = lexicon.index(*case)
         entry = int(index.ids[0])
@@ -231,9 +232,10 @@ def test_public_answers_beyond_the_ports_are_safe_as_well(tally: Tally, memory: 
                 answer = getattr(thing, name)
                 if not callable(answer):
                     tally.tried(1 + vandalise(answer))
-    attributes: Any = store.attributes
+    state: Any = memory._open.read_model.current()
+    attributes = state.attributes
     tally.tried(vandalise(attributes.places(ids(store))) + vandalise(attributes.chunks_of(attributes.ids)))
-    words = list(memory.store().lexicon.index("title").terms())  # type: ignore[attr-defined]
+    words = list(state.lexicon.index("title").terms())
     tally.tried(vandalise(words))
 
     assert searches(memory) == before

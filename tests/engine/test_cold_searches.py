@@ -112,13 +112,13 @@ def test_opening_is_not_the_time_of_the_query(
     with open_memory(workspace, pipeline, **environ) as memory:
         cold, warm = (memory.search(QUESTION, now=2e9) for _ in range(2))
 
-    assert cold.notes["degraded"] == []
+    assert cold.notes.degraded == ()
     assert "rules/always.md" in [row.key for row in cold.results]
     assert [(row.key, row.score) for row in cold.results] == [(row.key, row.score) for row in warm.results]
     assert {"load", "TermIndex", "VectorMatrix", "_load", "_fingerprint"} <= set(opened)
-    assert cold.timings_ms["opening"] > len(opened) * 60_000
-    assert cold.timings_ms["total"] < 1_000
-    assert warm.timings_ms["opening"] < 1_000
+    assert cold.timings_ms.opening > len(opened) * 60_000
+    assert cold.timings_ms.total < 1_000
+    assert warm.timings_ms.opening < 1_000
 
 
 def test_without_time_for_anything_the_constitution_is_there_and_one_line_says_what_is_missing(
@@ -129,10 +129,10 @@ def test_without_time_for_anything_the_constitution_is_there_and_one_line_says_w
 
     assert result.results[0].key == "rules/always.md"
     assert "decisions/fusion.md" in [row.key for row in result.results]
-    [part] = result.notes["degraded"]
-    assert (part["part"], part["steps"]) == (
+    [part] = result.notes.degraded
+    assert (part.part, part.steps) == (
         "deadline",
-        ["spelling", "coverage", "vector", "graph", "phrase", "regularise", "maxsim"],
+        ("spelling", "coverage", "vector", "graph", "phrase", "regularise", "maxsim"),
     )
     assert set(opened) == {"load", "TermIndex", "_reading"}
 
@@ -142,8 +142,8 @@ def test_a_deadline_of_the_call_goes_before_that_of_the_settings(workspace: Path
         late = memory.search(QUESTION)
         told = [memory.search(QUESTION, deadline_ms=allowed) for allowed in (60_000, 0, None)]
 
-    assert [part["part"] for part in late.notes["degraded"]] == ["deadline"]
-    assert [result.notes["degraded"] for result in told] == [[], [], []]
+    assert [part.part for part in late.notes.degraded] == ["deadline"]
+    assert [result.notes.degraded for result in told] == [(), (), ()]
 
 
 def test_the_first_search_after_an_index_run_is_a_whole_one(workspace: Path, opened: list[str]) -> None:
@@ -155,7 +155,7 @@ def test_the_first_search_after_an_index_run_is_a_whole_one(workspace: Path, ope
         result = memory.search(QUESTION)
 
     assert "decisions/new.md" in [row.key for row in result.results]
-    assert result.notes["degraded"] == []
+    assert result.notes.degraded == ()
 
 
 class Door:
@@ -200,8 +200,8 @@ def test_who_waits_for_another_to_open_the_store_loses_no_time_either(
             answers = [pool.submit(memory.search, QUESTION), pool.submit(second)]
             results = [answer.result() for answer in answers]
 
-    assert [result.notes["degraded"] for result in results] == [[], []]
-    assert all(result.timings_ms["opening"] >= 60_000 for result in results)
+    assert [result.notes.degraded for result in results] == [(), ()]
+    assert all(result.timings_ms.opening >= 60_000 for result in results)
 
 
 class SlowEncoder:

@@ -66,7 +66,7 @@ def test_everyday_words_alone_find_what_stands_in_every_answer_and_no_more(memor
     result = memory.search("and the")
 
     assert [row.key for row in result.results] == ["rules/always.md"]
-    assert result.notes["evidence_gap"]
+    assert result.notes.evidence_gap
 
 
 @pytest.mark.requirement("C6.deprecated")
@@ -225,7 +225,7 @@ def test_vectors_of_another_model_leave_a_degraded_answer_that_says_so(workspace
         result = memory.search("gateway")
 
     assert result.results[1].key == "research/gateway.md"
-    assert "vector" in [part["part"] for part in result.notes["degraded"] if "other-model" in part["reason"]]
+    assert "vector" in [part.part for part in result.notes.degraded if "other-model" in part.reason]
 
 
 @pytest.mark.requirement("T7.checks")

@@ -42,7 +42,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 def test_the_shipped_pipeline_looks_a_second_time_through_tokens(memory: Memory) -> None:
     result = memory.search("which scores are added?", deadline_ms=None)
     assert result.results[0].key == "fusion.md"
-    assert result.notes["degraded"] == []
+    assert result.notes.degraded == ()
     assert "maxsim" in [step for step, _ in result.results[0].steps]
 
 
@@ -57,7 +57,7 @@ def test_words_of_every_passage_hardly_turn_a_query(memory: Memory) -> None:
 
 
 def test_vectors_of_another_model_are_an_absence_with_what_to_do(memory: Memory) -> None:
-    chunk = int(memory.store().attributes.ids[0])
+    chunk = memory.list()[0][0].id
     with memory.database.write() as txn:
         forget_all(txn)
         set_vectors(txn, {chunk: np.eye(3, dtype=np.float32)[0]}, "another")
@@ -93,6 +93,6 @@ def test_a_pipeline_with_a_cross_encoder_says_what_is_missing(tmp_path: Path, me
         with Memory.open(memory.settings.db, str(file), root=tmp_path, environ={CROSS_ENCODER_VARIABLE: setting}) as m:
             result = m.search("which scores are added?")
             assert result.results[0].key == "fusion.md"
-            (degraded,) = result.notes["degraded"]
-            assert degraded["part"] == "cross_encoder"
-            assert reason in degraded["reason"]
+            (degraded,) = result.notes.degraded
+            assert degraded.part == "cross_encoder"
+            assert reason in degraded.reason

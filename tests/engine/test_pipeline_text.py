@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from speckit_memory.engine import assembly, pipelines
 from speckit_memory.engine.yaml_flow import flow_style
-from speckit_memory.evaluation.ablation import pipeline_text
 from speckit_memory.pipeline.builder import examine
 
 WEIGHT = st.floats(0, 2).map(lambda value: round(value, 2))
@@ -64,15 +63,13 @@ def document(own: Mapping[str, Any]) -> str:
     return "".join(f"{key}: {flow_style(value)}\n" for key, value in own.items()) or "# nothing differs\n"
 
 
-FORMS = ("shown", "shown with origin", "effective", "effective with origin", "written", "without a step")
+FORMS = ("shown", "shown with origin", "effective", "effective with origin", "written")
 
 
 def in_form(form: str, source: str, overrides: Mapping[str, str]) -> str:
     match form:
         case "written":
-            return pipelines.written(source, {}, overrides, name="made", heading=["h"], remarks={})
-        case "without a step":
-            return pipeline_text(examine(source, assembly.registry(), {}, overrides).effective)
+            return pipelines.written(source, {}, overrides, file=Path("made.yaml"), heading=["h"], remarks={})
     effective, origin = form.startswith("effective"), form.endswith("origin")
     return pipelines.show(source, {}, overrides, effective=effective, origin=origin)
 
@@ -126,7 +123,7 @@ candidates:
 def test_new_keys_join_those_that_a_file_writes(overrides: dict[str, str], line: str, tmp_path: Path) -> None:
     file, made = tmp_path / "own.yaml", tmp_path / "made.yaml"
     file.write_text(SHORT, encoding="utf-8")
-    text = pipelines.written(str(file), {}, overrides, name="made", heading=[], remarks={})
+    text = pipelines.written(str(file), {}, overrides, file=Path("made.yaml"), heading=[], remarks={})
     assert text.startswith("# mine\npipeline: made\nfusion:\n")
     assert line in text.splitlines()
     made.write_text(text, encoding="utf-8")

@@ -132,7 +132,7 @@ def test_every_component_runs_behind_the_tools_of_the_server(served: Path) -> No
 def test_sections_and_the_state_of_the_context_reach_the_pipeline(served: Path) -> None:
     with project(served, OPEN) as asked:
         answers = dict(zip([question.text for question in QUESTIONS], through_mcp(asked), strict=True))
-        reasons = [result.plan["reasons"] for result in asked.answers]
+        reasons = [result.plan.reasons for result in asked.answers]
 
     rules, *sections = answers["how is the quokka cache measured"]["data"]["results"]
     assert (rules["tier"], "sections" in rules.get("notes", {})) == ("constitutional", False)
@@ -202,7 +202,7 @@ def observed(name: str, outcome: Outcome, memory: Project) -> object:
     """What must change: the rows and their scores; of what only remarks, its remarks."""
     result = answer(outcome, memory.store(), (), 0)
     if name in PLAN_ALONE:
-        return result.plan["reasons"]
+        return result.plan.reasons
     if name in NOTES_ALONE:
         return [row.notes for row in result.results], result.notes
     return [(row.key, row.score) for row in result.results]

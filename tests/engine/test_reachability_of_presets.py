@@ -64,7 +64,7 @@ class Still(Memory):
 
     def search(self, text: str, **arguments: Any) -> SearchResult:
         result = super().search(text, **{**arguments, "now": NOW, "deadline_ms": None})
-        self.reasons.append(tuple(result.plan["reasons"]))
+        self.reasons.append(result.plan.reasons)
         return result
 
     def served(self, result: SearchResult, count: int | None = None) -> str:

@@ -66,7 +66,7 @@ def test_a_session_is_not_served_the_same_twice_and_other_sessions_are(memory: M
     # what is hidden keeps its place: nothing that ranks below two is worth sending because two were sent
     assert repeated.results == ()
     named = [{"id": memory.get(key).id, "key": key, "title": f"Rank fusion {key[0]}"} for key in ("0.md", "1.md")]
-    assert repeated.notes["deduplicated"] == {"already_sent": 2, "tokens_saved": 400, "memories": named}
+    assert repeated.notes.facts["deduplicated"] == {"already_sent": 2, "tokens_saved": 400, "memories": named}
     # asking for more does send more
     assert keys(memory, "first", 3) == ["2.md"]
     assert keys(memory, "first", 4) == ["3.md"]
@@ -153,7 +153,7 @@ def test_asking_again_in_a_session_raises_no_false_alarm(root: Path) -> None:
         first, second = ask(memory, "s", 9), ask(memory, "s", 9)
     assert len(first.results) > 0
     assert second.results == ()
-    assert second.notes["warnings"] == first.notes["warnings"] == []
+    assert second.notes.warnings == first.notes.warnings == ()
 
 
 @pytest.mark.requirement("A7")

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 from judged_sets import titles
 
-from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.ablation import ablate, pipeline_text, unmentioned, without
+from speckit_memory.evaluation.ablation import ablate
 from speckit_memory.evaluation.ablation_report import AblationReport
-from speckit_memory.pipeline.builder import examine
-from speckit_memory.pipeline.effective import load
 
 Write = Callable[..., Path]
 
@@ -41,27 +38,6 @@ def pipeline(tmp_path: Path) -> str:
     file = tmp_path / "two.yaml"
     file.write_text(PIPELINE, encoding="utf-8")
     return str(file)
-
-
-def test_a_written_out_pipeline_is_the_same_pipeline(tmp_path: Path) -> None:
-    for preset in ("default", "catalogue"):
-        whole = examine(preset, assembly.registry(), ENVIRON)
-        file = tmp_path / f"{preset}.yaml"
-        file.write_text(pipeline_text(whole.effective), encoding="utf-8")
-        again = examine(str(file), assembly.registry(), ENVIRON)
-        assert (again.hash, again.effective.name, again.problems) == (whole.hash, whole.effective.name, ())
-
-
-def test_flags_and_overrides_are_resolved_in_what_is_written(pipeline: str) -> None:
-    whole = load(pipeline, ENVIRON, {"fuse.k": "20"})
-    assert json.loads(pipeline_text(whole))["fusion"] == [{"use": "rrf", "id": "fuse", "k": 20}]
-
-
-def test_a_variant_lacks_one_step_and_nothing_else(pipeline: str) -> None:
-    whole = load(pipeline, ENVIRON)
-    variant = without(whole, whole.slots["channels"][0])
-    assert variant.name == "without fts5"
-    assert [step.id for step in variant.steps()] == ["vector", "fuse"]
 
 
 @pytest.mark.requirement("E6.steps")
@@ -175,9 +151,6 @@ def test_a_channel_that_fusion_weighs_by_name_can_be_left_out_with_its_weight(
     report = ablate([write_dataset()], str(file), environ=ENVIRON, now=NOW)
     assert [worth.step for worth in report.steps] == ["fts5", "vector"]
     assert list(report.needed) == ["fuse"]
-    whole = load(str(file), ENVIRON)
-    variant = json.loads(pipeline_text(unmentioned(without(whole, whole.slots["channels"][0]), "fts5")))
-    assert variant["fusion"] == [{"use": "z_score", "id": "fuse", "weights": {"vector": 0.3}}]
 
 
 def test_a_step_that_never_ran_is_not_said_to_have_no_effect(write_dataset: Write, pipeline: str) -> None:

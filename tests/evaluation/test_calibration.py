@@ -69,19 +69,17 @@ def test_the_calibrated_step_warns_as_often_as_the_report_says(tmp_path: Path) -
     )
     report = calibrate(str(file), [folder], false_alarms=0.15, folds=3, environ={}, now=NOW)
     (dataset,) = read_sets([folder])
-    with open_sets(
-        [(dataset, sampled(dataset, None, 1))], str(file), overrides=None, environ={}, progress=lambda _: None
-    ) as (opened,):
+    with open_sets([(dataset, sampled(dataset, None, 1))], str(file), environ={}, progress=lambda _: None) as (opened,):
         memory = opened.memory.with_pipeline(str(file), report.overrides)
         answers = [memory.search(query.text, now=NOW, deadline_ms=None) for query in opened.queries]
-    warned = np.array([answer.notes["evidence_gap"] for answer in answers])
-    shares = np.array([answer.notes["coverage"] for answer in answers])
+    warned = np.array([answer.notes.evidence_gap for answer in answers])
+    shares = np.array([answer.notes.facts["coverage"] for answer in answers])
     assert warned.tolist() == (shares < report.threshold).tolist()
     assert warned.tolist() == [count >= 4 for count in unknown]
     assert report.start == 0.4
     assert report.before is not None
     assert report.before.answerable.share == np.mean(shares < 0.4)
-    warning = next(answer.notes["warnings"][0] for answer in answers if answer.notes["evidence_gap"])
+    warning = next(answer.notes.warnings[0] for answer in answers if answer.notes.evidence_gap)
     assert ", which 15% of the answerable questions miss" in warning
     assert (report.overall.foreign.share, report.overall.removed.share) == (None, 1.0)
     assert report.overall.answerable == report.held_out[0].answerable

@@ -119,7 +119,7 @@ def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_p
     (dataset,) = read_sets([titles(tmp_path / "mixed", by_title=3, by_text=3)])
     asked = [(dataset, sampled(dataset, 4, 1))]
     with ExitStack() as stack:
-        sets = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
+        sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 1))
         table = Trials(sets, ask, str(file), {}, overrides, now=NOW, seed=1)
         assert table.possible({"bm25.single.title": 1.0})
@@ -151,7 +151,7 @@ def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(
     sets = read_sets([titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40, created_at=time.time())])
     asked, moment = [(dataset, sampled(dataset, None, 1)) for dataset in sets], time.time()
     with ExitStack() as stack:
-        opened = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
+        opened = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(opened, str(file), {}, moment), jobs))
         table = Trials(opened, ask, str(file), {}, overrides, now=moment, seed=1)
         seen = []
@@ -206,7 +206,7 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
     assert seen[-1] == ("search", 30, 30)
     assert [done for phase, done, _ in seen if phase == "search"] == sorted(d for p, d, _ in seen if p == "search")
     text = pipelines.written(
-        str(file), {}, report.used, name="kept", heading=report.heading(), remarks=report.remarks()
+        str(file), {}, report.used, file=Path("kept.yaml"), heading=report.heading(), remarks=report.remarks()
     )
     assert f"# Verdict: {report.verdict}." in text.splitlines()
 
@@ -216,7 +216,7 @@ def test_what_goes_wrong_in_another_process_is_said_here(tmp_path: Path) -> None
     file.write_text(PIPELINE)
     asked = [(dataset, dataset.judged()) for dataset in read_sets([titles(tmp_path / "mixed", by_title=4)])]
     with ExitStack() as stack:
-        sets = stack.enter_context(open_sets(asked, str(file), overrides=None, environ={}, progress=lambda _: None))
+        sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 2))
         with pytest.raises(SpeckitError, match="no step 'bm52'"):
             ask(0, {"bm52.k1": "1.0"}, np.arange(4))

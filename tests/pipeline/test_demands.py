@@ -74,7 +74,7 @@ def test_only_what_holds_the_quoted_and_not_the_excluded_words_is_found(
     assert set(keys(result)) <= set(found or TEXTS)
     assert result.results
     unheld = [
-        warning for warning in result.notes["warnings"] if warning.startswith("no title or passage holds the phrase")
+        warning for warning in result.notes.warnings if warning.startswith("no title or passage holds the phrase")
     ]
     assert bool(unheld) == (not found)
 
@@ -92,26 +92,26 @@ def test_a_phrase_of_three_words_is_a_run_in_one_text_and_no_sum_of_pairs(tmp_pa
 def test_what_cannot_be_honoured_is_said_and_does_not_bind(memory: Memory) -> None:
     result = memory.search('"zebra crossing" "to be" "zebra" fusion -the -rsf')
 
-    assert result.notes["warnings"][:4] == [
+    assert result.notes.warnings[:4] == (
         'no title or passage holds the phrase "zebra crossing"; searched its words instead',
         'the phrase "to be" is made of everyday words, which cannot be required',
         'no memory holds the word "zebra"; searched without requiring it',
         'the word "the" is made of everyday words, which cannot be left out',
-    ]
+    )
     assert set(keys(result)) <= set("acde")
-    assert result.plan["reasons"][0] == 'marks: without "rsf"'
+    assert result.plan.reasons[0] == 'marks: without "rsf"'
 
 
 def test_the_answer_names_what_was_required_and_left_out_and_shows_no_marks(memory: Memory) -> None:
     result = memory.search("“rank fusion” weights -rsf")
 
     assert result.query == "rank fusion weights"
-    assert (result.plan["required"], result.plan["excluded"]) == (["rank fusion"], ["rsf"])
-    assert result.plan["reasons"][0] == 'marks: with "rank fusion" without "rsf"'
+    assert (result.plan.required, result.plan.excluded) == (("rank fusion",), ("rsf",))
+    assert result.plan.reasons[0] == 'marks: with "rank fusion" without "rsf"'
     assert result.outcome.query.terms == memory.search("rank fusion weights").outcome.query.terms
     plain = memory.search("rank fusion weights")
-    assert (plain.plan["required"], plain.plan["excluded"]) == ([], [])
-    assert not any(reason.startswith("marks") for reason in plain.plan["reasons"])
+    assert (plain.plan.required, plain.plan.excluded) == ((), ())
+    assert not any(reason.startswith("marks") for reason in plain.plan.reasons)
     assert plain.outcome.query.plan.memories is None
 
 
@@ -129,7 +129,7 @@ def test_phrases_that_no_memory_unites_find_nothing_and_say_so(memory: Memory) -
     result = memory.search('"computeMPAB" "quokkas" -rsf')
 
     assert result.results == ()
-    assert result.notes["warnings"] == ['there is no memory with "computeMPAB" and "quokkas" without "rsf"']
+    assert result.notes.warnings == ('there is no memory with "computeMPAB" and "quokkas" without "rsf"',)
 
 
 def test_a_phrase_that_only_other_folders_hold_is_said_to_be_elsewhere(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_phrase_that_only_other_folders_hold_is_said_to_be_elsewhere(tmp_path:
     first = (
         'no title or passage that the other conditions admit holds the phrase "rank fusion"; searched its words instead'
     )
-    assert result.notes["warnings"][0] == first
+    assert result.notes.warnings[0] == first
 
 
 @pytest.mark.parametrize(("text", "words"), [("-rsf", "'rsf'"), ("-rsf !", "'rsf'"), ('-"a b" -cow', "'a b' or 'cow'")])
@@ -169,7 +169,7 @@ def test_a_quoted_word_is_never_respelt(memory: Memory) -> None:
 
     assert typed.outcome.query.terms == ("quokka",)
     assert quoted.outcome.query.terms == ("quokkka",)
-    assert quoted.notes["warnings"][0] == 'no memory holds the word "quokkka"; searched without requiring it'
+    assert quoted.notes.warnings[0] == 'no memory holds the word "quokkka"; searched without requiring it'
 
 
 def test_rules_of_the_house_come_whatever_is_quoted_or_left_out(tmp_path: Path) -> None:

@@ -129,8 +129,8 @@ def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(index
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
     (distribution / "entry_points.txt").write_text("[speckit_memory.components]\nbroken = broken_component:register\n")
     (tmp_path / "broken_component.py").write_text(
-        "import speckit_memory.pipeline.effective\n\n\ndef read(text, name):\n    raise KeyError('secret')\n\n\n"
-        "def register(registry):\n    speckit_memory.pipeline.effective.read = read\n"
+        "import speckit_memory.config.document\n\n\ndef read(text, name):\n    raise KeyError('secret')\n\n\n"
+        "def register(registry):\n    speckit_memory.config.document.read_yaml = read\n"
     )
     ran = call(indexed, ["pipeline", "check", "default", "--json"], {"PYTHONPATH": str(tmp_path)})
     assert ran.status == 1

@@ -117,13 +117,15 @@ class Database:
         self.close()
 
     def latest(self) -> int:
-        """The number of the last change; 0 in a store that never changed.
+        """The number of the last change; 0 in a store that never changed. Inside a transaction, of what that sees.
 
         Raises `ReplacedError` (E026) when the store is not the one that was opened, in the state last seen or a later
         one. What was read until then may be of another; what is written is refused by `write` itself.
         """
         connection = self.reader()
         with translated(self.path), self._noted():
+            if connection.in_transaction:  # its state may be earlier than what was seen last: that is no replacement
+                return (self._identity.last_change(connection) or (0, None))[0]
             return self._identity.require(connection)
 
     def replaced(self) -> None:
@@ -160,7 +162,8 @@ class Database:
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")
+                with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:

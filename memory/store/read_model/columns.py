@@ -49,11 +49,9 @@ class Columns:
     """
 
     __slots__ = (
-        "_chunks", "_coded", "_ids", "_labels", "_last_scope", "_numbers", "_of_tier", "_parents", "_places",
-        "_reading",
+        "_chunks", "_coded", "_ids", "_labels", "_numbers", "_of_tier", "_parents", "_places", "_reading",
     )  # fmt: skip
     _coded: dict[str, tuple[tuple[str, ...], NDArray[np.int64]]]
-    _last_scope: tuple[Filter, float, MemoryScope] | None
     _of_tier: dict[str, Ids]
     _places: Places
     _reading: tuple[NDArray[np.int64], NDArray[np.int64]] | None
@@ -101,7 +99,6 @@ class Columns:
             twin._labels = self._labels.copy()
             twin._labels[:, at] = labels
             twin._forget()
-        twin._last_scope = None
         return twin
 
     @property
@@ -161,14 +158,8 @@ class Columns:
     def scope(self, wanted: Filter, now: float) -> MemoryScope:
         """The memories that the filter admits at the time `now` (epoch seconds).
 
-        Never a deprecated one, nor one that expired before `now` (features C6, F7). The steps of one search ask the
-        same, so that the last answer is kept.
+        Never a deprecated one, nor one that expired before `now` (features C6, F7).
         """
-        last = self._last_scope
-        if last is not None and last[:2] == (wanted, now):
-            return last[2]
-        # An answer is kept under what was asked then, whatever becomes of the asker's filter.
-        wanted, now = _copy(wanted), float(now)
         admitted: Mask = self._numbers[_ENDS, :-1] >= now
         if wanted.folder:
             admitted &= self._where("folder", _within((wanted.folder,)))
@@ -180,9 +171,7 @@ class Columns:
             admitted &= self._where("context_type", lambda value: value == wanted.context_type)
         if wanted.memories is not None:
             admitted &= np.isin(self._known, np.array(wanted.memories, np.int64))
-        scope = MemoryScope(self, admitted)
-        self._last_scope = wanted, now, scope
-        return scope
+        return MemoryScope(self, admitted)
 
     def of_tier(self, tier: str) -> Ids:
         """All memories of a tier, ascending."""
@@ -225,7 +214,6 @@ class Columns:
         self._ids = ids
         self._labels = labels
         self._numbers = numbers
-        self._last_scope = None
         self._forget()
 
     def _forget(self) -> None:
@@ -241,17 +229,6 @@ class Columns:
         self._places = np.full(largest + 2, -1, np.int32)
         self._places[self._chunks] = np.searchsorted(self._known, self._parents)
         self._places[self._known] = np.arange(self.count)
-
-
-def _copy(wanted: Filter) -> Filter:
-    """The same conditions, as values that nobody else holds."""
-    return Filter(
-        own(wanted.folder),
-        own(wanted.tier),
-        own(wanted.context_type),
-        tuple(map(own, wanted.folders)),
-        None if wanted.memories is None else tuple(map(int, wanted.memories)),
-    )
 
 
 def _within(folders: Sequence[str]) -> Callable[[str], bool]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.committed import committed_read
 from speckit_memory.memory.store.read_model.models import Models
+from speckit_memory.memory.store.read_model.moment import committed_read
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.pipeline.clock import opening
@@ -16,7 +20,7 @@ MOST_CHANGES = 500
 
 
 class ReadModel:
-    """Hands out snapshots: each query takes `current()` once and keeps it until it has answered.
+    """Hands out snapshots: each query is answered inside one `reading()`, which is of one state to its end.
 
     Snapshots never change. A refresh copies the outer tables of the snapshot before (of 10,000 memories, in a few
     milliseconds), shares the large arrays beneath them, applies the log of changes to the copy and publishes it by one
@@ -31,13 +35,36 @@ class ReadModel:
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
 
+    @contextmanager
+    def reading(self) -> Iterator[Snapshot]:
+        """The latest committed state, and a transaction of this thread that sees the same one.
+
+        So what the snapshot has in memory, what it reads when it is first asked, and what SQLite answers to this thread
+        agree, whoever writes meanwhile. Raises RuntimeError inside a transaction of this thread that writes.
+        """
+        joined = self._database.reader().in_transaction
+        if not joined:
+            self._database.latest()  # raises when the store was replaced
+        with committed_read(self._database) as connection:
+            yield self._snapshot_of(connection, joined=joined)
+
     def current(self) -> Snapshot:
-        """The latest committed state. Raises RuntimeError inside an open transaction of this thread."""
-        snapshot = self._snapshot
-        if snapshot is not None and self._is_current(snapshot):
+        """The latest committed state alone, for who asks what it has in memory: see `Snapshot`."""
+        with self.reading() as snapshot:
             return snapshot
-        with opening(), self._refreshing, committed_read(self._database) as connection:
-            snapshot = self._snapshot
+
+    def _snapshot_of(self, connection: apsw.Connection, *, joined: bool) -> Snapshot:
+        """The snapshot of the state that the connection sees; a transaction that nobody else uses may begin anew."""
+        snapshot = self._snapshot
+        if snapshot is not None and snapshot.sequence == changes.latest(connection):
+            return snapshot
+        with opening(), self._refreshing:
+            if not joined:
+                # another thread may have published a later state than this transaction sees
+                connection.execute("ROLLBACK; BEGIN")
+            snapshot, latest = self._snapshot, changes.latest(connection)
+            if snapshot is not None and snapshot.sequence > latest:
+                return Snapshot.load(self._database, connection, self._models)
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
             if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:
                 snapshot = Snapshot.load(self._database, connection, self._models)
@@ -45,9 +72,3 @@ class ReadModel:
                 snapshot = snapshot.advanced(self._database, connection, *log)
             self._snapshot = snapshot
             return snapshot
-
-    def _is_current(self, snapshot: Snapshot) -> bool:
-        connection = self._database.reader()
-        if connection.in_transaction:
-            return False
-        return self._database.latest() == snapshot.sequence

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
-from speckit_memory.memory.store.read_model.committed import committed_read
+from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.clock import opening
@@ -49,13 +48,11 @@ class Folders:
     Each is described when somebody asks, and then not again until one of its members comes, changes or goes.
     """
 
-    __slots__ = ("_columns", "_database", "_described", "_describing", "_known")
+    __slots__ = ("_columns", "_described", "_describing", "_known", "_moment")
 
-    def __init__(
-        self, database: Database, columns: Columns, known: Mapping[str, FolderDescription] | None = None
-    ) -> None:
+    def __init__(self, moment: Moment, columns: Columns, known: Mapping[str, FolderDescription] | None = None) -> None:
         """Take the descriptions, by folder, that hold for the state `columns`."""
-        self._database = database
+        self._moment = moment
         self._columns = columns
         self._known = known or {}
         self._described: tuple[FolderDescription, ...] | None = None
@@ -63,30 +60,33 @@ class Folders:
 
     def described(self) -> tuple[FolderDescription, ...]:
         """One description per folder that holds memories itself, by folder name."""
-        if self._described is None:
+        found = self._described
+        if found is None:
             with opening(), self._describing:
-                if self._described is None:
-                    self._described = self._complete()
-        return self._described
+                found = self._described
+                if found is None:
+                    found = self._complete()
+        return found
 
-    def advanced(self, columns: Columns, outdated: Ids) -> Folders:
+    def advanced(self, moment: Moment, columns: Columns, outdated: Ids) -> Folders:
         """The folders of the state `columns`, where those that hold or held an outdated memory are yet to describe."""
         described = self._described
         known = self._known if described is None else {found.folder: found for found in described}
         changed = {*_of(self._columns, outdated), *_of(columns, outdated)}
-        return Folders(
-            self._database, columns, {folder: found for folder, found in known.items() if folder not in changed}
-        )
+        return Folders(moment, columns, {folder: found for folder, found in known.items() if folder not in changed})
 
     def _complete(self) -> tuple[FolderDescription, ...]:
         members: defaultdict[str, list[int]] = defaultdict(list)
         for memory, folder in zip(self._columns.ids.tolist(), _of(self._columns, self._columns.ids), strict=True):
             members[folder].append(memory)
-        with committed_read(self._database) as connection:
-            return tuple(
+        with self._moment.read() as (connection, is_of_it):
+            described = tuple(
                 self._known.get(folder) or self._describe(connection, folder, members[folder])
                 for folder in sorted(members)
             )
+        if is_of_it:
+            self._described = described
+        return described
 
     def _describe(self, connection: apsw.Connection, folder: str, members: Sequence[int]) -> FolderDescription:
         holders: Counter[str] = Counter()

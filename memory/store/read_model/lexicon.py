@@ -8,9 +8,8 @@ from types import MappingProxyType
 
 import apsw
 
-from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.columns import Columns
-from speckit_memory.memory.store.read_model.committed import committed_read
+from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.postings import TermIndex
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.pipeline.clock import opening
@@ -29,14 +28,14 @@ _ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
 class Lexicon:
     """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`."""
 
-    __slots__ = ("_analyse", "_columns", "_database", "_indexes", "_loading", "_words")
+    __slots__ = ("_analyse", "_columns", "_indexes", "_loading", "_moment", "_words")
 
     def __init__(
-        self, database: Database, columns: Columns, analyse: Analyse, indexes: Mapping[Part, TermIndex] | None = None
+        self, moment: Moment, columns: Columns, analyse: Analyse, indexes: Mapping[Part, TermIndex] | None = None
     ) -> None:
         """Take the indexes that are built already."""
         self._analyse = analyse
-        self._database = database
+        self._moment = moment
         self._columns = columns
         self._indexes = MappingProxyType({part: index.published() for part, index in (indexes or {}).items()})
         self._words: frozenset[str] | None = None
@@ -55,20 +54,27 @@ class Lexicon:
         if part not in _PARTS:
             raise ValueError(f"there is no index of the field {field!r} at level {level!r}")
         with opening(), self._loading:
-            if part not in self._indexes:
-                with committed_read(self._database) as connection:
-                    entries = _entries(connection, part, None, self._columns)
-                    index = TermIndex(entries, ordered=part in _ORDERED).published()
+            if part in self._indexes:
+                return self._indexes[part]
+            with self._moment.read() as (connection, is_of_it):
+                entries = _entries(connection, part, None, self._columns)
+                index = TermIndex(entries, ordered=part in _ORDERED).published()
+            if is_of_it:
                 self._indexes = MappingProxyType({**self._indexes, part: index})
-            return self._indexes[part]
+            return index
 
     def words(self) -> frozenset[str]:
         """All terms of the memories; some that only removed ones held may be there."""
-        if self._words is None:
-            self._words = frozenset().union(*(self.index(field).terms() for field in FIELDS))
-        return self._words
+        if self._words is not None:
+            return self._words
+        words = frozenset[str]().union(*(self.index(field).terms() for field in FIELDS))
+        if all((field, "memory") in self._indexes for field in FIELDS):
+            self._words = words
+        return words
 
-    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> Lexicon:
+    def advanced(
+        self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
+    ) -> Lexicon:
         """The lexicon of the state `columns`, without what outdated memories said, and with what `put` ones say.
 
         Indexes that nobody has asked for yet stay unbuilt.
@@ -81,7 +87,7 @@ class Lexicon:
             for id_, tokens in _entries(connection, part, put, columns):
                 changed.add(id_, tokens)
             twins[part] = changed
-        return Lexicon(self._database, columns, self._analyse, twins)
+        return Lexicon(moment, columns, self._analyse, twins)
 
 
 def _entries(

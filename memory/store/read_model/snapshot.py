@@ -13,6 +13,7 @@ from speckit_memory.memory.store.read_model.columns import Columns
 from speckit_memory.memory.store.read_model.folders import Folders
 from speckit_memory.memory.store.read_model.lexicon import Lexicon
 from speckit_memory.memory.store.read_model.models import Models, Relevance
+from speckit_memory.memory.store.read_model.moment import CONTENT, EDGES, Moment
 from speckit_memory.memory.store.read_model.sessions import Sessions
 from speckit_memory.memory.store.read_model.sql_answers import CausalGraph, FullText, Passages
 from speckit_memory.memory.store.read_model.token_space import TokenSpace
@@ -29,9 +30,10 @@ class Snapshot:
     """One state of the store, read-only. Implements `pipeline.ports.Store`.
 
     It never changes: a later state is another object, which shares what stayed the same. Attributes and triggers are in
-    memory from the start; vectors, tokens and inverted indexes are read when they are first asked for. Should the store
-    have changed by then, a memory that changed answers there as it is now, and one that came is left out; the same
-    holds for the passages, the full-text search and the causal edges, which SQLite answers.
+    memory from the start; vectors, tokens, inverted indexes and what is derived from edges and folders are read when
+    they are first asked for; passages, sessions, the full-text search and walks along edges are answered by SQLite.
+    Inside `ReadModel.reading` all of it is of this state. Elsewhere, what is not in memory yet is of the latest one: a
+    memory that changed answers there as it is now, one that came is left out, and nothing of it is kept.
     """
 
     sequence: int
@@ -52,17 +54,19 @@ class Snapshot:
     def load(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot:
         """Read the state that the connection's open transaction sees."""
         columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
-        tokens = TokenSpace(database, columns, models)
+        sequence = changes.latest(connection)
+        moment = Moment(database, sequence, CONTENT)
+        tokens = TokenSpace(moment, columns, models)
         return cls(
-            sequence=changes.latest(connection),
+            sequence=sequence,
             attributes=columns,
             triggers=TriggerIndex(_triggers(connection)),
-            lexicon=Lexicon(database, columns, models.analyse),
-            vectors=VectorSpace(database, columns, models, tokens),
+            lexicon=Lexicon(moment, columns, models.analyse),
+            vectors=VectorSpace(moment, columns, models, tokens),
             passages=Passages(database),
             fulltext=FullText(database, columns),
-            graph=CausalGraph(database, columns),
-            folders=Folders(database, columns),
+            graph=CausalGraph(database, Moment(database, sequence, EDGES), columns),
+            folders=Folders(moment, columns),
             sessions=Sessions(database, columns),
             tokens=tokens,
             relevance=models.relevance,
@@ -81,14 +85,17 @@ class Snapshot:
                 gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
             )
             triggers = triggers.replaced(outdated.tolist(), _triggers(connection, put))
-            lexicon = lexicon.advanced(connection, columns, outdated, put)
-            tokens = tokens.advanced(connection, columns, outdated, put)
-            vectors = vectors.advanced(connection, columns, tokens, outdated, put)
-            folders = folders.advanced(columns, outdated)
+            moment = Moment(database, sequence, CONTENT)
+            lexicon = lexicon.advanced(moment, connection, columns, outdated, put)
+            tokens = tokens.advanced(moment, connection, columns, outdated, put)
+            vectors = vectors.advanced(moment, connection, columns, tokens, outdated, put)
+            folders = folders.advanced(moment, columns, outdated)
         used = _of_kind(changed, "attributes")
         if len(used):
             columns = columns.updated(loading.load_attributes(connection, used))
-        same_edges = not any(kind in {"edges", "delete"} for _, kind in changed)
+        graph = self.graph.seen_from(columns)
+        if not EDGES.isdisjoint(kind for _, kind in changed):
+            graph = CausalGraph(database, Moment(database, sequence, EDGES), columns)
         return Snapshot(
             sequence=sequence,
             attributes=columns,
@@ -97,7 +104,7 @@ class Snapshot:
             vectors=vectors,
             passages=self.passages,
             fulltext=FullText(database, columns),
-            graph=self.graph.seen_from(columns) if same_edges else CausalGraph(database, columns),
+            graph=graph,
             folders=folders,
             sessions=Sessions(database, columns),
             tokens=tokens,

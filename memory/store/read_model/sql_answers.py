@@ -1,13 +1,13 @@
 """The parts of a snapshot that SQLite answers, each on the connection of the calling thread.
 
-They see the latest committed state. Memories that came since the snapshot was taken are left out and those that went
-leave gaps, so that a caller never meets an id that the snapshot does not know.
+Inside `ReadModel.reading` that connection sees the state of the snapshot. Elsewhere it sees the latest one: memories
+that came since the snapshot was taken are left out and those that went leave gaps, so that a caller never meets an id
+that the snapshot does not know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.reading import reader, traversal
 from speckit_memory.memory.store.tables import edges, fulltext
@@ -65,29 +66,14 @@ class Passages:
                 return ""
 
 
-_SHARED = 200
-"""So many rows of a full-text search are read, wherever fewer are wanted: they serve the next asker as well."""
-
-
-class _Match(NamedTuple):
-    """The answer to a full-text search of all memories that was cut at `limit`."""
-
-    tokens: tuple[str, ...]
-    weights: tuple[float, float, float, float]
-    limit: int
-    ids: Ids
-    scores: Column
-
-
 class FullText:
     """The search in the FTS5 table. Implements `pipeline.ports.FullText`."""
 
-    __slots__ = ("_columns", "_database", "_last")
+    __slots__ = ("_columns", "_database")
 
     def __init__(self, database: Database, columns: Columns) -> None:
         self._database = database
         self._columns = columns
-        self._last: _Match | None = None
 
     def match(
         self, tokens: Sequence[str], weights: tuple[float, float, float, float], limit: int, scope: Restriction
@@ -99,26 +85,14 @@ class FullText:
         # Most are admitted as a rule, so that twice as many as wanted hold enough of them; restricting the search
         # itself takes twice the time.
         tokens, weights = tuple(map(own, tokens)), _four(weights)
-        found = self._best(tokens, weights, 2 * limit)
-        ids, scores = found.ids, found.scores
-        admitted = scope.admits(ids)
-        if len(ids) == found.limit and np.count_nonzero(admitted) < limit:
-            memories = self._columns.ids
-            with self._database.snapshot_read() as connection:
-                ids, scores = fulltext.match(connection, tokens, weights, limit, memories[scope.admits(memories)])
+        with self._database.snapshot_read() as connection:
+            ids, scores = fulltext.match(connection, tokens, weights, 2 * limit)
             admitted = scope.admits(ids)
+            if len(ids) == 2 * limit and np.count_nonzero(admitted) < limit:
+                memories = self._columns.ids
+                ids, scores = fulltext.match(connection, tokens, weights, limit, memories[scope.admits(memories)])
+                admitted = scope.admits(ids)
         return ids[admitted][:limit], scores[admitted][:limit]
-
-    def _best(self, tokens: tuple[str, ...], weights: tuple[float, float, float, float], limit: int) -> _Match:
-        """At least the `limit` best memories, if there are so many. The steps of one search ask for the same words one
-        after the other, so that the last answer is kept."""
-        found = self._last
-        if found is None or (found.tokens, found.weights) != (tokens, weights) or found.limit < limit:
-            limit = max(limit, _SHARED)
-            with self._database.snapshot_read() as connection:
-                found = _Match(tokens, weights, limit, *fulltext.match(connection, tokens, weights, limit))
-            self._last = found
-        return found
 
 
 def _four(weights: Sequence[float]) -> tuple[float, float, float, float]:
@@ -132,10 +106,11 @@ class CausalGraph:
     What was computed is kept under copies of what was asked.
     """
 
-    __slots__ = ("_columns", "_count", "_database", "_degrees", "_regions", "_targets")
+    __slots__ = ("_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_targets")
 
-    def __init__(self, database: Database, columns: Columns) -> None:
+    def __init__(self, database: Database, moment: Moment, columns: Columns) -> None:
         self._database = database
+        self._moment = moment
         self._columns = columns
         self._degrees: dict[tuple[tuple[str, float], ...], tuple[Ids, Column]] = {}
         self._regions: tuple[Ids, Ids] | None = None
@@ -144,7 +119,7 @@ class CausalGraph:
 
     def seen_from(self, columns: Columns) -> CausalGraph:
         """The same edges as part of another snapshot; what was computed about them is kept."""
-        twin = CausalGraph(self._database, columns)
+        twin = CausalGraph(self._database, self._moment, columns)
         twin._degrees = self._degrees
         twin._regions = self._regions
         twin._targets = self._targets
@@ -154,10 +129,13 @@ class CausalGraph:
     @property
     def edge_count(self) -> int:
         """Number of edges."""
-        if self._count is None:
-            with opening(), self._database.snapshot_read() as connection:
-                self._count = edges.edge_count(connection)
-        return self._count
+        if self._count is not None:
+            return self._count
+        with opening(), self._moment.read() as (connection, is_of_it):
+            count = edges.edge_count(connection)
+            if is_of_it:
+                self._count = count
+            return count
 
     def neighbours(self, seeds: Ids, hops: int, relation_weights: dict[str, float]) -> Neighbours:
         """Everything within `hops` edges of the seeds, in either direction, seeds themselves left out (feature M8).
@@ -173,10 +151,13 @@ class CausalGraph:
     def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
         """Every connected memory (ascending) and its Σ weight × strength over all its edges (feature C5)."""
         weights = tuple(sorted((own(relation), float(weight)) for relation, weight in relation_weights.items()))
-        if weights not in self._degrees:
-            with opening(), self._database.snapshot_read() as connection:
-                self._degrees[weights] = traversal.degrees(connection, dict(weights))
-        ids, sums = self._degrees[weights]
+        found = self._degrees.get(weights)
+        if found is None:
+            with opening(), self._moment.read() as (connection, is_of_it):
+                found = traversal.degrees(connection, dict(weights))
+                if is_of_it:
+                    self._degrees[weights] = found
+        ids, sums = found
         known = self._columns.places(ids) != UNKNOWN
         return ids[known], sums[known]
 
@@ -186,14 +167,15 @@ class CausalGraph:
         A chunk stands for its memory.
         """
         relation = own(relation)
-        if relation not in self._targets:
+        targets = self._targets.get(relation)
+        if targets is None:
             select = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
-            targets: dict[int, list[int]] = {}
-            with opening(), self._database.snapshot_read() as connection:
+            targets = {}
+            with opening(), self._moment.read() as (connection, is_of_it):
                 for source, target in rows(connection, select, (relation,)):
                     targets.setdefault(source, []).append(target)
-            self._targets[relation] = targets
-        targets = self._targets[relation]
+                if is_of_it:
+                    self._targets[relation] = targets
         memories = set(self._columns.parents(ids).tolist())
         sources = sorted(memories & targets.keys())
         pairs = [(source, target) for source in sources for target in targets[source] if target in memories]
@@ -202,10 +184,13 @@ class CausalGraph:
 
     def regions(self, ids: Ids) -> Ids:
         """The connected component that each id lies in, named by its smallest memory id; -1 for none."""
-        if self._regions is None:
-            with opening(), self._database.snapshot_read() as connection:
-                self._regions = _components(rows(connection, "SELECT source_id, target_id FROM causal_edges"))
-        members, names = self._regions
+        found = self._regions
+        if found is None:
+            with opening(), self._moment.read() as (connection, is_of_it):
+                found = _components(rows(connection, "SELECT source_id, target_id FROM causal_edges"))
+                if is_of_it:
+                    self._regions = found
+        members, names = found
         memories = self._columns.parents(ids)
         at = np.searchsorted(members[:-1], memories)
         regions: Ids = np.where(members[at] == memories, names[at], UNKNOWN)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.columns import Columns
-from speckit_memory.memory.store.read_model.committed import committed_read
 from speckit_memory.memory.store.read_model.models import Models
+from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.token_table import TokenTable
 from speckit_memory.memory.store.tables import token_sets
 from speckit_memory.pipeline.arithmetic import idf
@@ -24,10 +23,10 @@ class TokenSpace:
     """The tokens of one state of the store, and the model that gives them vectors. Implements
     `pipeline.ports.TokenSpace`."""
 
-    __slots__ = ("_columns", "_database", "_held", "_loading", "_models")
+    __slots__ = ("_columns", "_held", "_loading", "_models", "_moment")
 
-    def __init__(self, database: Database, columns: Columns, models: Models) -> None:
-        self._database = database
+    def __init__(self, moment: Moment, columns: Columns, models: Models) -> None:
+        self._moment = moment
         self._columns = columns
         self._models = models
         self._held: TokenTable | None = None
@@ -58,9 +57,11 @@ class TokenSpace:
         table = self._loaded()
         return idf(table.frequency(tokens).astype(np.float64), table.count)
 
-    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> TokenSpace:
+    def advanced(
+        self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
+    ) -> TokenSpace:
         """The tokens of the state `columns`, without those of outdated memories, and with those of `put` ones."""
-        twin = TokenSpace(self._database, columns, self._models)
+        twin = TokenSpace(moment, columns, self._models)
         if self._held is not None:
             # Should another model have taken over, every memory is among the outdated ones.
             gone = self._columns.chunks_of(outdated)
@@ -81,11 +82,15 @@ class TokenSpace:
         return translated
 
     def _loaded(self) -> TokenTable:
-        if self._held is None:
-            with opening(), self._loading:
-                if self._held is None:
-                    with committed_read(self._database) as connection:
-                        chunks, lengths, tokens = token_sets.load(connection)
-                    known = np.isin(chunks, self._columns.chunks)
-                    self._held = TokenTable(chunks[known], lengths[known], tokens[np.repeat(known, lengths)])
-        return self._held
+        if self._held is not None:
+            return self._held
+        with opening(), self._loading:
+            if self._held is not None:
+                return self._held
+            with self._moment.read() as (connection, is_of_it):
+                chunks, lengths, tokens = token_sets.load(connection)
+            known = np.isin(chunks, self._columns.chunks)
+            table = TokenTable(chunks[known], lengths[known], tokens[np.repeat(known, lengths)])
+            if is_of_it:
+                self._held = table
+            return table

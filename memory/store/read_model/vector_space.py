@@ -6,11 +6,10 @@ import threading
 
 import apsw
 
-from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
-from speckit_memory.memory.store.read_model.committed import committed_read
 from speckit_memory.memory.store.read_model.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.models import Models
+from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.read_model.token_space import TokenSpace
 from speckit_memory.memory.store.reading import loading
@@ -24,12 +23,12 @@ from speckit_memory.pipeline.ports.immutable import own
 class VectorSpace:
     """The vectors of one state of the store, and the model that makes them. Implements `pipeline.ports.VectorSpace`."""
 
-    __slots__ = ("_columns", "_database", "_held", "_loading", "_models", "_tokens")
+    __slots__ = ("_columns", "_held", "_loading", "_models", "_moment", "_tokens")
 
-    def __init__(self, database: Database, columns: Columns, models: Models, tokens: TokenSpace) -> None:
+    def __init__(self, moment: Moment, columns: Columns, models: Models, tokens: TokenSpace) -> None:
         self._models = models
         self._tokens = tokens
-        self._database = database
+        self._moment = moment
         self._columns = columns
         self._held: tuple[str | None, VectorMatrix] | None = None
         self._loading = threading.Lock()
@@ -57,10 +56,16 @@ class VectorSpace:
         return self._loaded().vectors(ids)
 
     def advanced(
-        self, connection: apsw.Connection, columns: Columns, tokens: TokenSpace, outdated: Ids, put: Ids
+        self,
+        moment: Moment,
+        connection: apsw.Connection,
+        columns: Columns,
+        tokens: TokenSpace,
+        outdated: Ids,
+        put: Ids,
     ) -> VectorSpace:
         """The vectors of the state `columns`, without those of outdated memories, and with those of `put` ones."""
-        twin = VectorSpace(self._database, columns, self._models, tokens)
+        twin = VectorSpace(moment, columns, self._models, tokens)
         if self._held is not None:
             model, matrix = self._held
             # The vectors of another model have nothing in common with these.
@@ -70,13 +75,17 @@ class VectorSpace:
         return twin
 
     def _loaded(self) -> VectorMatrix:
-        if self._held is None:
-            with opening(), self._loading:
-                if self._held is None:
-                    with committed_read(self._database) as connection:
-                        model = get_meta(connection, MODEL)
-                        chunks, vectors = loading.load_vectors(connection)
-                    parents = self._columns.parents(chunks)
-                    known = parents != UNKNOWN
-                    self._held = model, VectorMatrix(chunks[known], parents[known], vectors[known])
-        return self._held[1]
+        if self._held is not None:
+            return self._held[1]
+        with opening(), self._loading:
+            if self._held is not None:
+                return self._held[1]
+            with self._moment.read() as (connection, is_of_it):
+                model = get_meta(connection, MODEL)
+                chunks, vectors = loading.load_vectors(connection)
+            parents = self._columns.parents(chunks)
+            known = parents != UNKNOWN
+            matrix = VectorMatrix(chunks[known], parents[known], vectors[known])
+            if is_of_it:
+                self._held = model, matrix
+            return matrix

@@ -425,6 +425,13 @@ CODES: dict[str, Code] = {
         "A component that runs in a process of its own gave no answer: it failed, took too long, or its process ended.",
         ("remove the step named here", "report it to the author of the extension", "see docs/extending.md"),
     ),
+    "E133": Code(
+        "component refused",
+        "internal",
+        "high",
+        "A class was registered as a component, and it is none of its role. Its distribution cannot be used.",
+        ("correct the method or attribute named here", "uninstall the extension", "see docs/extending.md"),
+    ),
     "E199": Code(
         "internal error",
         "internal",

@@ -7,7 +7,7 @@ returns it and `--json` serialises it, always from the same data (features T26, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -27,14 +27,31 @@ def _told(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Where:
-    """A place in a text file. `line` and `column` count from 1, as editors do."""
+    """A place in a text file. `line` and `column` count from 1, as editors do.
+
+    A value that no text holds has the `path` of keys that leads to it; `line` then counts the values in their order.
+    """
 
     file: str
     line: int
     column: int
+    path: str | None = field(default=None, compare=False)
+
+    @property
+    def beside(self) -> str:
+        """The place as told to somebody who looks at the same source: "line 3", or the path of keys."""
+        return f"line {self.line}" if self.path is None else _told(self.path) or "the top"
 
     def __str__(self) -> str:
-        return f"{_told(self.file)}:{self.line}:{self.column}"
+        if self.path is None:
+            return f"{_told(self.file)}:{self.line}:{self.column}"
+        return f"{_told(self.file)}: {_told(self.path)}" if self.path else _told(self.file)
+
+    def as_json(self) -> dict[str, Any]:
+        """The file with line and column, or with the path of keys."""
+        if self.path is None:
+            return {"file": _told(self.file), "line": self.line, "column": self.column}
+        return {"file": _told(self.file), "path": _told(self.path)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +87,7 @@ class Problem:
             "actions": list(self.actions),
         }
         if self.where is not None:
-            document["where"] = {"file": _told(self.where.file), "line": self.where.line, "column": self.where.column}
+            document["where"] = self.where.as_json()
         return document
 
 

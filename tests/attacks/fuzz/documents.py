@@ -66,7 +66,7 @@ def _come_and_gone(memory: Memory, data: bytes) -> None:
         assert [row[2:] for row in _chunks(memory)] == [row[2:] for row in kept]
         record, _ = memory.list()
         found = memory.search(f"{record[0].title} x", deadline_ms=None, content=True)
-        assert not found.notes["degraded"]
+        assert not found.notes.degraded
     else:
         assert problems or report.ignored
         assert not kept

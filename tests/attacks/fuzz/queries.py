@@ -69,7 +69,7 @@ def check(case: dict[str, Any], tally: Tally) -> None:
     assert len({row.id for row in rows}) == len(rows) <= case.get("limit", 10)
     order = [(-row.score, row.id) for row in rows]
     assert order == sorted(order)
-    assert not [part for part in first.notes["degraded"] if "Error" in part["reason"]], first.notes["degraded"]
+    assert not [part for part in first.notes.degraded if "Error" in part.reason], first.notes.degraded
     for row in rows:
         assert 0 < row.first_line <= row.last_line or row.first_line == 0
         steps = memory.explain(first, row.id).steps

@@ -233,7 +233,7 @@ def test_what_keeps_all_promises_passes_and_parameters_and_a_missing_part_can_be
 
 
 def test_what_is_no_component_is_refused_as_the_registry_refuses_it() -> None:
-    with pytest.raises(SpeckitError, match="'newest' is no signal"):
+    with pytest.raises(SpeckitError, match="'newest' does not fit the role signal"):
         check_component(Role.SIGNAL, Newest, "newest")
 
 

@@ -1,0 +1,38 @@
+"""The one door for pipelines: whatever names or holds one becomes an effective pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from speckit_memory.config.document import GIVEN, Document, name_of_path, read
+from speckit_memory.pipeline.effective import Effective, filled
+from speckit_memory.pipeline.variants import with_values
+
+PipelineSource = str | Path | Mapping[str, Any] | Document | Effective
+"""Whatever a pipeline can be made from: the name of a preset, a path, a mapping of the form of a file, or a value."""
+
+
+def name_of(source: PipelineSource) -> str:
+    """How a source was asked for, for whoever tells which pipeline is in use."""
+    match source:
+        case Effective(documents=documents):
+            return documents[0].source
+        case Document():
+            return source.source
+        case Mapping():
+            return GIVEN
+        case Path():
+            return name_of_path(source)
+    return source
+
+
+def load(source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Effective:
+    """The effective pipeline of a source. Problems are collected, not raised.
+
+    Raises SpeckitError only when there is nothing to read at all. `overrides` maps "step.parameter" or
+    "step.parameter.key" to YAML text. The environment decides flags, but not those of an effective pipeline again.
+    """
+    whole = source if isinstance(source, Effective) else filled(read(source), environ)
+    return with_values(whole, overrides or {})
