@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.echo import abridged, listed
 from speckit_memory.memory.indexing.anchors import find
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.demands import demanded
@@ -53,8 +53,7 @@ def missing_sections(outcome: Outcome, store: Store) -> str:
     memories = dict.fromkeys(store.attributes.parents(np.concatenate(lost)).tolist())
     there = list(dict.fromkeys(name for memory in memories for name in _sections(store.passages.of_memory(memory))))
     asked = " or ".join(f"'{anchor}'" for anchor in outcome.query.anchors)
-    further = f" and {len(there) - MAX_SECTIONS} more" if len(there) > MAX_SECTIONS else ""
-    which = f"they have {', '.join(there[:MAX_SECTIONS])}{further}" if there else "they have no named sections at all"
+    which = f"they have {listed(there, MAX_SECTIONS)}" if there else "they have no named sections at all"
     return f"no memory found ({len(memories)} in all) has a section {asked}; {which}"
 
 

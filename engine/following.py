@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.file.failures import told_by_driver
 from speckit_memory.memory.store.file.identity import ReplacedError
 from speckit_memory.memory.store.file.store_file import set_aside
@@ -92,7 +93,8 @@ class Following:
                 opened.database.close()
                 raise SpeckitError(
                     "E024",
-                    f"{opened.database.path} {why.what} while it was open, and is damaged now: {_first(wrong)}",
+                    f"{opened.database.path} {why.what} while it was open, and is damaged now: "
+                    f"{listed(wrong, NAMED, '; ')}",
                     hint="A file that is copied over an open store mixes with the changes in its write-ahead log.",
                     actions=(
                         "stop the servers, delete the file with its -wal and -shm, and put the backup in its place",
@@ -122,9 +124,4 @@ def _told(opened: OpenStore, error: Exception) -> Exception:
     if told := told_by_driver(error, opened.database.path):
         return told
     wrong = opened.database.check()
-    return SpeckitError("E024", f"{opened.database.path} is damaged: {_first(wrong)}") if wrong else error
-
-
-def _first(wrong: list[str]) -> str:
-    rest = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
-    return "; ".join(wrong[:NAMED]) + rest
+    return SpeckitError("E024", f"{opened.database.path} is damaged: {listed(wrong, NAMED, '; ')}") if wrong else error

@@ -13,6 +13,7 @@ import numpy as np
 from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.engine import assembly, configured
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import listed
 from speckit_memory.memory.indexing.indexer import ANALYSER
 from speckit_memory.memory.store.file.failures import told_by_driver
 from speckit_memory.memory.store.reading import reader
@@ -95,8 +96,7 @@ def _store(memory: Memory) -> Check:
     wrong = memory.check()
     path = memory.database.path
     if wrong:
-        rest = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
-        return Check("store", False, "; ".join(wrong[:NAMED]) + rest, DAMAGED)
+        return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
     remarks = [*_history(memory), *_open_to_others(path)]
     return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
 
@@ -179,13 +179,8 @@ def _pipeline(memory: Memory) -> Check:
 
 def _listed(extensions: Sequence[Extension]) -> str:
     return ", ".join(
-        f"{one.name} ({_few(sorted(one.components))})" if one.components else one.name for one in extensions
+        f"{one.name} ({listed(sorted(one.components), LISTED)})" if one.components else one.name for one in extensions
     )
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
 
 
 def _search(memory: Memory) -> Check:

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from speckit_memory.errors.echo import listed
 from speckit_memory.pipeline.composition import BoundStep
 from speckit_memory.pipeline.contracts import Channel, Combine
 from speckit_memory.pipeline.copying import LARGEST, absence, absent, array, number, text, texts, values_of
@@ -30,6 +31,8 @@ __all__ = [
     "check_plan", "check_reranking", "check_score", "check_source",
 ]  # fmt: skip
 
+NAMED = 3
+"""So many ids are named in a message; of the others only their number."""
 ROUNDING = 1e-6
 """How far a score may lie outside the bounds of its scale."""
 
@@ -104,12 +107,14 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
     admitted = scope.admits(hits.ids)
     if not admitted.all():
         outside = hits.ids[~admitted]
-        found = f"{len(outside)} hits that the query's filter does not admit ({_few(outside.tolist())})"
+        found = f"{len(outside)} hits that the query's filter does not admit ({_some(outside.tolist())})"
         raise ContractError(step.id, f"returned {found}")
     parents = attributes.parents(np.concatenate([hits.ids, hits.matched]))
     memories, sources = parents[: len(hits)], parents[len(hits) :]
     if level == "memory" and (memories != hits.ids).any():
-        raise ContractError(step.id, f"returned passages ({_few(hits.ids[memories != hits.ids].tolist())}) as memories")
+        raise ContractError(
+            step.id, f"returned passages ({_some(hits.ids[memories != hits.ids].tolist())}) as memories"
+        )
     if (memories != sources).any():
         raise ContractError(step.id, "returned passages of other memories than its hits")
     return hits
@@ -126,7 +131,7 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
         raise ContractError(step, unfit.violation) from None
     outside = memories[~scope.admits(memories) | (attributes.parents(memories) != memories)]
     if len(outside):
-        found = f"{len(outside)} ids that are no memories which the query's filter admits ({_few(outside.tolist())})"
+        found = f"{len(outside)} ids that are no memories which the query's filter admits ({_some(outside.tolist())})"
         raise ContractError(step, f"returned {found}")
     return memories
 
@@ -234,7 +239,7 @@ def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
         raise ContractError(step, f"returned workings that cannot be read: {error}") from None
     wrong = given != answer.scores[told]
     if wrong.any():
-        rows = _few(pool.ids[told][wrong].tolist())
+        rows = _some(pool.ids[told][wrong].tolist())
         raise ContractError(step, f"returned workings that give other scores than its own ({rows})")
 
 
@@ -244,13 +249,13 @@ def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:
     if len(invented):
         raise ContractError(
             step,
-            f"put rows into groups ({_few(invented.tolist())}) that are not their memories",
+            f"put rows into groups ({_some(invented.tolist())}) that are not their memories",
         )
     order = np.argsort(answer.groups, kind="stable")
     same = np.diff(answer.groups[order]) == 0
     unequal = same & (np.diff(answer.scores[order]) != 0)
     if unequal.any():
-        torn = _few(answer.groups[order][1:][unequal].tolist())
+        torn = _some(answer.groups[order][1:][unequal].tolist())
         raise ContractError(step, f"returned unequal scores within a group ({torn}); accepted: one score per group")
 
 
@@ -269,5 +274,5 @@ def _check_bounds(lowest: float, highest: float, scale: Scale, step: str) -> Non
         raise ContractError(step, f"returned {found}; accepted on the scale {scale}: {low:g} to {high:g}")
 
 
-def _few(ids: Sequence[Any]) -> str:
-    return ", ".join(str(i) for i in ids[:3]) + (", …" if len(ids) > 3 else "")
+def _some(ids: Sequence[Any]) -> str:
+    return listed([str(i) for i in ids], NAMED)

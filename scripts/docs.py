@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -42,12 +43,18 @@ def components() -> Iterator[str]:
 
 
 def component(entry: Registered) -> Iterator[str]:
-    yield f"\n### `{entry.name}`\n\n*{entry.role}; {', '.join(entry.about.features)}*\n"
-    yield cleandoc(entry.component.__doc__ or "")
+    yield f"\n### `{entry.name}`\n\n*{entry.role}*\n"
+    yield without_ids(cleandoc(entry.component.__doc__ or ""))
     schema = entry.params.model_json_schema(by_alias=True)
     if schema["properties"]:
         yield "\n| parameter | default | accepted | meaning |\n|---|---|---|---|"
         yield from parameters(schema, schema)
+
+
+def without_ids(text: str) -> str:
+    """A docstring without the ids of capabilities, which say something to developers alone (docs/design.md)."""
+    ids = r"[A-Z]\d+(?:(?:,|\s+and)\s+[A-Z]\d+)*"
+    return re.sub(rf"\s+\([Ff]eatures?\s+{ids}\)|\s+Features?\s+{ids}\.", "", text)
 
 
 def parameters(

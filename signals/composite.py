@@ -68,7 +68,7 @@ class CompositeParams(SignalParams):
         description="five_factor: temporal, usage, importance, pattern, citation; six_factor: the older model; "
         "by_intent: similarity, importance and recency weighed by the query's intent.",
     )
-    classification_decay: bool = Field(False, description="Stability is multiplied by context and tier (F10).")
+    classification_decay: bool = Field(False, description="Stability is multiplied by context and tier.")
     documents: bool = Field(True, description="Document types multiply the composite.")
 
 

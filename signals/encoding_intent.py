@@ -26,7 +26,7 @@ class EncodingIntent:
     """Adds weight × confidence in the intent to memories whose context type suits the query's intent.
 
     Encoding specificity (Tulving and Thomson 1973): what was learnt for a purpose is recalled best for it. Unit
-    scale, in [0, weight]; nothing for the intent to understand. Feature F18 (R16).
+    scale, in [0, weight]; nothing for the intent to understand. Feature F18.
     """
 
     about = About(features=("F18",))

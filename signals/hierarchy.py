@@ -30,7 +30,7 @@ class Hierarchy:
 
     The same folder counts 1, one level up or down 0.8, two levels 0.6, a sibling 0.5, all else 0. The best 3
     memories vouch; no memory vouches for itself. Where the query names a folder, that folder vouches instead.
-    Unit scale, in [0, weight]. Feature F18 (S4).
+    Unit scale, in [0, weight]. Feature F18.
     """
 
     about = About(features=("F18",))

@@ -24,7 +24,7 @@ class Interference:
     """Takes off 0.08 for every memory of the same folder whose title and trigger phrases are nearly the same.
 
     The number of such memories (Jaccard similarity above 0.75) is counted when memories are indexed and stored with
-    them. Unit scale, at most 0. Feature F9 (TM-01).
+    them. Unit scale, at most 0. Feature F9.
     """
 
     about = About(features=("F9",))

@@ -33,7 +33,7 @@ class Novelty:
     """Adds 0.15 · e^(-hours/12) to memories of at most 48 hours, up to a combined score of 0.95.
 
     Unit scale, in [0, weight]. A memory dated in the future counts as new. The boost belongs to the passages' own
-    scores, so it comes before their aggregation (feature P7). Feature F8 (N4).
+    scores, so it comes before their aggregation (feature P7). Feature F8.
     """
 
     about = About(features=("F8",), before=("collapse", "composite"))

@@ -31,8 +31,8 @@ class Temporal:
 
     R = (1 + 19/81 · t/S)^-0.5 with t the days since the last review, access or creation, whichever came last,
     and S the memory's stability in days; constitutional and critical memories do not decay, their R is 1. Unit
-    scale, in [0, weight]; a memory without any known event gets nothing. Features F6, F7 and F10 (`classification:
-    stability`).
+    scale, in [0, weight]; a memory without any known event gets nothing.
+    `classification: stability` is what the catalogue asks for. Features F6, F7 and F10.
     """
 
     about = About(features=("F6", "F7", "F10"), conflicts=("composite",))

@@ -30,7 +30,7 @@ class Validation:
     """Multiplies the score by 0.9 + 0.2 · quality + 0.02 per spec level above the first, kept in [0.8, 1.2].
 
     Quality is the confidence that validations have given the memory; 0.5, a factor of 1, for one that nobody
-    validated. Needs scores that are not negative. Feature F18 (S3).
+    validated. Needs scores that are not negative. Feature F18.
     """
 
     about = About(

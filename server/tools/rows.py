@@ -8,6 +8,7 @@ import structlog
 from speckit_memory.engine import Memory
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.results import ResultRow, SearchResult
+from speckit_memory.errors.echo import listed
 from speckit_memory.memory.lifecycle.validations import Validated
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.server import logs
@@ -95,10 +96,9 @@ def search_hints(result: SearchResult) -> tuple[str, ...]:
     hints = result.notes.warnings
     if result.repeated:
         keys = [memory["key"] for memory in result.repeated]
-        others = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
         return (
             *hints,
-            f"already sent in this session and left out: {', '.join(keys[:MAX_NAMED])}{others}; "
+            f"already sent in this session and left out: {listed(keys, MAX_NAMED)}; "
             "ask with enableDedup=false to see them again",
         )
     if result.results or result.why_nothing not in ("", EMPTY_STORE):

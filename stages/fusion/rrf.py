@@ -33,7 +33,7 @@ class RrfParams(Params):
         json_schema_extra={"tunable": [10.0, 100.0]},
     )  # fmt: skip
     weights: ChannelWeights = Field(
-        default={}, description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent (feature F3)."
+        default={}, description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent."
     )
     convergence_bonus: float = Field(
         0.10, ge=0, le=1, description="Added for each further channel that found the candidate."
@@ -46,7 +46,7 @@ class Rrf:
 
     Ranks count from 1, and hits of one score share a rank. Candidates that several query variants found get the bonus
     once more per further variant. Scores are small positive numbers, or [0, 1] with `normalise: min_max`. Features
-    F1, F3, F4; Cormack, Clarke and Büttcher (SIGIR 2009).
+    F1, F3, F4. Cormack, Clarke and Büttcher (SIGIR 2009).
     """
 
     about = About(features=("F1", "F3", "F4"), gives=Scale.RANK_TERM)

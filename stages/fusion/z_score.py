@@ -26,9 +26,7 @@ from speckit_memory.stages.fusion.weighting import (
 class ZScoreParams(Params):
     """Parameters of z-score fusion."""
 
-    weights: ChannelWeights = Field(
-        default={}, description="Weight by channel id, 1.0 for the others; or by_intent (feature F3)."
-    )
+    weights: ChannelWeights = Field(default={}, description="Weight by channel id, 1.0 for the others; or by_intent.")
     missing: Literal["lowest", "mean"] = Field(
         "lowest",
         description="What a candidate gets from a search whose limit cut it off: its lowest score or its mean.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,3 +156,27 @@ def test_values_travel_to_other_processes_and_are_written_as_text() -> None:
     assert "limit: 7  # (mapping): candidates.channels[0].limit" in shown
     assert examine(read_text(shown), assembly.registry(), {}).hash == examine(variant, assembly.registry(), {}).hash
     assert pipelines.diff(variant, read_text(shown), {}) == ""
+
+
+def test_what_the_page_about_pipelines_shows_in_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "pipeline.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    said: dict[str, Any] = {}
+    exec(shown, said)
+    assert said["memory"].pipeline.hash == examine("catalogue", assembly.registry(), {}).hash
+
+
+def test_health_says_that_a_value_was_given_and_does_not_compare_it_with_files(tmp_path: Path) -> None:
+    file = in_file(tmp_path)
+    with Memory.open(tmp_path / "m.db", read(file), root=tmp_path, environ={}) as memory:
+        file.write_text("pipeline: another\nextends: bm25\n", encoding="utf-8")
+        (told,) = [check for check in memory.health().checks if check.name == "pipeline"]
+        assert told.ok
+        assert told.detail.endswith("chosen by this call, as a value")
+
+
+@pytest.mark.parametrize(("word", "code"), [("no", "E113"), ('"no"', "E114")])
+def test_a_switch_that_is_no_switch_is_one_problem(word: str, code: str) -> None:
+    text = TEXT.replace("[collapse]", f"[{{use: collapse, optional: {word}}}]")
+    assert [(p.code, str(p.where)) for p in pipelines.check(read_text(text), {})] == [(code, "(text):5:36")]

@@ -220,8 +220,8 @@ def first_alone(pool: Pool) -> np.ndarray:
 
 GROUPS: dict[str, Callable[[Query, Pool, Store], Any]] = {
     "unequal scores within a group": lambda _, pool, __: Grouped(pool.candidates.parents, first_alone(pool)),
-    "into groups (987654321, 987654321, 987654321, …) that are not their memories": lambda _, pool, __: Grouped(
-        np.full(len(pool), 987654321), np.ones(len(pool))
+    "into groups (987654321, 987654321, 987654321 and 10 more) that are not their memories": lambda _, pool, __: (
+        Grouped(np.full(len(pool), 987654321), np.ones(len(pool)))
     ),
     "that are not their memories": lambda _, pool, __: Grouped(
         pool.candidates.parents[::-1].copy(), np.ones(len(pool))

@@ -151,6 +151,16 @@ def test_a_signal_says_how_it_is_combined() -> None:
     assert said == "the signal 'made' has str as 'combine'; accepted: 'add', 'multiply'"
 
 
+def test_a_role_in_plain_text_is_that_role() -> None:
+    registry = Registry()
+
+    registry.admit("signal", component(Role.SIGNAL, lambda *asked: None), "made")  # type: ignore[arg-type]
+
+    entry = registry.find("made")
+    assert entry is not None
+    assert entry.role is Role.SIGNAL  # rules about signals tell them so
+
+
 def test_a_role_that_there_is_not_and_what_is_no_class_are_refused() -> None:
     with pytest.raises(SpeckitError, match=r"there is no role 'chanel'; did you mean 'channel'\?"):
         Registry().admit("chanel", Params)  # type: ignore[arg-type]

@@ -137,5 +137,6 @@ def install(folder: Path) -> dict[str, str]:
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile\nVersion: 1\n")
     (distribution / "entry_points.txt").write_text("[speckit_memory.components]\nhostile = hostile_signal:register\n")
     (folder / "hostile_signal.py").write_text(SIGNAL)
-    (folder / "hostile.yaml").write_text("pipeline: hostile\nfusion: [{use: z_score}, {use: hostile}]\n")
+    fusion = "[{use: z_score, normalise: min_max}, {use: hostile}]"  # a signal adds to the unit scale alone
+    (folder / "hostile.yaml").write_text(f"pipeline: hostile\nfusion: {fusion}\nrerank: []\n")
     return {"PYTHONPATH": str(folder), "SPECKIT_PIPELINE": str(folder / "hostile.yaml")}

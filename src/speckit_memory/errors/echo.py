@@ -18,7 +18,7 @@ def abridged(text: str, most: int = LONGEST) -> str:
     return f"{text[: most - end]}… ({len(text) - most:,} characters left out) …{text[len(text) - end :]}"
 
 
-def listed(names: Sequence[str], most: int = LISTED) -> str:
-    """Names, joined by commas; of very many the first ones and how many more there are."""
-    further = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(abridged(name) for name in names[:most]) + further
+def listed(names: Sequence[str], most: int = LISTED, separator: str = ", ") -> str:
+    """Names, joined by commas, or sentences by semicolons; of very many the first ones and how many more there are."""
+    further = f"{separator.rstrip(', ')} and {len(names) - most:,} more" if len(names) > most else ""
+    return separator.join(abridged(name) for name in names[:most]) + further

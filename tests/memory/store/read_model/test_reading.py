@@ -51,7 +51,7 @@ def write(txn, side):
         ids.append(writer.put_document(txn, one, row[None], 1000.0, "m", token_sets(text)).id)
     writer.set_attribute(txn, "access_count", {ids[0]: side})
     for edge in list_edges(txn.connection, ids[0]):
-        delete_edge(txn, edge.id)
+        delete_edge(txn, edge)
     edges.add_edge(txn, ids[0], ids[1 + side], Relation.CAUSED, 0.5, "", "test", 1000.0)
     txn.connection.execute("DELETE FROM working_memory; DELETE FROM session_sent")
     sessions.mark_sent(txn, "session", [ids[side]], 1000.0)

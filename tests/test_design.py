@@ -1,0 +1,90 @@
+"""The design page tells of the code as it is: its walk, its map of capabilities and its list of what is large."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from speckit_memory.config.settings import workspace_root
+
+ROOT = workspace_root(Path(__file__).parent)
+PAGE = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+MANIFEST = tomllib.loads((ROOT / "tests" / "requirements.toml").read_text(encoding="utf-8"))
+ROOMS = ("config", "pipeline", "channels", "signals", "stages", "memory", "engine", "evaluation", "server")
+MODULES = sorted(
+    file
+    for folder in (*ROOMS, "src/speckit_memory/errors")
+    for file in (ROOT / folder).rglob("*.py")
+    if "__pycache__" not in file.parts
+)
+
+
+def part(name: str) -> str:
+    """One section of the page."""
+    return PAGE.partition(f"<!-- ANCHOR:{name} -->")[2].partition(f"<!-- /ANCHOR:{name} -->")[0]
+
+
+NAMED = sorted(set(re.findall(rf"`((?:{'|'.join(ROOMS)})\.[\w.]+)`", part("walk"))))
+
+
+def test_the_walk_passes_all_four_stages() -> None:
+    rooms = {name.partition(".")[0] for name in NAMED}
+
+    assert len(NAMED) > 40
+    assert rooms == {"config", "pipeline", "channels", "signals", "stages", "memory", "engine", "server"}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_everything_that_the_walk_names_is_there(name: str) -> None:
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        if (ROOT.joinpath(*parts[:end])).with_suffix(".py").is_file():
+            break
+    found: object = import_module("speckit_memory." + ".".join(parts[:end]))
+    for attribute in parts[end:]:
+        found = getattr(found, attribute)
+
+
+def test_the_map_holds_every_capability_with_its_state_and_modules_that_exist() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in part("features").splitlines() if "|" in line
+    ]
+    told = {row[0]: row[1:] for row in rows[2:]}
+
+    assert list(told) == list(MANIFEST)
+    for name, (statement, where, state) in told.items():
+        assert statement == MANIFEST[name]["statement"], name
+        assert state == ("pending" if MANIFEST[name].get("pending") else "built"), name
+        files = re.findall(r"`([^`]+)`", where)
+        assert bool(files) is (state == "built"), name
+        assert [file for file in files if not (ROOT / file).is_file()] == [], name
+
+
+def test_the_largest_modules_are_those_that_the_page_argues_for() -> None:
+    lines = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8").count("\n") for file in MODULES}
+    largest = sorted(lines, key=lambda file: -lines[file])[:3]
+
+    argued = re.findall(r"^- `([^`]+\.py)`", part("sizes"), re.MULTILINE)
+    assert sorted(argued) == sorted(largest)
+
+
+def test_the_longest_functions_are_those_that_the_page_argues_for() -> None:
+    lengths = {
+        (node.name, file.relative_to(ROOT).as_posix()): (node.end_lineno or 0) - node.lineno
+        for file in MODULES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    longest = sorted(lengths, key=lambda name: -lengths[name])[:5]
+
+    argued = [
+        (function, file)
+        for names, file in re.findall(r"^- ((?:`\w+`(?: and )?)+) in `([^`]+)`", part("sizes"), re.MULTILINE)
+        for function in re.findall(r"`(\w+)`", names)
+    ]
+    assert sorted(argued) == sorted(longest)
