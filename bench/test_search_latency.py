@@ -44,7 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Corpus]:
 def memories(store: tuple[Path, Corpus], request: pytest.FixtureRequest) -> Iterator[list[Memory]]:
     """Memories of one open store that share what was read from the file, and nothing that a query has left behind."""
     with Memory.open(store[0], request.param) as opened:
-        several = [opened, *(opened.with_pipeline(request.param) for _ in range(TRIES - 1))]
+        several = [opened, *(opened.using(request.param) for _ in range(TRIES - 1))]
         for memory, query in product(several, store[1].queries("complex", 3)):
             memory.search(query, deadline_ms=None)
         yield several

@@ -1,10 +1,11 @@
-"""The files that declare feature flags: the one of the package, and `.speckit/flags.yaml` of a workspace.
+"""Who declares feature flags: the file of the package, installed extensions, and `.speckit/flags.yaml` of a workspace.
 
-A file is read to its entries here; what they mean together is `config.flags`.
+What they say is read to entries here; what these mean together is `config.flags`.
 """
 
 from __future__ import annotations
 
+from collections import abc
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -20,11 +21,21 @@ SHIPPED_FILE = "config/flags.yaml"
 
 @dataclass(frozen=True, slots=True)
 class FlagFile:
-    """The entries of one file, and whether they are those of a workspace."""
+    """The entries of one file, and whether they are those of a workspace.
+
+    What an `extension` declares in its code is a file too, whose entries stand where the code does; "" for all others.
+    """
 
     file: str
     entries: tuple[Entry, ...]
     of_workspace: bool = False
+    extension: str = ""
+
+
+def said_in_code(name: str, facts: abc.Mapping[str, str], where: Where) -> Entry:
+    """A flag that an extension declares, as a file would."""
+    said = tuple(Entry(key, where, Scalar(value, where)) for key, value in facts.items())
+    return Entry(name, where, Mapping(said, where))
 
 
 def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[FlagFile, list[Problem]]:

@@ -68,7 +68,7 @@ def changed_since(config: Settings, pipeline: Pipeline) -> str:
 
 def told_flags(config: Settings) -> str:
     """The flags that something else than the shipped file decided. Raises SpeckitError for what is wrong with them."""
-    flags = load_flags(config.environ_of_root)
+    flags = load_flags(config.environ_of_root, extensions=assembly.registry(config.environ, config.root).flag_files())
     decided = [flag for flag in flags.values() if not flag.decided or flag.decided.file != SHIPPED_FILE]
     return f"{len(flags)} flags; {_few(decided) or 'all as shipped'}"
 

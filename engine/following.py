@@ -80,6 +80,12 @@ class Following:
         assert replaced is not None  # or the loop would not have ended
         raise replaced
 
+    def close(self) -> None:
+        """Writes what was counted and closes the store. Raises E022 when a thread is inside a query; it may be
+        repeated."""
+        self._current.usage.write()
+        self._current.database.close()
+
     def open_anew(self, earlier: OpenStore, why: ReplacedError, *, create: bool) -> None:
         """Opens what is at the path now, unless another thread has done that. Raises as `Database.open`."""
         with self._lock:

@@ -6,23 +6,24 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from speckit_memory.config.extensions import extensions_in_force
+from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, configured
+from speckit_memory.engine.following import Replacement
+from speckit_memory.engine.results import SearchResult
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.indexing.indexer import ANALYSER
+from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.failures import told_by_driver
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import MODEL
+from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.registry import Extension
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.memory import Memory
 
 EXAMPLE = "how does the memory fuse its channels?"
 LISTED = 6
@@ -59,9 +60,28 @@ class HealthReport:
         return all(check.ok for check in self.checks)
 
 
-def health(memory: Memory) -> HealthReport:
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What is looked at: an open store, the settings and the pipeline in force, and a way to ask a question.
+
+    `replacements` tell how often the store was opened anew since it was opened first.
+    """
+
+    opened: assembly.OpenStore
+    settings: Settings
+    pipeline: Pipeline
+    replacements: Sequence[Replacement]
+    ask: Callable[[str], SearchResult]
+
+    @property
+    def database(self) -> Database:
+        """The store's file."""
+        return self.opened.database
+
+
+def health(seen: Examined) -> HealthReport:
     """Looks at everything that a search needs. Raises nothing: what fails is a check that is not ok."""
-    checks: dict[str, Callable[[Memory], Check]] = {
+    checks: dict[str, Callable[[Examined], Check]] = {
         "sqlite": _sqlite,
         "store": _store,
         "content": _content,
@@ -73,37 +93,37 @@ def health(memory: Memory) -> HealthReport:
         "pipeline": _pipeline,
         "search": _search,
     }
-    return HealthReport(tuple(_guarded(name, check, memory) for name, check in checks.items()))
+    return HealthReport(tuple(_guarded(name, check, seen) for name, check in checks.items()))
 
 
-def _guarded(name: str, check: Callable[[Memory], Check], memory: Memory) -> Check:
+def _guarded(name: str, check: Callable[[Examined], Check], seen: Examined) -> Check:
     try:
-        return check(memory)
+        return check(seen)
     except SpeckitError as error:
         return Check(name, False, str(error.problems[0]), error.problems[0].hint)
     except Exception as error:  # a damaged store can hold anything; the check of the store names it
-        told = told_by_driver(error, memory.database.path)
+        told = told_by_driver(error, seen.database.path)
         detail = str(told) if told else f"failed on what it read: {type(error).__name__}: {error}"
         return Check(name, False, detail, told.problems[0].hint if told else DAMAGED)
 
 
-def _sqlite(memory: Memory) -> Check:
-    engine, extension = reader.sqlite_versions(memory.database.reader())
+def _sqlite(seen: Examined) -> Check:
+    engine, extension = reader.sqlite_versions(seen.database.reader())
     return Check("sqlite", True, f"SQLite {engine}, sqlite-vec {extension}")
 
 
-def _store(memory: Memory) -> Check:
-    wrong = memory.check()
-    path = memory.database.path
+def _store(seen: Examined) -> Check:
+    wrong = seen.database.check()
+    path = seen.database.path
     if wrong:
         return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
-    remarks = [*_history(memory), *_open_to_others(path)]
+    remarks = [*_history(seen), *_open_to_others(path)]
     return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
 
 
-def _history(memory: Memory) -> list[str]:
+def _history(seen: Examined) -> list[str]:
     """What happened to the file since this process opened it."""
-    if not (changes := memory.replacements):
+    if not (changes := seen.replacements):
         return []
     last = changes[-1]
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(last.at))
@@ -116,8 +136,8 @@ def _open_to_others(path: Path) -> list[str]:
     return [f"other users of this computer may read it (chmod 600 {path})"] if mode & 0o044 else []
 
 
-def _content(memory: Memory) -> Check:
-    stats = reader.statistics(memory.database.reader())
+def _content(seen: Examined) -> Check:
+    stats = reader.statistics(seen.database.reader())
     detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
     if stats.pending_embeddings:
         hint = "Index the files again to embed them."
@@ -125,10 +145,10 @@ def _content(memory: Memory) -> Check:
     return Check("content", True, detail)
 
 
-def _model(memory: Memory) -> Check:
-    embedder = memory.embedder
+def _model(seen: Examined) -> Check:
+    embedder = seen.opened.embedder
     vector = embedder.embed_query(EXAMPLE)
-    stored = get_meta(memory.database.reader(), MODEL)
+    stored = get_meta(seen.database.reader(), MODEL)
     if not np.isclose(float(vector @ vector), 1.0, atol=1e-3):
         return Check("model", False, f"{embedder.model_id} gives vectors of another length than 1", "Reinstall.")
     if stored not in (None, embedder.model_id):
@@ -137,17 +157,17 @@ def _model(memory: Memory) -> Check:
     return Check("model", True, f"{embedder.model_id}, {embedder.dimensions} dimensions, offline")
 
 
-def _words(memory: Memory) -> Check:
-    stored, current = get_meta(memory.database.reader(), ANALYSER), memory.analyser.version
+def _words(seen: Examined) -> Check:
+    stored, current = get_meta(seen.database.reader(), ANALYSER), seen.opened.analyser.version
     if stored not in (None, current):
         detail = f"words were cut by the analyser '{stored}', the current one is '{current}'"
         return Check("words", False, detail, "Run `speckit-memory index PATH`; it cuts them again.")
     return Check("words", True, f"analyser {current}")
 
 
-def _extensions(memory: Memory) -> Check:
-    wanted = extensions_in_force(memory.settings.environ, memory.settings.root)
-    found = assembly.registry(memory.settings.environ, memory.settings.root).extensions()
+def _extensions(seen: Examined) -> Check:
+    wanted = extensions_in_force(seen.settings.environ, seen.settings.root)
+    found = assembly.registry(seen.settings.environ, seen.settings.root).extensions()
     if not found:
         return Check("extensions", True, f"none are installed ({wanted.mode})")
     failed = [f"{one.name}: {one.failure}" for one in found if one.failure]
@@ -162,17 +182,17 @@ def _extensions(memory: Memory) -> Check:
     return Check("extensions", True, detail)
 
 
-def _configuration(memory: Memory) -> Check:
-    return Check("configuration", True, configured.told_settings(memory.settings))
+def _configuration(seen: Examined) -> Check:
+    return Check("configuration", True, configured.told_settings(seen.settings))
 
 
-def _flags(memory: Memory) -> Check:
-    return Check("flags", True, configured.told_flags(memory.settings))
+def _flags(seen: Examined) -> Check:
+    return Check("flags", True, configured.told_flags(seen.settings))
 
 
-def _pipeline(memory: Memory) -> Check:
-    told = configured.told_pipeline(memory.settings, memory.pipeline)
-    if changed := configured.changed_since(memory.settings, memory.pipeline):
+def _pipeline(seen: Examined) -> Check:
+    told = configured.told_pipeline(seen.settings, seen.pipeline)
+    if changed := configured.changed_since(seen.settings, seen.pipeline):
         return Check("pipeline", False, f"{told}; {changed}", configured.RESTART)
     return Check("pipeline", True, told)
 
@@ -183,17 +203,17 @@ def _listed(extensions: Sequence[Extension]) -> str:
     )
 
 
-def _search(memory: Memory) -> Check:
-    known, _ = memory.list(limit=1)
+def _search(seen: Examined) -> Check:
+    known, _ = reader.list_memories(seen.database.reader(), "", "created_at", limit=1, offset=0)
     if not known:
-        return Check("search", True, f"the pipeline '{memory.pipeline.name}' is built; there is nothing to search yet")
+        return Check("search", True, f"the pipeline '{seen.pipeline.name}' is built; there is nothing to search yet")
     # Asked in the store's own words. Whether it finds anything says nothing about health: the memory may be out of
     # the search's scope, and a title of two common words finds nothing in a small store.
     title = known[0].title[:LONGEST_QUESTION]
     question = title if any(sign.isalnum() for sign in title) else EXAMPLE
-    result = memory.search(question, limit=3, deadline_ms=None)
+    result = seen.ask(question)
     degraded = [part.part for part in result.notes.degraded]
-    detail = f"the pipeline '{memory.pipeline.name}' answers in {result.timings_ms.total:.1f} ms"
+    detail = f"the pipeline '{seen.pipeline.name}' answers in {result.timings_ms.total:.1f} ms"
     if degraded:
         return Check("search", False, f"{detail}, but without {', '.join(degraded)}", "See the other checks.")
     return Check("search", True, detail)

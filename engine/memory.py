@@ -3,58 +3,50 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
-from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
-from speckit_memory.engine import assembly, events, resuming
-from speckit_memory.engine.answer import answer, explanation
-from speckit_memory.engine.committed_progress import CommittedProgress
-from speckit_memory.engine.empty_answers import EMPTY_STORE
+from speckit_memory.engine import assembly, events
+from speckit_memory.engine.answer import explanation
 from speckit_memory.engine.following import Following, Replacement
-from speckit_memory.engine.health import HealthReport, health
-from speckit_memory.engine.plans import PlanReport, plan_report
+from speckit_memory.engine.health import Examined, HealthReport, health
+from speckit_memory.engine.plans import PlanReport
 from speckit_memory.engine.questions import Question, normalised_folder
+from speckit_memory.engine.remembering import Remembering
 from speckit_memory.engine.results import Explanation, SearchResult
-from speckit_memory.engine.why_not import why_not
-from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.indexing import Analyser, IndexReport, Progress, Saved, Source
+from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.sharing import Share
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import Analyser
 from speckit_memory.memory.indexing.embedders import Embedder, counted_tokens
-from speckit_memory.memory.lifecycle import validations
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.identity import ReplacedError
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.records import MemoryRecord, Relation
-from speckit_memory.memory.store.tables.edges import add_edge
-from speckit_memory.pipeline.builder import build
-from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
+from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.loading import PipelineSource, name_of
-from speckit_memory.pipeline.model import Mode, Query
+from speckit_memory.pipeline.model import Mode
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.registry import Registry
-from speckit_memory.pipeline.runner import Runner
 from speckit_memory.pipeline.view import StoreView
 
 
-class Memory:
+class Memory(Remembering):
     """Everything remembered in one file, searchable through one pipeline.
 
     Use it as a context manager. One object may be shared by threads.
     """
 
-    def __init__(self, store: Following, config: Settings, runner: Runner) -> None:
+    def __init__(self, share: Share, config: Settings, searching: Searching) -> None:
         """`Memory.open` is the usual way."""
         self.settings = config
-        self._followed = store
-        self._runner = runner
+        self._share = share
+        self._searching = searching
 
     @classmethod
     def open(
@@ -84,20 +76,23 @@ class Memory:
             source, config = pipeline, _chosen(config, pipeline)
         # the files come first: a wrong one is reported before a store is created
         config = replace(config, deadline_ms=deadline_in_force(config), overrides=overrides or {})
-        built = build(source, _registry(config), config.environ_of_root, overrides)
-        runner = Runner(built, strict=strict)
+        searching = Searching.through(source, config, overrides, strict=strict)
         models = assembly.TextModels(config.environ)
 
         def opened(may_create: bool) -> assembly.OpenStore:
             return assembly.OpenStore(Database.open(config.db, create=may_create), config.root, models)
 
-        return cls(Following(opened, create=create), config, runner)
+        return cls(Share(Following(opened, create=create)), config, searching)
 
-    def with_pipeline(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
-        """The same open store through another pipeline. Close either of the two, not both."""
+    def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
+        """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
+
+        Each of them is closed on its own, in any order; the store, when the last one is. Raises SpeckitError with all
+        that is wrong with the pipeline, and E027 when this one was closed.
+        """
         config = replace(_chosen(self.settings, pipeline), overrides=overrides or {})
-        built = build(pipeline, _registry(config), config.environ_of_root, overrides)
-        return Memory(self._followed, config, Runner(built, strict=self._runner.strict))
+        searching = Searching.through(pipeline, config, overrides, strict=self._searching.runner.strict)
+        return Memory(self._share.another(), config, searching)
 
     def __enter__(self) -> Self:
         return self
@@ -108,14 +103,17 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Closes the store."""
-        self._open.usage.write()
-        self._open.database.close()
+        """Ends this use of the store; whatever is asked after that raises E027. It may be repeated."""
+        self._share.end()
 
     @staticmethod
     def end_extensions() -> None:
         """Ends the processes of isolated extensions; for who ends this process without the interpreter's shutdown."""
         assembly.end_extensions()
+
+    @property
+    def _followed(self) -> Following:
+        return self._share.store
 
     @property
     def _open(self) -> assembly.OpenStore:
@@ -137,7 +135,7 @@ class Memory:
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline in use."""
-        return self._runner.pipeline
+        return self._searching.runner.pipeline
 
     @property
     def database(self) -> Database:
@@ -164,97 +162,6 @@ class Memory:
         It is of one state as long as nobody writes; a search is whatever others do: see `pipeline.ports.protocols`.
         """
         return StoreView(self._followed.run(lambda opened: opened.read_model.current()))
-
-    def index(
-        self,
-        paths: str | Path | Iterable[str | Path],
-        *,
-        force: bool = False,
-        dry_run: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> IndexReport:
-        """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
-
-        What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
-        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Raises E014, and E030 for
-        what is no path.
-        """
-        named = named_paths(paths)
-        committed = CommittedProgress(progress)
-
-        def run(opened: assembly.OpenStore) -> IndexReport:
-            with committed.reported_on_error():
-                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=committed)
-
-        return self._followed.run(run, writes=not dry_run)
-
-    def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
-        """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
-        named = named_paths(paths)
-        return self._followed.run(
-            lambda opened: opened.indexer_without_model.forget(named, dry_run=dry_run, now=time.time())
-        )
-
-    def sources(self) -> dict[str, bool]:
-        """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
-        return self._followed.run(lambda opened: opened.indexer_without_model.sources())
-
-    def index_documents(
-        self, documents: Iterable[Source], *, progress: Callable[[Progress], None] | None = None
-    ) -> IndexReport:
-        """Indexes documents that do not come from files, such as those of a dataset."""
-        return self._followed.run(
-            lambda opened: opened.indexer.index_documents(documents, now=time.time(), progress=progress),
-            writes=True,
-            repeatable=isinstance(documents, Sequence),  # others can be gone through once
-        )
-
-    def save_file(
-        self, path: str | Path, *, force: bool = False, dry_run: bool = False, defer_embedding: bool = False
-    ) -> Saved:
-        """Saves one file after the pre-flight checks (feature I9).
-
-        With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
-        """
-        file = named_path(path)
-
-        def save(opened: assembly.OpenStore) -> Saved:
-            indexer = opened.indexer_without_model if defer_embedding else opened.indexer
-            return indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
-
-        return self._followed.run(save, writes=not dry_run)
-
-    def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
-        """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
-        wanted = tuple(edges)
-
-        def add(opened: assembly.OpenStore) -> int:
-            with opened.database.write() as transaction:
-                for source, relation, target, strength in wanted:
-                    ends = [reader.get_memory(transaction.connection, key).id for key in (source, target)]
-                    add_edge(
-                        transaction, ends[0], ends[1], _relation(relation), strength,
-                        evidence="", created_by=created_by, now=time.time(),
-                    )  # fmt: skip
-            return len(wanted)
-
-        return self._followed.run(add, writes=True)
-
-    def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
-        """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
-
-        With `promote` it is made critical after that. Raises E080, and E082 when it may not be; nothing is noted then.
-        """
-        return self._followed.run(
-            lambda opened: validations.validate(opened.database, name, useful, promote=promote, now=time.time()),
-            repeatable=False,  # it would count twice
-        )
-
-    def promote(self, name: int | str) -> validations.Validated:
-        """Makes a memory critical that readers found useful often enough. Raises E080, E082."""
-        return self._followed.run(
-            lambda opened: validations.promote(opened.database, name, now=time.time()), repeatable=False
-        )
 
     def search(
         self,
@@ -287,48 +194,21 @@ class Memory:
         once it has reached the reader. Raises SpeckitError on a bad question.
         """
 
-        def found(store: Store, opened_before: int) -> SearchResult:
-            question = Question(
-                text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
-                concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
-            )  # fmt: skip
-            allowed = (
-                self.settings.deadline_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
+        question = Question(
+            text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
+            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
+        )  # fmt: skip
+        set_ms = self.settings.deadline_ms
+        allowed_ms = set_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
+
+        def found(opened: assembly.OpenStore) -> SearchResult:
+            asked = time.time() if now is None else now
+            result = self._searching.search(
+                opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content
             )
-            deadline_ns = None if allowed is None else query_ns() + int(allowed * 1e6)
-            query = question.query(store, time.time() if now is None else now, deadline_ns)
-            run = partial(self._answer, store=store, snippet=snippet, content=content, opened_before=opened_before)
-            if resuming.asks_for_handover(query):
-                handovers = run(self._handovers, resuming.of_handovers(query))
-                if handovers.results or handovers.why_nothing == EMPTY_STORE:
-                    return handovers
-                latest = resuming.only_asks_to_go_on(query, store)
-                result = run(self._handovers if latest else self._runner, query)
-                instead = "this was changed last" if latest else "this is what the words find"
-                return result.warned(before=[resuming.no_handover(query, instead)])
-            return run(self._runner, query)
+            return replace(result, origin=opened.name)
 
-        def answered(opened: assembly.OpenStore) -> SearchResult:
-            opened_before = opening_ns()
-            with ExitStack() as search:
-                with opening():
-                    store = search.enter_context(opened.read_model.reading())
-                return replace(found(store, opened_before), origin=opened.name)
-
-        return self._followed.run(answered)
-
-    def _answer(
-        self, runner: Runner, query: Query, *, store: Store, snippet: int, content: bool, opened_before: int
-    ) -> SearchResult:
-        declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
-        outcome = runner.run(query, store)
-        return answer(outcome, store, declared, snippet, content, opening_ns() - opened_before)
-
-    @cached_property
-    def _handovers(self) -> Runner:
-        """What answers in the mode "resume"."""
-        built = build(resuming.PIPELINE, _registry(self.settings), self.settings.environ)
-        return Runner(built, strict=self._runner.strict)
+        return self._followed.run(found)
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the
@@ -354,15 +234,7 @@ class Memory:
         """What a search would do, without doing it."""
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
 
-        def planned(opened: assembly.OpenStore) -> PlanReport:
-            with opened.read_model.reading() as snapshot:
-                store = StoreView(snapshot)
-                query = question.query(store, time.time(), None)
-                if resuming.asks_for_handover(query):
-                    return plan_report(self._handovers, resuming.of_handovers(query), store)
-                return plan_report(self._runner, query, store)
-
-        return self._followed.run(planned)
+        return self._followed.run(lambda opened: self._searching.plan(opened, question))
 
     def explain(self, result: SearchResult, name: int | str) -> Explanation:
         """How a result got its score, step by step. Raises E080 when the memory is not among the results."""
@@ -374,9 +246,8 @@ class Memory:
 
     def why_not(self, result: SearchResult, name: int | str) -> str:
         """Why a memory is not among the results: the step that lost it, and what would have kept it."""
-        runner = self._handovers if resuming.is_of_handovers(result.outcome) else self._runner
         store = self._state_of(result)
-        return why_not(runner, result, self.get(name), store)
+        return self._searching.why_not(result, self.get(name), store)
 
     def _state_of(self, result: SearchResult) -> Store:
         """The current state of the store that gave an answer. Raises E026 when it is another one by now."""
@@ -404,7 +275,8 @@ class Memory:
         Raises SpeckitError for a store that was replaced by what cannot be opened.
         """
         self._followed.run(lambda opened: opened.database.latest())
-        return health(self)
+        ask = partial(self.search, limit=3, deadline_ms=None)
+        return health(Examined(self._open, self.settings, self.pipeline, self.replacements, ask))
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store's file, one sentence each; empty when it is healthy."""
@@ -419,13 +291,3 @@ def _chosen(config: Settings, pipeline: PipelineSource) -> Settings:
     """The settings with the pipeline that a call chose."""
     by = BY_CALL if isinstance(pipeline, str | Path) else BY_VALUE
     return replace(config, pipeline=name_of(pipeline), pipeline_by=by)
-
-
-def _registry(config: Settings) -> Registry:
-    return assembly.registry(config.environ, config.root)
-
-
-def _relation(name: str) -> Relation:
-    if name not in list(Relation):
-        raise SpeckitError("E030", f"the relation is '{name}'; {nearest(name, list(Relation))}")
-    return Relation(name)

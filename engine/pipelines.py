@@ -88,7 +88,7 @@ def written(
     as for steps that a file inherits, it is written anew and says all of the pipeline. `heading` stands at its top and
     `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when the pipeline has problems.
     """
-    before = replace(load(source, environ), name=file.stem)
+    before = replace(load(source, environ, offered=assembly.registry(environ).flag_files), name=file.stem)
     checked = _sound(before, environ, overrides)
     bound = examine(before, assembly.registry(environ), environ).bound
     present = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}

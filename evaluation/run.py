@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from speckit_memory.config.settings import settings
+from speckit_memory.engine import assembly
 from speckit_memory.engine.pipelines import check
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparison import Values, compare
@@ -53,7 +54,7 @@ def run(
     """
     environ = os.environ if environ is None else environ
     wanted = pipelines or [settings(environ=environ).pipeline]
-    chosen = [load(source, environ, overrides) for source in wanted]
+    chosen = [load(source, environ, overrides, assembly.registry(environ).flag_files) for source in wanted]
     if problems := [problem for whole in chosen for problem in check(whole, environ)]:
         raise SpeckitError.of(problems)
     report, values = evaluate_pipelines(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,8 +41,9 @@ def throwaway_store(
     with TemporaryDirectory(prefix="speckit-evaluation-") as name:
         folder = Path(name)
         file = folder / "evaluation.db"
-        with Memory.open(file, pipelines[0], environ=environ) as first:
-            others = [first.with_pipeline(pipeline) for pipeline in pipelines[1:]]
+        with ExitStack() as stack:
+            first = stack.enter_context(Memory.open(file, pipelines[0], environ=environ))
+            others = [stack.enter_context(first.using(pipeline)) for pipeline in pipelines[1:]]
             started = time.perf_counter()
             warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
             yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))

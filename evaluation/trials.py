@@ -144,9 +144,9 @@ class Trials:
     def judged(self, place: int, setting: Setting, rows: Rows) -> Values:
         """The same for the queries at these rows, through the entry that is used in production."""
         opened = self._sets[place]
-        memory = opened.memory.with_pipeline(self._pipeline, self._written(setting))
         asked = [opened.queries[row] for row in rows.tolist()]
-        (answers,) = measure([memory], asked, now=self._now, seed=self._seed, progress=lambda _: None)
+        with opened.memory.using(self._pipeline, self._written(setting)) as memory:
+            (answers,) = measure([memory], asked, now=self._now, seed=self._seed, progress=lambda _: None)
         return evaluate([answer.keys for answer in answers], [opened.dataset.judgements[query.id] for query in asked])
 
     def _values(self, place: int, setting: Setting, wanted: Rows) -> Values:

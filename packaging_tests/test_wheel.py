@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from packaging_tests.building import ROOT, environment, run
+
 ROOMS = ("config", "pipeline", "channels", "signals", "stages", "memory", "engine", "evaluation", "server")
-
-
-def run(*command: str | Path, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPECKIT_"))}
-    arguments = [str(part) for part in command]
-    return subprocess.run(arguments, cwd=cwd, env=clean | environ, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("dist")
-    built = run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT, cwd=out)
-    assert built.returncode == 0, built.stdout + built.stderr
-    (file,) = out.glob("*.whl")
-    return file
 
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("clean")
-    venv.create(folder, with_pip=True)
-    pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    for arguments in (("--require-hashes", "-r", ROOT / "requirements.lock"), ("--no-deps", wheel)):
-        done = run(*pip, *arguments, cwd=folder)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "bin" / "speckit-memory"
+    lock = ("--require-hashes", "-r", ROOT / "requirements.lock")
+    return environment(tmp_path_factory.mktemp("clean"), lock, ("--no-deps", wheel)) / "speckit-memory"
 
 
 @pytest.fixture

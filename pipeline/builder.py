@@ -63,7 +63,7 @@ def examine(
     source: PipelineSource, registry: Registry, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> Checked:
     """All passes up to the checks, without raising: what `pipeline check` and `pipeline show` need."""
-    return examined(load(source, environ, overrides), registry)
+    return examined(load(source, environ, overrides, registry.flag_files), registry)
 
 
 def examined(effective: Effective, registry: Registry) -> Checked:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from speckit_memory.config.document import Document, with_extended
-from speckit_memory.config.flags import Flag, read_flags
+from speckit_memory.config.flags import Flag, Offered, flags_for
 from speckit_memory.config.layering import slots_of
 from speckit_memory.config.pipeline_file import BUDGETS_MS, SLOTS, Step
 from speckit_memory.errors import Problem, Where
@@ -97,12 +97,15 @@ class Effective:
         return waiting or (channel in unlisted and any(document.file == where.file for document in below))
 
 
-def filled(document: Document, environ: Mapping[str, str]) -> Effective:
-    """A document laid on what it extends, with the flags as the environment says."""
+def filled(document: Document, environ: Mapping[str, str], offered: Offered) -> Effective:
+    """A document laid on what it extends, with the flags as the environment says.
+
+    `offered` are the flags of extensions, for a flag that is none of ours.
+    """
     documents, unextended = with_extended(document)
-    flags, misread = read_flags(environ)
     unedited: list[Problem] = []
     listed = slots_of([one.said for one in documents], unedited)
+    flags, misread = flags_for(environ, {step.flag for steps in listed.values() for step in steps} - {""}, offered)
     problems = (*(problem for one in documents for problem in one.problems), *unextended, *unedited, *misread)
     return Effective(
         documents=documents,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from speckit_memory.config.document import GIVEN, Document, name_of_path, read
+from speckit_memory.config.flags import Offered, nothing_offered
 from speckit_memory.pipeline.effective import Effective, filled
 from speckit_memory.pipeline.variants import with_values
 
@@ -28,11 +29,17 @@ def name_of(source: PipelineSource) -> str:
     return source
 
 
-def load(source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Effective:
+def load(
+    source: PipelineSource,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str] | None = None,
+    offered: Offered = nothing_offered,
+) -> Effective:
     """The effective pipeline of a source. Problems are collected, not raised.
 
     Raises SpeckitError only when there is nothing to read at all. `overrides` maps "step.parameter" or
     "step.parameter.key" to YAML text. The environment decides flags, but not those of an effective pipeline again.
+    `offered` are the flags of extensions, for a flag that is none of ours.
     """
-    whole = source if isinstance(source, Effective) else filled(read(source), environ)
+    whole = source if isinstance(source, Effective) else filled(read(source), environ, offered)
     return with_values(whole, overrides or {})

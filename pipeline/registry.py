@@ -5,14 +5,19 @@ Registration is explicit; importing a module registers nothing. The name of a co
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from threading import Lock
+from types import FrameType
 from typing import Any, Literal, Protocol, overload
 
-from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.config.flag_files import FlagFile, said_in_code
+from speckit_memory.config.flags import refused
+from speckit_memory.errors import SpeckitError, Where, nearest
 from speckit_memory.pipeline.contracts import (
     About,
     Annotator,
@@ -79,6 +84,10 @@ class Extensions(Protocol):
     def extensions(self) -> tuple[Extension, ...]:
         """What has been loaded so far, or could not be."""
 
+    @property
+    def flags(self) -> Sequence[FlagFile]:
+        """The flags of those that have been loaded so far."""
+
 
 def installed() -> Sequence[EntryPoint]:
     """The entry points of installed extensions. Nothing of them is imported."""
@@ -96,6 +105,7 @@ class Registry:
         self._loading = Lock()
         self._left_out: tuple[str, ...] = ()
         self._failed: list[Extension] = []
+        self._flags: list[FlagFile] = []
 
     @overload
     def add(
@@ -141,18 +151,42 @@ class Registry:
         params, about = examined(role, component, name)
         self._by_name[name] = Registered(name, role, component, params, about, self._extension)
 
+    def add_flag(
+        self, name: str, *, owner: str, since: str, expires: str, evidence: str, state: str = "off", group: str = ""
+    ) -> None:
+        """Declares a flag of an extension, by which steps of pipeline files may wait.
+
+        It has the facts of a flag of `flags.yaml`: who answers for it, its dates (YYYY-MM-DD), what must be measured
+        before its state may advance; groups are the extension's own. Raises SpeckitError for a name that is taken.
+        """
+        if self._frozen:
+            raise SpeckitError("E199", f"the registry is frozen; the flag '{name}' came too late")
+        where = _place(sys._getframe(1))
+        facts = {"state": state, "group": group, "owner": owner, "since": since, "expires": expires}
+        facts["evidence"] = evidence
+        offers = self._extension or where.file
+        entry = said_in_code(name, facts, where)
+        if problems := refused(self._flags, FlagFile(offers, (entry,), extension=offers)):
+            raise SpeckitError.of(problems)
+        self._flags.append(FlagFile(offers, (entry,), extension=offers))
+
+    def flag_files(self) -> Sequence[FlagFile]:
+        """The flags that extensions declare."""
+        self._load()
+        return [*self._flags, *(self._elsewhere.flags if self._elsewhere is not None else ())]
+
     def add_entry_points(self) -> None:
         """Lets every installed distribution of the entry-point group add its components.
 
         One that fails adds none, and keeps no other from being used.
         """
         for entry_point in installed():
-            known = dict(self._by_name)
+            known, declared = dict(self._by_name), list(self._flags)
             self._extension = Extension.name_of(entry_point)
             _, error = guarded(partial(self._let, entry_point))
             self._frozen = False  # which is not for an extension to say
             if error:
-                self._by_name = known
+                self._by_name, self._flags = known, declared
                 self._failed.append(Extension(self._extension, (), describe(error)))
         self._extension = ""
 
@@ -212,6 +246,13 @@ class Registry:
     def __iter__(self) -> Iterator[Registered]:
         self._load()
         return iter(sorted(self._by_name.values(), key=lambda entry: (entry.role, entry.name)))
+
+
+def _place(frame: FrameType) -> Where:
+    """Where code runs, by its path as it is imported: the same on every machine."""
+    depth = str(frame.f_globals.get("__name__", "")).count(".")
+    depth += Path(frame.f_code.co_filename).name == "__init__.py"
+    return Where("/".join(Path(frame.f_code.co_filename).parts[-depth - 1 :]), frame.f_lineno, 1)
 
 
 def _role(found: str) -> Role:

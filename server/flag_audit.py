@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from speckit_memory.config.flag_files import SHIPPED_FILE
-from speckit_memory.config.flags import FACTS, load_flags
+from speckit_memory.config.flag_files import SHIPPED_FILE, FlagFile
+from speckit_memory.config.flags import FACTS, Flag, load_flags
 from speckit_memory.errors import Problem, Where
 
 ACTIVE = ("enabled",)
@@ -51,18 +51,26 @@ def today() -> date:
     return datetime.now(UTC).date()
 
 
-def audit(environ: Mapping[str, str], day: date, text: str | None = None, *, strict: bool = False) -> Audit:
+def audit(
+    environ: Mapping[str, str],
+    day: date,
+    text: str | None = None,
+    *,
+    strict: bool = False,
+    extensions: Sequence[FlagFile] = (),
+) -> Audit:
     """The flags as they stand on a day.
 
-    They are those of the package and of the workspace, or of a `text` in their place. That shipped flags have expired
-    is the product's affair, which nobody can mend in an installed copy: it breaks a rule only when `strict`, as the
-    project's own checks are. Raises SpeckitError when a file cannot be understood at all.
+    They are those of the package, of extensions and of the workspace, or of a `text` in their place. That shipped flags
+    have expired, or those of an extension, is the affair of who makes it, which nobody can mend in an installed copy:
+    it breaks a rule only when `strict`, as a project's own checks are. The groups of an extension are its own affair.
+    Raises SpeckitError when a file cannot be understood at all.
     """
     lenient = text is None and not strict
     flags: list[AuditedFlag] = []
     problems: list[Problem] = []
-    expired: list[str] = []
-    loaded = load_flags(environ, text).values()
+    expired: list[tuple[str, str]] = []
+    loaded = load_flags(environ, text, extensions=extensions).values()
     for flag in loaded:
         since, expires = _date(flag.facts.get("since")), _date(flag.facts.get("expires"))
         flags.append(
@@ -74,9 +82,12 @@ def audit(environ: Mapping[str, str], day: date, text: str | None = None, *, str
                 age_days=(day - since).days if since else None,
             )
         )
-        broken = _broken(flag.facts, since, expires, flag.state)
+        broken = _broken(flag, since, expires)
         if expires is not None and expires < day and flag.state != "permanent":
-            (expired if lenient and not flag.of_workspace else broken).append(f"expired on {expires}")
+            if lenient and not flag.of_workspace:
+                expired.append((flag.extension, f"expired on {expires}"))
+            else:
+                broken.append(f"expired on {expires}")
         problems += [Problem("E124", f"{flag.name} {message}", where=flag.where) for message in broken]
     active = [flag for flag in loaded if flag.state in ACTIVE]
     if len(active) > MAX_ACTIVE:
@@ -87,10 +98,11 @@ def audit(environ: Mapping[str, str], day: date, text: str | None = None, *, str
     return Audit(flags, problems, _expiries(expired))
 
 
-def _expiries(expired: list[str]) -> list[str]:
+def _expiries(expired: list[tuple[str, str]]) -> list[str]:
     return [
-        f"{count} shipped flag{'s' if count > 1 else ''} {when}; they work as before, a later version settles them"
-        for when, count in Counter(expired).items()
+        f"{count} {extension or 'shipped'} flag{'s' if count > 1 else ''} {when}; they work as before, a later version "
+        "settles them"
+        for (extension, when), count in Counter(expired).items()
     ]
 
 
@@ -101,14 +113,15 @@ def _date(value: object) -> date | None:
         return None
 
 
-def _broken(facts: Mapping[str, object], since: date | None, expires: date | None, state: str) -> list[str]:
+def _broken(flag: Flag, since: date | None, expires: date | None) -> list[str]:
+    facts = flag.facts
     broken = [f"names no {name}" for name in TEXTS if not facts.get(name)]
-    if facts.get("group") not in GROUPS:
+    if facts.get("group") not in GROUPS and not flag.extension:
         broken.append(f"belongs to group {facts.get('group')!r}, accepted: {', '.join(GROUPS)}")
     broken += [
         f"has no date (YYYY-MM-DD) in '{name}'" for name, value in (("since", since), ("expires", expires)) if not value
     ]
-    if state == "permanent" or since is None or expires is None:
+    if flag.state == "permanent" or since is None or expires is None:
         return broken
     if (expires - since).days > LIFE_DAYS:
         broken.append(f"may live {(expires - since).days} days, accepted: at most {LIFE_DAYS}")

@@ -8,6 +8,7 @@ from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, settings
 from speckit_memory.config.sources import presets
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import require_file, store_is_there
+from speckit_memory.server.environment import flags_of_extensions
 from speckit_memory.server.options import Common
 
 
@@ -27,6 +28,8 @@ def check_configuration(common: Common) -> None:
         return
     from speckit_memory.pipeline.loading import load
 
-    problems = load(config.pipeline, config.environ, common.overrides).problems
+    problems = load(
+        config.pipeline, config.environ, common.overrides, lambda: flags_of_extensions(config.environ)
+    ).problems
     if problems:
         raise SpeckitError.of(problems)

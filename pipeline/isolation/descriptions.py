@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import cleandoc
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
+from speckit_memory.config.flag_files import FlagFile, said_in_code
+from speckit_memory.config.yaml_reader import Entry, plain
+from speckit_memory.errors import Where
 from speckit_memory.pipeline.contracts import About, Combine, Role
 from speckit_memory.pipeline.hooks import HOOKS, combine_of
 from speckit_memory.pipeline.registry import Registered
@@ -56,6 +60,34 @@ class Description(_Plain):
         if unknown := set(self.offers) - {hook.name for hook in HOOKS if self.role in hook.roles}:
             raise ValueError(f"the {self.role} '{self.name}' offers unknown hooks: {', '.join(sorted(unknown))}")
         return self
+
+
+class FlagDescription(_Plain):
+    """One flag that an extension declares: its name, what is said of it, and where."""
+
+    name: str
+    facts: dict[str, str]
+    file: str
+    line: int
+
+    def entry(self) -> Entry:
+        """The flag as a file would declare it."""
+        return said_in_code(self.name, self.facts, Where(self.file, self.line, 1))
+
+
+def described_flags(files: Sequence[FlagFile]) -> list[FlagDescription]:
+    """The descriptions of the flags of this process."""
+    return [
+        FlagDescription(
+            name=entry.key,
+            facts=facts,
+            file=entry.where.file,
+            line=entry.where.line,
+        )
+        for file in files
+        for entry in file.entries
+        if isinstance(facts := plain(entry.value), dict)  # as `said_in_code` makes them
+    ]
 
 
 def described(entry: Registered) -> Description:

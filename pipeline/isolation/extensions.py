@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint
 
+from speckit_memory.config.flag_files import FlagFile
+from speckit_memory.config.flags import refused
+from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.errors import IsolatedFailureError, NotStartedError
-from speckit_memory.pipeline.isolation.descriptions import Description
+from speckit_memory.pipeline.isolation.descriptions import Description, FlagDescription
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.isolation.proxies import registered
 from speckit_memory.pipeline.registry import Extension, Registered, installed
@@ -22,6 +25,7 @@ class IsolatedExtensions:
         self.host = host
         self._waiting: list[EntryPoint] = list(installed())
         self._extensions: dict[tuple[str, str], Extension] = {}
+        self._flags: list[FlagFile] = []
 
     def load(self, taken: Collection[str]) -> list[Registered]:
         """The components of the extensions that have not been loaded yet; `taken` are names that are in use.
@@ -34,24 +38,34 @@ class IsolatedExtensions:
         for entry_point in waiting:
             name = Extension.name_of(entry_point)
             try:
-                added = list(self._of(entry_point, name, names))
+                added, declared = self._of(entry_point, name, names)
             except Exception as error:  # whatever is wrong with an extension stays its own affair
                 if isinstance(error, NotStartedError):
                     self._waiting.append(entry_point)
                 why = str(error) if isinstance(error, IsolatedFailureError) else "what it says of itself is not valid"
                 self._extensions[name, entry_point.name] = Extension(name, (), why)
                 continue
+            self._flags.append(declared)
             names |= {entry.name for entry in added}
             found += added
             self._extensions[name, entry_point.name] = Extension(name, tuple(entry.name for entry in added))
         return found
 
-    def _of(self, entry_point: EntryPoint, extension: str, taken: Collection[str]) -> Iterator[Registered]:
-        for text in self.host.load(entry_point.name, entry_point.value):
-            description = Description.model_validate_json(text)
-            if description.name in taken:
-                raise IsolatedFailureError(f"it offers a component '{description.name}', and there is one of that name")
-            yield registered(description, self.host, extension)
+    def _of(self, entry_point: EntryPoint, extension: str, taken: Collection[str]) -> tuple[list[Registered], FlagFile]:
+        described, declared = self.host.load(entry_point.name, entry_point.value)
+        descriptions = [Description.model_validate_json(text) for text in described]
+        if clash := next((one.name for one in descriptions if one.name in taken), None):
+            raise IsolatedFailureError(f"it offers a component '{clash}', and there is one of that name")
+        flags = tuple(FlagDescription.model_validate_json(text).entry() for text in declared)
+        file = FlagFile(extension, flags, extension=extension)
+        if problems := refused(self._flags, file):
+            raise IsolatedFailureError(str(SpeckitError.of(problems)))
+        return [registered(description, self.host, extension) for description in descriptions], file
+
+    @property
+    def flags(self) -> Sequence[FlagFile]:
+        """The flags of those that have been loaded so far."""
+        return self._flags
 
     @property
     def extensions(self) -> tuple[Extension, ...]:

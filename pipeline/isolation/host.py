@@ -51,9 +51,11 @@ class Host:
         """A number for one more component, which it keeps however often the process is started."""
         return next(self._numbers)
 
-    def load(self, name: str, value: str) -> list[str]:
-        """Imports an entry point and lets it add its components; the description of each, as JSON text."""
-        found: list[str] = _value(self._asked(("load", name, value), LOAD_SECONDS, _left(LOAD_SECONDS)))
+    def load(self, name: str, value: str) -> tuple[list[str], list[str]]:
+        """Imports an entry point and lets it add its components and flags; the description of each, as JSON text."""
+        found: tuple[list[str], list[str]] = _value(
+            self._asked(("load", name, value), LOAD_SECONDS, _left(LOAD_SECONDS))
+        )
         self._loaded.append((name, value))
         return found
 

@@ -14,7 +14,7 @@ from speckit_memory.pipeline.contracts import Params, PipelineContext
 from speckit_memory.pipeline.describing import describe
 from speckit_memory.pipeline.hooks import CHECK, SCALE, SETTLED, WEIGHS_INTENT
 from speckit_memory.pipeline.isolation.codec import Handle, unpacked
-from speckit_memory.pipeline.isolation.descriptions import described
+from speckit_memory.pipeline.isolation.descriptions import described, described_flags
 from speckit_memory.pipeline.isolation.limits import KEPT_COMPONENTS, KEPT_PARAMETERS
 from speckit_memory.pipeline.isolation.store_client import Ask, Line, made
 from speckit_memory.pipeline.model import Query
@@ -41,16 +41,17 @@ class Workshop:
         except BaseException as error:  # SystemExit too: a component does not end what others use
             return "error", describe(error)
 
-    def _load(self, name: str, value: str) -> list[str]:
-        """Lets an entry point add its components; the description of each. Either all are known after that or none."""
+    def _load(self, name: str, value: str) -> tuple[list[str], list[str]]:
+        """Lets an entry point add its components and flags; the description of each. Either all are known or none."""
         registry = Registry()
         for known in self._known.values():
             registry.admit(known.role, known.component, known.name)
         EntryPoint(name, value, ENTRY_POINTS).load()(registry)
         new = {entry.name: entry for entry in registry if entry.name not in self._known}
         descriptions = [described(entry).model_dump_json(by_alias=False) for entry in new.values()]
+        flags = [one.model_dump_json() for one in described_flags(registry.flag_files())]
         self._known |= new
-        return descriptions
+        return descriptions, flags
 
     def _validate(self, use: str, recipe: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """The parameters that a recipe makes, by name and by key, as JSON has them."""

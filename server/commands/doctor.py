@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from speckit_memory.config.settings import settings
+from speckit_memory.config.settings import ROOT_VARIABLE, settings
 from speckit_memory.config.sources import DEFAULT
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server.environment import remarks
+from speckit_memory.server.environment import flags_of_extensions, remarks
 from speckit_memory.server.missing_store import no_store
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, table_rows, wrapped
@@ -64,11 +64,12 @@ def _environment() -> list[Check]:
 
 def _workspace_files(common: Common) -> list[Check]:
     """What is wrong with `config.yaml` and `flags.yaml` of the workspace: nothing can be opened until it is mended."""
-    from speckit_memory.config.flags import declared_flags
+    from speckit_memory.config.flags import flags_for
     from speckit_memory.config.workspace_file import read_workspace_config
 
     config = settings(common.db)
-    found = {"configuration": read_workspace_config(config.root)[1], "flags": declared_flags(config.environ)[1]}
+    _, flags = flags_for({ROOT_VARIABLE: str(config.root)}, (), lambda: flags_of_extensions(config.environ))
+    found = {"configuration": read_workspace_config(config.root)[1], "flags": flags}
     return [check for name, problems in found.items() if problems for check in _wrong(name, SpeckitError.of(problems))]
 
 

@@ -7,6 +7,7 @@ import os
 import click
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.server.environment import flags_of_extensions
 from speckit_memory.server.flag_audit import audit, today
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json
@@ -21,7 +22,7 @@ def command(common: Common, strict: bool) -> None:
     Looks at the flags of the product and at .speckit/flags.yaml of the workspace. That shipped flags have expired is
     only remarked on, unless --strict.
     """
-    found = audit(os.environ, today(), strict=strict)
+    found = audit(os.environ, today(), strict=strict, extensions=flags_of_extensions(os.environ))
     if found.problems:
         raise SpeckitError.of(found.problems)
     if common.as_json:

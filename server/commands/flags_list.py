@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from speckit_memory.server.environment import remarks
+from speckit_memory.server.environment import flags_of_extensions, remarks
 from speckit_memory.server.flag_audit import audit, today
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, table, wrapped
@@ -17,7 +17,7 @@ from speckit_memory.server.output import print_json, table, wrapped
 @shared("json")
 def command(common: Common) -> None:
     """List the feature flags with state, age, expiry, evidence, and the file or variable that decided the state."""
-    found = audit(os.environ, today())
+    found = audit(os.environ, today(), extensions=flags_of_extensions(os.environ))
     flags = found.flags
     for remark in (*remarks(os.environ), *found.remarks):
         click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)

@@ -14,14 +14,84 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from speckit_memory.engine import Memory as Memory
+    from speckit_memory.engine.following import Replacement as Replacement
+    from speckit_memory.engine.health import Check as Check
+    from speckit_memory.engine.health import HealthReport as HealthReport
+    from speckit_memory.engine.memory import Memory as Memory
+    from speckit_memory.engine.plans import PlannedChannel as PlannedChannel
+    from speckit_memory.engine.plans import PlanReport as PlanReport
+    from speckit_memory.engine.result_parts import Coverage as Coverage
+    from speckit_memory.engine.result_parts import NamedMemory as NamedMemory
+    from speckit_memory.engine.result_parts import PipelineIdentity as PipelineIdentity
+    from speckit_memory.engine.result_parts import SearchNotes as SearchNotes
+    from speckit_memory.engine.result_parts import SearchPlan as SearchPlan
+    from speckit_memory.engine.result_parts import StepTiming as StepTiming
+    from speckit_memory.engine.result_parts import Timings as Timings
+    from speckit_memory.engine.results import ChannelEvidence as ChannelEvidence
+    from speckit_memory.engine.results import Explanation as Explanation
+    from speckit_memory.engine.results import ResultRow as ResultRow
+    from speckit_memory.engine.results import SearchResult as SearchResult
+    from speckit_memory.engine.work import Work as Work
+    from speckit_memory.errors import ConfigurationError as ConfigurationError
+    from speckit_memory.errors import DocumentError as DocumentError
+    from speckit_memory.errors import InternalError as InternalError
+    from speckit_memory.errors import InvalidRequestError as InvalidRequestError
+    from speckit_memory.errors import ModelUnavailableError as ModelUnavailableError
+    from speckit_memory.errors import NotFoundError as NotFoundError
+    from speckit_memory.errors import Problem as Problem
+    from speckit_memory.errors import SearchFailedError as SearchFailedError
+    from speckit_memory.errors import SpeckitError as SpeckitError
+    from speckit_memory.errors import StoreBusyError as StoreBusyError
+    from speckit_memory.errors import StoreClosedError as StoreClosedError
+    from speckit_memory.errors import StoreError as StoreError
+    from speckit_memory.errors import Where as Where
+    from speckit_memory.memory.indexing import IndexReport as IndexReport
+    from speckit_memory.memory.indexing import Progress as Progress
+    from speckit_memory.memory.indexing import Saved as Saved
+    from speckit_memory.memory.indexing import Source as Source
+    from speckit_memory.memory.lifecycle.validations import Validated as Validated
+    from speckit_memory.memory.store.reading.reader import StoreStatistics as StoreStatistics
+    from speckit_memory.memory.store.records import MemoryRecord as MemoryRecord
+    from speckit_memory.memory.store.records import Tier as Tier
+    from speckit_memory.pipeline.explain import StepExplanation as StepExplanation
+    from speckit_memory.pipeline.trace import Degradation as Degradation
 
-__all__ = ["Memory"]
+_MODULES = {
+    "engine.following": ("Replacement",),
+    "engine.health": ("Check", "HealthReport"),
+    "engine.memory": ("Memory",),
+    "engine.plans": ("PlanReport", "PlannedChannel"),
+    "engine.result_parts": (
+        "Coverage", "NamedMemory", "PipelineIdentity", "SearchNotes", "SearchPlan", "StepTiming", "Timings",
+    ),
+    "engine.results": ("ChannelEvidence", "Explanation", "ResultRow", "SearchResult"),
+    "engine.work": ("Work",),
+    "errors": (
+        "ConfigurationError", "DocumentError", "InternalError", "InvalidRequestError", "ModelUnavailableError",
+        "NotFoundError", "Problem", "SearchFailedError", "SpeckitError", "StoreBusyError", "StoreClosedError",
+        "StoreError", "Where",
+    ),
+    "memory.indexing": ("IndexReport", "Progress", "Saved", "Source"),
+    "memory.lifecycle.validations": ("Validated",),
+    "memory.store.reading.reader": ("StoreStatistics",),
+    "memory.store.records": ("MemoryRecord", "Tier"),
+    "pipeline.explain": ("StepExplanation",),
+    "pipeline.trace": ("Degradation",),
+}  # fmt: skip
+"""Where each public name comes from."""
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605 -- one list of names is enough
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from speckit_memory import engine
+    if name not in _HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from importlib import import_module
 
-        return getattr(engine, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -302,8 +302,8 @@ def test_a_reading_of_a_misspelt_word_may_hold_any_characters(tmp_path: Path, ta
 
 def with_pipeline(pipeline: Any) -> Memory:
     """The project's memories behind another pipeline."""
-    opened = memory().with_pipeline("bm25")
-    opened._runner = Runner(pipeline)
+    opened = memory().using("bm25")
+    opened._searching.runner = Runner(pipeline)
     return opened
 
 

@@ -46,9 +46,9 @@ def check(memory: Memory, every: int) -> set[str]:
 @pytest.mark.requirement("P8.exact")
 @pytest.mark.parametrize("name", presets())
 def test_whoever_works_an_explanation_out_gets_the_score_of_every_shipped_pipeline(name: str, memory: Project) -> None:
-    explained = check(memory.with_pipeline(name), 2)
+    explained = check(memory.using(name), 2)
 
-    assert explained == {step.use for step in memory.with_pipeline(name).pipeline.rerank} - SELECTS
+    assert explained == {step.use for step in memory.using(name).pipeline.rerank} - SELECTS
 
 
 @pytest.mark.requirement("P8.exact", "P8.steps")
@@ -58,14 +58,14 @@ def test_every_reranker_says_by_what_arithmetic_it_made_the_score(memory: Projec
         with project(memory.settings.root, environ) as other:
             explained |= check(other, 3 if place else 1)
     for aggregate in ("max", "mean_top3"):
-        explained |= check(memory.with_pipeline("catalogue", {"collapse.aggregate": aggregate}), 4)
+        explained |= check(memory.using("catalogue", {"collapse.aggregate": aggregate}), 4)
 
     rerankers = {component.__module__.rpartition(".")[2] for role, component in COMPONENTS if role is Role.RERANKER}
     assert explained == rerankers - SELECTS
 
 
 def test_a_number_that_is_not_the_one_behind_the_score_would_be_noticed(memory: Project) -> None:
-    result = memory.with_pipeline("default").search("payment gateway retries", now=NOW)
+    result = memory.using("default").search("payment gateway retries", now=NOW)
     for row in result.results:
         explanation = memory.explain(result, row.id).as_json()
         told = {step["step"]: step["parts"] for step in explanation["steps"]}

@@ -209,13 +209,6 @@ def test_a_search_is_reproducible(memory: Memory) -> None:
     assert [(r.id, r.score) for r in one.results] == [(r.id, r.score) for r in two.results]
 
 
-def test_another_pipeline_shares_the_open_store(memory: Memory) -> None:
-    other = memory.with_pipeline("bm25")
-
-    assert other.search("gateway").results[0].key == "research/gateway.md"
-    assert other.pipeline.name == "bm25"
-
-
 @pytest.mark.requirement("P9")
 def test_vectors_of_another_model_leave_a_degraded_answer_that_says_so(workspace: Path) -> None:
     with Memory.open(workspace / "m.db", root=workspace, environ={}) as memory:

@@ -61,9 +61,9 @@ def test_every_kind_of_source_opens_and_searches_as_the_same_pipeline(kind: str,
         result = memory.search("kumquats")
         assert (result.pipeline.name, result.pipeline.hash) == ("mine", expected)
         assert [row.key for row in result.results] == ["note.md"]
-        assert memory.with_pipeline("bm25").with_pipeline(source).pipeline.hash == expected
-        changed = memory.with_pipeline(source, {"bm25.limit": "8"}).pipeline.hash
-        assert changed == memory.with_pipeline(MAPPING, {"bm25.limit": "8"}).pipeline.hash != expected
+        assert memory.using("bm25").using(source).pipeline.hash == expected
+        changed = memory.using(source, {"bm25.limit": "8"}).pipeline.hash
+        assert changed == memory.using(MAPPING, {"bm25.limit": "8"}).pipeline.hash != expected
 
 
 def test_a_preset_is_known_by_its_name_and_a_path_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,14 +71,14 @@ def test_a_preset_is_known_by_its_name_and_a_path_is_a_path(tmp_path: Path, monk
     with Memory.open(tmp_path / "m.db", "bm25", environ={}) as memory:
         assert memory.pipeline.name == memory.settings.pipeline == "bm25"
         with pytest.raises(SpeckitError, match="E121"):
-            memory.with_pipeline(Path("bm25"))
+            memory.using(Path("bm25"))
         (tmp_path / "bm25").write_text(TEXT, encoding="utf-8")
-        assert memory.with_pipeline(Path("bm25")).pipeline.name == "mine"
+        assert memory.using(Path("bm25")).pipeline.name == "mine"
 
 
 def test_an_empty_mapping_is_the_shipped_pipeline_whatever_the_environment_names(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.db", {}, environ={"SPECKIT_PIPELINE": "bm25"}) as memory:
-        assert memory.pipeline.hash == memory.with_pipeline("default").pipeline.hash
+        assert memory.pipeline.hash == memory.using("default").pipeline.hash
         assert memory.pipeline.name == "(mapping)"
 
 

@@ -119,7 +119,7 @@ def test_every_component_runs_behind_the_tools_of_the_server(served: Path) -> No
     for name in ("all", *EXCLUSIVE, *ALONE):
         with project(served, opened(name) if name in EXCLUSIVE else OPEN) as asked:
             if name in ALONE:
-                asked._runner = Runner(build(ALONE[name], registry(), {}), strict=True)
+                asked._searching.runner = Runner(build(ALONE[name], registry(), {}), strict=True)
             contents = through_mcp(asked, PLAIN)
             assert [content for content in contents if "error" in content] == []
             uses = {step.id: step.use for step in steps(asked.pipeline)}

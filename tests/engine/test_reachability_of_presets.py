@@ -137,12 +137,12 @@ def asked(request: pytest.FixtureRequest, lived_in: Path, tmp_path_factory: pyte
 
 def run(memory: Still, pipeline: Pipeline, session: str) -> tuple[list[Answer], list[tuple[str, ...]]]:
     """What clients get, and the reasons of the plans, which no tool shows."""
-    whole, memory._runner = memory._runner, Runner(pipeline, strict=True)
+    whole, memory._searching.runner = memory._searching.runner, Runner(pipeline, strict=True)
     memory.reasons = []
     try:
         return answers(memory, calls(session)), memory.reasons
     finally:
-        memory._runner = whole
+        memory._searching.runner = whole
 
 
 def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Still]) -> None:

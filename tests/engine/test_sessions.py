@@ -108,7 +108,7 @@ def test_a_memory_that_changed_since_is_served_again(memory: Memory, root: Path)
 
 def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(memory: Memory, root: Path) -> None:
     assert keys(memory, "") == keys(memory, "") == ["0.md", "1.md"]
-    plain = memory.with_pipeline(str(root / "plain.yaml"))
+    plain = memory.using(str(root / "plain.yaml"))
     assert keys(plain, "s") == keys(plain, "s") == ["0.md", "1.md"]
     memory.plan("rank fusion")
     assert ask(memory, "s", limit=1).results
@@ -117,7 +117,7 @@ def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(me
 
 
 def test_a_pipeline_that_marks_repeats_serves_and_names_them(memory: Memory, root: Path) -> None:
-    marking = memory.with_pipeline(str(root / "marked.yaml"))
+    marking = memory.using(str(root / "marked.yaml"))
     assert [row.notes for row in ask(marking, "s").results] == [{}, {}]
     assert [row.notes for row in ask(marking, "s", 3).results] == [{"already_sent": True}] * 2 + [{}]
 

@@ -70,7 +70,7 @@ def test_the_calibrated_step_warns_as_often_as_the_report_says(tmp_path: Path) -
     report = calibrate(str(file), [folder], false_alarms=0.15, folds=3, environ={}, now=NOW)
     (dataset,) = read_sets([folder])
     with open_sets([(dataset, sampled(dataset, None, 1))], str(file), environ={}, progress=lambda _: None) as (opened,):
-        memory = opened.memory.with_pipeline(str(file), report.overrides)
+        memory = opened.memory.using(str(file), report.overrides)
         answers = [memory.search(query.text, now=NOW, deadline_ms=None) for query in opened.queries]
     warned = np.array([answer.notes.evidence_gap for answer in answers])
     shares = np.array([answer.notes.facts["coverage"] for answer in answers])

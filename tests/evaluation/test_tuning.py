@@ -175,7 +175,7 @@ def test_what_a_step_answered_is_looked_up_while_its_parameters_stay(tmp_path: P
         query = Question(text="kumquat").query(store, NOW, None)
 
         def hits(**overridden: str) -> list[object]:
-            built = memory.with_pipeline(str(file), {f"{k}.limit": v for k, v in overridden.items()}).pipeline
+            built = memory.using(str(file), {f"{k}.limit": v for k, v in overridden.items()}).pipeline
             channels = known.caching(built).candidates.channels
             return [step.component.search(query, 20, store) for step in channels]
 

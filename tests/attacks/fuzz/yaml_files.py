@@ -72,8 +72,8 @@ def check_pipeline(text: bytes, tally: Tally) -> None:
         return _well_said(problems, text)
     shown = place() / "shown.yaml"
     shown.write_text(pipelines.show(str(file), {}, effective=True), encoding="utf-8")
-    mine = memory().with_pipeline(str(file))
-    again = memory().with_pipeline(str(shown))
+    mine = memory().using(str(file))
+    again = memory().using(str(shown))
     assert mine.pipeline.hash == again.pipeline.hash
     for query in ("why rank fusion", "REQ-006"):
         found = [each.search(query, deadline_ms=None, now=1.8e9) for each in (mine, again)]

@@ -11,6 +11,8 @@ from pathlib import Path
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory, assembly
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.sharing import Share
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
@@ -59,5 +61,5 @@ def opened(root: Path, pipeline: Path | str, registry: Registry) -> Iterator[Mem
     def store(create: bool) -> assembly.OpenStore:
         return assembly.OpenStore(Database.open(config.db, create=create), root, models)
 
-    with Memory(Following(store, create=False), config, runner) as memory:
+    with Memory(Share(Following(store, create=False)), config, Searching(runner, config)) as memory:
         yield memory

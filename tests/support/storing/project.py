@@ -23,6 +23,8 @@ from speckit_memory.engine.assembly import OpenStore, TextModels, registry
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.models import QueryModels
 from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.sharing import Share
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model import sessions
@@ -262,7 +264,7 @@ def project(root: Path, environ: Mapping[str, str]) -> Project:
     def store(create: bool) -> OpenStore:
         return Store(Database.open(config.db, create=create), config.root, models)
 
-    opened = Project(Following(store, create=True), config, runner)
+    opened = Project(Share(Following(store, create=True)), config, Searching(runner, config))
     opened.answers = []
     return opened
 

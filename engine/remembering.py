@@ -1,0 +1,110 @@
+"""What a memory takes in: documents, their links, and what readers thought of them."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from speckit_memory.config.files.paths import named_path, named_paths
+from speckit_memory.engine import assembly
+from speckit_memory.engine.committed_progress import CommittedProgress
+from speckit_memory.engine.following import Following
+from speckit_memory.engine.linking import link
+from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
+from speckit_memory.memory.lifecycle import validations
+
+
+class Remembering(ABC):
+    """The operations that write to the open store."""
+
+    @property
+    @abstractmethod
+    def _followed(self) -> Following:
+        """The open store."""
+
+    def index(
+        self,
+        paths: str | Path | Iterable[str | Path],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> IndexReport:
+        """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
+
+        What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
+        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Raises E014, and E030 for
+        what is no path.
+        """
+        named = named_paths(paths)
+        committed = CommittedProgress(progress)
+
+        def run(opened: assembly.OpenStore) -> IndexReport:
+            with committed.reported_on_error():
+                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=committed)
+
+        return self._followed.run(run, writes=not dry_run)
+
+    def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
+        """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
+        named = named_paths(paths)
+        return self._followed.run(
+            lambda opened: opened.indexer_without_model.forget(named, dry_run=dry_run, now=time.time())
+        )
+
+    def sources(self) -> dict[str, bool]:
+        """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
+        return self._followed.run(lambda opened: opened.indexer_without_model.sources())
+
+    def index_documents(
+        self, documents: Iterable[Source], *, progress: Callable[[Progress], None] | None = None
+    ) -> IndexReport:
+        """Indexes documents that do not come from files, such as those of a dataset."""
+        return self._followed.run(
+            lambda opened: opened.indexer.index_documents(documents, now=time.time(), progress=progress),
+            writes=True,
+            repeatable=isinstance(documents, Sequence),  # others can be gone through once
+        )
+
+    def save_file(
+        self, path: str | Path, *, force: bool = False, dry_run: bool = False, defer_embedding: bool = False
+    ) -> Saved:
+        """Saves one file after the pre-flight checks (feature I9).
+
+        With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
+        """
+        file = named_path(path)
+
+        def save(opened: assembly.OpenStore) -> Saved:
+            indexer = opened.indexer_without_model if defer_embedding else opened.indexer
+            return indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
+
+        return self._followed.run(save, writes=not dry_run)
+
+    def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
+        """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
+        wanted = tuple(edges)
+
+        def add(opened: assembly.OpenStore) -> int:
+            link(opened.database, wanted, created_by)
+            return len(wanted)
+
+        return self._followed.run(add, writes=True)
+
+    def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
+        """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
+
+        With `promote` it is made critical after that. Raises E080, and E082 when it may not be; nothing is noted then.
+        """
+        return self._followed.run(
+            lambda opened: validations.validate(opened.database, name, useful, promote=promote, now=time.time()),
+            repeatable=False,  # it would count twice
+        )
+
+    def promote(self, name: int | str) -> validations.Validated:
+        """Makes a memory critical that readers found useful often enough. Raises E080, E082."""
+        return self._followed.run(
+            lambda opened: validations.promote(opened.database, name, now=time.time()), repeatable=False
+        )
