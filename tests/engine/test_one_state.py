@@ -88,7 +88,7 @@ def test_what_is_written_during_a_search_is_not_in_its_answer(
 
         def ask(behind: Memory) -> Any:
             found = behind.search(TEXT, now=NOW, deadline_ms=None, content=True)
-            assert not found.notes["degraded"]
+            assert not found.notes.degraded
             return observed(found)
 
         with Memory.open(path) as another:
