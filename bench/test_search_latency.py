@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Corpus]:
 
 @pytest.fixture(scope="module", params=["default", "catalogue"])
 def memories(store: tuple[Path, Corpus], request: pytest.FixtureRequest) -> Iterator[list[Memory]]:
-    """Memories of one open store that share what was read from the file, and nothing that a query has left behind."""
-    with Memory.open(store[0], request.param) as opened:
-        several = [opened, *(opened.using(request.param) for _ in range(TRIES - 1))]
+    """Memories that have opened the store each for itself, and share nothing that a query has left behind."""
+    with ExitStack() as opened:
+        several = [opened.enter_context(Memory.open(store[0], request.param)) for _ in range(TRIES)]
         for memory, query in product(several, store[1].queries("complex", 3)):
             memory.search(query, deadline_ms=None)
         yield several

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from speckit_memory.channels.bm25f import Bm25F, Rows, WeightedField
 from speckit_memory.channels.feedback import Feedback, with_feedback
 from speckit_memory.pipeline.arithmetic import idf, leading, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
 from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Hits, Query, total_order
-from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
+from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale
+
+Rows = NDArray[np.intp]
 
 
 class CombinedFields(Params):
@@ -91,18 +93,19 @@ _LITTLE = 0.05
 """A power of coverage below this changes no score by more than a few percent."""
 
 
+_ALONE = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+"""Bags of the words of one field, in the order of `FIELDS`."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The scorers of one state of the store: `wholes` with the factor of each, over the rows `memories`, and that of
-    the passages. `parents` is the row of each passage's memory; -1, the last, for a hole. `neighbours` are the rows of
-    the memories before and after each, -1 for none; None when no context is wanted."""
+    """What one search scores with: `wholes` with the factor of each, over the rows `memories`, and the bags of the
+    passages when these count. `neighbours` are the rows of the memories before and after each, -1 for none; None when
+    no context is wanted or nothing has a neighbour."""
 
-    indexes: tuple[TermIndex, ...]
     memories: Ids
-    wholes: tuple[tuple[float, Bm25F], ...]
-    passages: Ids
-    parents: Rows
-    of_passages: Bm25F
+    wholes: tuple[tuple[float, Bags], ...]
+    passages: Bags | None
     neighbours: tuple[Rows, Rows] | None
 
 
@@ -134,7 +137,6 @@ class Bm25:
 
     def __init__(self, params: Bm25Params) -> None:
         self._params = params
-        self._layout: _Layout | None = None
 
     @classmethod
     def check(cls, params: Bm25Params, _: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
@@ -152,7 +154,7 @@ class Bm25:
         """The `limit` best admitted memories or passages that hold any word of the query."""
         weights = informative_terms(self._params, query, store)
         scope = store.attributes.scope(query.wanted, query.now)
-        layout = self._laid_out(store)
+        layout = _laid_out(self._params, store)
         words = max(len(weights), len(query.text.split()))
         power = self._params.coordination / (words - 1) ** 2 if len(weights) > 1 else 0.0
         feedback = self._params.feedback
@@ -185,24 +187,24 @@ class Bm25:
             _, combined = layout.wholes[0]
             together = np.append(combined.coverage(terms) ** power, 0.0)
             whole *= together
-        if not self._params.passage:
+        if layout.passages is None:
             scores = self._in_context(whole, layout, scope)
             rows = _best(layout.memories, scores, limit, scope)
             return Hits(layout.memories[rows], scores[rows], Scale.BM25)
-        parts = self._params.passage * layout.of_passages.scores(terms)
+        parts = self._params.passage * layout.passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
-        parts, parents = parts[matched], layout.parents[matched]
+        parts, parents, found = parts[matched], layout.passages.parents[matched], layout.passages.ids[matched]
         if together is not None:
             parts *= together[parents]
         if self._params.level == "chunk":
-            found, scores = layout.passages[matched], parts + whole[parents]
+            scores = parts + whole[parents]
             rows = _best(found, scores, limit, scope)
             return Hits(found[rows], scores[rows], Scale.BM25, "chunk", found[rows])
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
         scores = self._in_context(whole + best, layout, scope)
         rows = _best(layout.memories, scores, limit, scope)
-        passages = _best_passages(rows, layout.passages[matched], parts, parents)
+        passages = _best_passages(rows, found, parts, parents)
         return Hits(layout.memories[rows], scores[rows], Scale.BM25, "memory", passages)
 
     def _in_context(self, scores: Column, layout: _Layout, scope: Scope) -> Column:
@@ -217,45 +219,19 @@ class Bm25:
             seen[found[~scope.admits(layout.memories[found])]] = 0.0
         return scores[:-1] + self._params.context * np.maximum(seen[previous], seen[following])
 
-    def _laid_out(self, store: Store) -> _Layout:
-        """The scorers of the store's present state, kept and used again while the indexes are the same objects."""
-        lexicon = store.lexicon
-        indexes = (*(lexicon.index(field) for field in FIELDS), lexicon.index("body", "chunk"))
-        layout = self._layout
-        if layout is None or any(a is not b for a, b in zip(indexes, layout.indexes, strict=True)):
-            layout = self._layout = self._lay_out(indexes, store)
-        return layout
 
-    def _lay_out(self, indexes: tuple[TermIndex, ...], store: Store) -> _Layout:
-        params = self._params
-        by_field, chunks = dict(zip(FIELDS, indexes[:-1], strict=True)), indexes[-1]
-        memories, count = by_field["body"].ids, by_field["body"].count
-
-        def scorer(weights: dict[str, float]) -> Bm25F:
-            parts = [
-                WeightedField(
-                    index,
-                    weights[name],
-                    None if np.array_equal(index.ids, memories) else positions(memories, index.ids),
-                )
-                for name, index in by_field.items()
-                if weights.get(name)
-            ]
-            return Bm25F(parts, len(memories), count, params.k1, params.b)
-
-        combined = params.fields.model_dump()
-        wholes = [(1.0, scorer(combined))] if any(combined.values()) else []
-        wholes += [(factor, scorer({name: 1.0})) for name, factor in params.single.model_dump().items() if factor]
-        live = chunks.ids >= 0
-        parents, titles = np.full((2, len(chunks.ids)), -1)
-        owners = store.attributes.parents(chunks.ids[live])
-        parents[live], titles[live] = positions(owners, memories), positions(owners, by_field["title"].ids)
-        parts = [WeightedField(chunks, 1.0, None)]
-        if params.passage_title:
-            parts.append(WeightedField(by_field["title"], params.passage_title, titles))
-        of_passages = Bm25F(parts, len(chunks.ids), chunks.count, params.k1, params.b)
-        neighbours = _neighbours(memories, store) if params.context else None
-        return _Layout(indexes, memories, tuple(wholes), chunks.ids, parents, of_passages, neighbours)
+def _laid_out(p: Bm25Params, store: Store) -> _Layout:
+    """The bags that these parameters ask for; the store keeps them from search to search."""
+    bags = store.lexicon.bags
+    fields, single = p.fields, p.single
+    combined = (fields.title, fields.triggers, fields.path, fields.body)
+    wholes = [(1.0, bags(combined, p.k1, p.b))] if any(combined) else []
+    for place, factor in enumerate((single.title, single.triggers, single.path, single.body)):
+        if factor:
+            wholes.append((factor, bags(_ALONE[place], p.k1, p.b)))
+    passages = bags((p.passage_title, 0.0, 0.0, 1.0), p.k1, p.b, "chunk") if p.passage else None
+    memories = wholes[0][1] if wholes else bags(_ALONE[-1], p.k1, p.b)
+    return _Layout(memories.ids, tuple(wholes), passages, memories.neighbours if p.context else None)
 
 
 def informative_terms(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
@@ -285,14 +261,6 @@ def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
     if params.passage:
         used |= {"body", "title"} if params.passage_title else {"body"}
     return [store.lexicon.index(name) for name in FIELDS if name in used]
-
-
-def _neighbours(memories: Ids, store: Store) -> tuple[Rows, Rows] | None:
-    """The rows of the neighbours of all memories, -1 for none; None when no memory has a neighbour."""
-    previous, following = store.attributes.neighbours(memories)
-    if not np.any(previous >= 0) and not np.any(following >= 0):
-        return None
-    return positions(previous, memories), positions(following, memories)
 
 
 def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Rows:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.channels.bm25 import Bm25, Bm25Params
+from speckit_memory.channels.seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.contracts import About, ChannelParams
 from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.lookup import MOST_SEEDING
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.scales import Scale
@@ -48,14 +47,13 @@ class Degree:
 
     def __init__(self, params: DegreeParams) -> None:
         self._params = params
-        self._words = Bm25(Bm25Params.model_validate({"max_terms": MOST_SEEDING}))
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best connected of the admitted memories that hold a word of the query."""
         connected, degrees = store.graph.degrees(RELATION_WEIGHTS)
         ranked = ~np.isin(connected, store.attributes.of_tier("constitutional"))
         connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.max_degree)
-        found = self._words.search(query, self._params.found, store).ids
+        found = found_by_words(query, self._params.found, store).ids
         own = np.append(degrees, 0.0)[positions(found, connected)]  # the 0.0 at -1: no edge
         scores = self._params.max_boost * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or MAXIMUM_WITHOUT_EDGES)
         ids, scores = found[own > 0.0], scores[own > 0.0]
@@ -63,4 +61,4 @@ class Degree:
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
         """The words that find the memories, and all edges."""
-        return self._words.cost(query, self._params.found, store) + Cost(edges=store.graph.edge_count)
+        return cost_of_seeds(query, store) + Cost(edges=store.graph.edge_count)

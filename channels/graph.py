@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.channels.bm25 import Bm25, Bm25Params
+from speckit_memory.channels.seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.contracts import About, ChannelParams
 from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.lookup import MOST_SEEDING
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.scales import Scale
@@ -39,14 +38,13 @@ class Graph:
 
     def __init__(self, params: GraphParams) -> None:
         self._params = params
-        self._words = Bm25(Bm25Params.model_validate({"max_terms": MOST_SEEDING}))
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted neighbours."""
         if not store.graph.edge_count:
             return Hits(np.empty(0, np.int64), np.empty(0), Scale.BM25)
         scope = store.attributes.scope(query.wanted, query.now)
-        seeds = self._words.search(query, self._params.seeds, store)
+        seeds = found_by_words(query, self._params.seeds, store)
         if not len(seeds):
             return seeds
         walks = store.graph.neighbours(seeds.ids, self._params.hops, {})
@@ -61,4 +59,4 @@ class Graph:
         edges = store.graph.edge_count
         if not edges:
             return Cost()
-        return self._words.cost(query, self._params.seeds, store) + Cost(edges=edges * self._params.hops)
+        return cost_of_seeds(query, store) + Cost(edges=edges * self._params.hops)

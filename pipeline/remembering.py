@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import (
     Attributes,
+    Bags,
     Column,
     Field,
     Filter,
@@ -103,6 +104,10 @@ class SearchLexicon:
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
         """The inverted index of a field."""
         return self._of_store.index(field, level)
+
+    def bags(self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory") -> Bags:
+        """The bags of words in which the fields count by these weights."""
+        return self._of_store.bags(weights, k1, b, level)
 
     def words(self) -> AbstractSet[str]:
         """All terms that memories hold."""

@@ -11,11 +11,11 @@ from speckit_memory.pipeline.isolation.port_table import PARTS, PORTS
 from speckit_memory.pipeline.ports import Store
 
 MOST_HANDLES = 256
-"""Scopes and indexes that a component may hold at once: each is as large as the store has memories."""
+"""Scopes, indexes and bags of words that a component may hold at once: each is as large as the store has memories."""
 
 
 class StoreServer:
-    """Answers the questions of one call. What a component gets instead of a scope or an index is its number."""
+    """Answers the questions of one call. A component gets numbers instead of scopes, indexes and bags of words."""
 
     def __init__(self, store: Store | None) -> None:
         parts = {} if store is None else PARTS
@@ -49,7 +49,7 @@ class StoreServer:
 
     def _handle(self, kind: str, found: Any) -> Handle:
         if len(self._objects) > MOST_HANDLES:
-            raise MemoryError(f"more than {MOST_HANDLES} scopes and indexes are held at once")
+            raise MemoryError(f"more than {MOST_HANDLES} scopes, indexes and bags of words are held at once")
         self._last += 1
         self._objects[self._last] = kind, found
         return Handle(kind, self._last)

@@ -2,6 +2,7 @@
 
 from speckit_memory.pipeline.ports.protocols import (
     Attributes,
+    Bags,
     CausalGraph,
     Folders,
     FullText,
@@ -35,6 +36,7 @@ from speckit_memory.pipeline.ports.values import (
 __all__ = [
     "FIELDS",
     "Attributes",
+    "Bags",
     "CausalGraph",
     "Column",
     "Field",

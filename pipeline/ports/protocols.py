@@ -10,7 +10,7 @@ An answer belongs to whoever asked: it is a copy, or nothing can change it. What
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -154,6 +154,33 @@ class TermIndex(Protocol):
         """
 
 
+class Bags(Protocol):
+    """The words of each memory, or of each passage, as one bag in which fields count by weight; BM25 over these bags.
+
+    Rows are dense numbers; `ids` translates them. Rows of removed entries are holes, which score 0.
+    """
+
+    @property
+    def ids(self) -> Ids:
+        """The memory or chunk of each row, -1 for a hole."""
+
+    @property
+    def parents(self) -> NDArray[np.intp]:
+        """The row of each row's memory among the bags of memories, -1 for a hole."""
+
+    @property
+    def neighbours(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """The rows, among the bags of memories, of the memories just before and just after each row's memory, -1 for
+        none (see `Attributes.neighbours`). None when no memory has a neighbour."""
+
+    def scores(self, terms: Mapping[str, float]) -> Column:
+        """BM25F of every row, Σ weight · idf · tf·(k1+1) / (tf + k1·(1 - b + b·length/mean)) over the weighted terms,
+        with idf = log((N - df + 0.5)/(df + 0.5) + 1); ≥ 0."""
+
+    def coverage(self, terms: Mapping[str, float]) -> Column:
+        """The share of the information of the terms, Σ weight · idf, that each row holds; in [0, 1]."""
+
+
 class Lexicon(Protocol):
     """The analysed words of the store."""
 
@@ -162,6 +189,15 @@ class Lexicon(Protocol):
 
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
         """The inverted index of a field. Only "body" exists at level "chunk"."""
+
+    def bags(self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory") -> Bags:
+        """The bags of words in which the fields count by these weights (of `FIELDS`, in that order; 0 leaves one out).
+
+        At level "chunk" the body is the passage's own, and the other fields are those of its memory. Raises ValueError
+        for weights and `k1` below 0 or not finite, weights that are all 0, and `b` outside of [0, 1]. The store keeps
+        the bags of the settings last asked for, and what it has calculated of them, as long as its words stay the same:
+        who asks need not keep anything between searches.
+        """
 
     def words(self) -> AbstractSet[str]:
         """All terms that titles, triggers, paths and texts hold; some that they have held may be there."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic.bags import Setting, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Column, Field, Ids, Level, Postings, Scope
 from speckit_memory.pipeline.testing.memories import Memory, words
 
@@ -65,6 +66,7 @@ class FakeLexicon:
     """Implements `ports.Lexicon`."""
 
     def __init__(self, store: FakeStore, holes: int) -> None:
+        self._attributes = store.attributes
         memories = list(store.memories.values())
         texts: dict[Field, Callable[[Memory], str]] = {
             "title": lambda m: m.title,
@@ -86,6 +88,13 @@ class FakeLexicon:
     def index(self, field: Field, level: Level = "memory") -> FakeIndex:
         """The index of a field."""
         return self._indexes[field, level]
+
+    def bags(
+        self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory"
+    ) -> WordBags:
+        """The bags of words in which the fields count by these weights."""
+        setting = Setting.of(weights, k1, b, level)
+        return WordBags(setting, {part: self.index(*part) for part in setting.parts}, self._attributes)
 
     def words(self) -> set[str]:
         """All words of all fields."""

@@ -92,6 +92,13 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Lexicon", "analyse"): lambda s: [("payment gateway REQ-042",), ("",)],
     ("Lexicon", "index"): lambda s: [*((field,) for field in FIELDS), ("body", "chunk")],
     ("Lexicon", "words"): lambda s: [()],
+    ("Lexicon", "bags"): lambda s: [
+        ((10.0, 5.0, 2.0, 1.0), 1.2, 0.75),
+        ((0.0, 0.0, 0.0, 1.0), 1.2, 0.75, "memory"),
+        ((1.0, 0.0, 0.0, 1.0), 1.2, 0.75, "chunk"),
+    ],
+    ("Bags", "scores"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
+    ("Bags", "coverage"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
     ("FullText", "match"): lambda s: [
         (tokens, (10.0, 5.0, 2.0, 1.0), limit, scope)
         for tokens in (("payment", "gateway"), ("nowhere",), ())
@@ -132,6 +139,8 @@ def reached(store: Any, port: type[Any]) -> list[Any]:
         return scopes(store)
     if port is ports.TermIndex:
         return [store.lexicon.index(*case) for case in CASES["Lexicon", "index"](store)]
+    if port is ports.Bags:
+        return [store.lexicon.bags(*case) for case in CASES["Lexicon", "bags"](store)]
     [name] = [name for name in public(ports.Store) if get_type_hints(getattr(ports.Store, name).fget)["return"] is port]
     return [getattr(store, name)]
 
@@ -165,7 +174,7 @@ def is_port(answer: Any) -> bool:
 
 def test_every_port_is_attacked(tally: Tally) -> None:
     named = {get_type_hints(getattr(ports.Store, name).fget)["return"] for name in public(ports.Store)}
-    assert {*PORTS} == {*named, ports.Store, ports.Scope, ports.TermIndex}
+    assert {*PORTS} == {*named, ports.Store, ports.Scope, ports.TermIndex, ports.Bags}
     tally.tried(len(MEMBERS))
 
 

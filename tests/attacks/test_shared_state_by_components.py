@@ -71,6 +71,11 @@ def spoil(store: Any) -> int:
         for term in store.lexicon.analyse("payment gateway importer crash rank fusion quokka cache"):
             tried += vandalise(index.postings(term))
         tried += swap(index)
+    for level in ("memory", "chunk"):
+        bags = store.lexicon.bags((10.0, 5.0, 2.0, 1.0), 1.2, 0.75, level)
+        terms = dict.fromkeys(store.lexicon.analyse("payment gateway importer crash"), 1.0)
+        tried += vandalise((bags.ids, bags.parents, bags.neighbours, bags.scores(terms), bags.coverage(terms)))
+        tried += swap(bags)
     tried += vandalise(store.folders.described()) + vandalise(store.graph.degrees({}))
     tried += vandalise(store.vectors.nearest(store.vectors.embed("payment"), 5, scope, "memory"))
     tried += vandalise(store.tokens.of_passages(every)) + vandalise(store.tokens.of_text("payment"))

@@ -353,27 +353,6 @@ def test_a_limit_is_filled_past_the_best_rows_when_the_scope_leaves_these_out() 
     assert bm25().search(query("alpha"), 1, store).ids.tolist() == [6]
 
 
-def test_a_remembered_term_scores_as_it_did_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = FakeStore(Memory(1, "alpha", ("alpha beta",)), Memory(2, "gamma", ("beta beta alpha",)))
-    channel = bm25(passage=1.0)
-    first = scores(channel.search(query("alpha beta"), 10, store))
-    assert scores(channel.search(query("alpha beta"), 10, store)) == first
-
-    monkeypatch.setattr("speckit_memory.channels.bm25f._MAX_CACHED", 1)  # room for less than one term
-    forgetful = bm25(passage=1.0)
-    forgetful.search(query("beta"), 10, store)
-    assert scores(forgetful.search(query("alpha beta"), 10, store)) == first
-
-
-def test_words_that_occur_nowhere_are_not_remembered() -> None:
-    store, channel = FakeStore(Memory(1, "alpha", ("alpha beta",))), bm25(passage=1.0)
-    layout = channel._laid_out(store)
-
-    channel.search(query("alpha " + " ".join(f"unknown{number}" for number in range(50))), 10, store)
-
-    assert [list(bags._known) for bags in (*(bags for _, bags in layout.wholes), layout.of_passages)] == [["alpha"]] * 2
-
-
 def test_context_is_refused_at_level_chunk() -> None:
     problems = list(Bm25.check(Bm25Params.model_validate({"level": "chunk", "passage": 1.0, "context": 0.2}), HERE))
 

@@ -12,23 +12,25 @@ from speckit_memory.memory.store.read_model.columns import Columns
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.postings import TermIndex
 from speckit_memory.memory.store.reading import loading
+from speckit_memory.pipeline.arithmetic.bags import Part, Setting, WordBags
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
 from speckit_memory.pipeline.ports.immutable import own
 
 Analyse = Callable[[str], tuple[str, ...]]
-Part = tuple[str, str]
-"""Field and level."""
 
-_PARTS: frozenset[Part] = frozenset({*((field, "memory") for field in FIELDS), ("body", "chunk")})
+_PARTS: dict[tuple[str, str], Part] = {(field, "memory"): (field, "memory") for field in FIELDS}
+_PARTS["body", "chunk"] = ("body", "chunk")
 _ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
 """Where words in a row are looked for. A whole body would join the last word of a passage to the first of the next."""
+MOST_BAGS = 12
+"""Bags of so many settings are kept, those last asked for; a pipeline has two as a rule, and seven at most."""
 
 
 class Lexicon:
     """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`."""
 
-    __slots__ = ("_analyse", "_columns", "_indexes", "_loading", "_moment", "_words")
+    __slots__ = ("_analyse", "_bags", "_columns", "_indexes", "_keeping", "_loading", "_moment", "_words")
 
     def __init__(
         self, moment: Moment, columns: Columns, analyse: Analyse, indexes: Mapping[Part, TermIndex] | None = None
@@ -40,6 +42,8 @@ class Lexicon:
         self._indexes = MappingProxyType({part: index.published() for part, index in (indexes or {}).items()})
         self._words: frozenset[str] | None = None
         self._loading = threading.Lock()
+        self._bags: dict[Setting, WordBags] = {}
+        self._keeping = threading.Lock()
 
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query, in order, made by the analyser that made the index."""
@@ -50,8 +54,8 @@ class Lexicon:
         found = self._indexes.get((field, level))
         if found is not None:
             return found
-        part = (own(field), own(level))
-        if part not in _PARTS:
+        part = _PARTS.get((own(field), own(level)))
+        if part is None:
             raise ValueError(f"there is no index of the field {field!r} at level {level!r}")
         with opening(), self._loading:
             if part in self._indexes:
@@ -62,6 +66,26 @@ class Lexicon:
             if is_of_it:
                 self._indexes = MappingProxyType({**self._indexes, part: index})
             return index
+
+    def bags(
+        self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory"
+    ) -> WordBags:
+        """The bags of words in which the fields count by these weights; ValueError for what is none."""
+        setting = Setting.of(weights, k1, b, level)
+        with self._keeping:
+            found = self._bags.pop(setting, None)
+            if found is not None:
+                self._bags[setting] = found
+                return found
+        indexes = {part: self.index(*part) for part in setting.parts}
+        laid_out = WordBags(setting, indexes, self._columns)
+        if any(self._indexes.get(part) is not index for part, index in indexes.items()):
+            return laid_out  # one of the indexes is of a later state
+        with self._keeping:
+            kept = self._bags.setdefault(setting, laid_out)
+            while len(self._bags) > MOST_BAGS:
+                del self._bags[next(iter(self._bags))]
+        return kept
 
     def words(self) -> frozenset[str]:
         """All terms of the memories; some that only removed ones held may be there."""

@@ -69,6 +69,19 @@ def test_scopes_and_indexes_stay_with_the_store_and_are_handed_back_by_number() 
     assert [column.tolist() for column in found] == [column.tolist() for column in whole]
 
 
+def test_bags_of_words_stay_with_the_store_and_score_what_they_are_told() -> None:
+    here, there = (store.lexicon.bags((1.0, 0.0, 0.0, 1.0), 1.2, 0.75, "chunk") for store in (STORE, Asking().store))
+    terms = {"rank": 1.0, "file": 0.5}
+    assert there.ids.tolist() == here.ids.tolist()
+    assert there.parents.tolist() == here.parents.tolist()
+    assert there.neighbours is here.neighbours is None
+    assert there.scores(terms).tolist() == here.scores(terms).tolist()
+    assert there.coverage(terms).tolist() == here.coverage(terms).tolist()
+    assert there.scores(terms).any()
+    with pytest.raises(ValueError, match="one of them above 0"):
+        Asking().store.lexicon.bags((0.0, 0.0, 0.0, 0.0), 1.2, 0.75)
+
+
 def test_properties_and_indexes_are_asked_for_once() -> None:
     asking = Asking()
     for _ in range(3):

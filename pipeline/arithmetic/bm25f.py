@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.arithmetic import idf
 from speckit_memory.pipeline.ports import Column, TermIndex
+from speckit_memory.pipeline.ports.immutable import own
 
 Rows = NDArray[np.intp]
 
 
 class WeightedField:
     """A weighted field of a bag. `places` are the index rows of the bag's rows, -1 for none; None: the same rows."""
+
+    __slots__ = ("_index", "_members", "_same", "_starts", "_weight", "lengths")
 
     def __init__(self, index: TermIndex, weight: float, places: Rows | None) -> None:
         self._index = index
@@ -40,7 +44,7 @@ class WeightedField:
         return self._members[np.repeat(first, count) + within], np.repeat(frequency, count)
 
 
-_MAX_CACHED = 2_000_000
+_MAX_KEPT = 2_000_000
 """So many contributions of terms are kept at most, about 24 MB: those of everyday words are needed again and again."""
 
 
@@ -49,7 +53,11 @@ class Bm25F:
 
     BM25 of Robertson and Walker (1994); weighted fields as in Robertson, Zaragoza and Taylor, "Simple BM25 Extension to
     Multiple Weighted Fields" (2004). `rows` are all rows, `count` those that are no holes. Feature C3.
+
+    Any number of threads may ask. What a term contributes is kept, under a copy of the term, and never handed out.
     """
+
+    __slots__ = ("_count", "_k1", "_keeping", "_known", "_norm", "_parts", "_room")
 
     def __init__(self, parts: Sequence[WeightedField], rows: int, count: int, k1: float, b: float) -> None:
         lengths = np.zeros(rows)
@@ -62,12 +70,13 @@ class Bm25F:
         # The part of the denominator that does not depend on the word.
         self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(rows, k1)
         self._known: dict[str, tuple[NDArray[np.integer], Column]] = {}
-        self._room = _MAX_CACHED
+        self._room = _MAX_KEPT
+        self._keeping = Lock()
 
     def scores(self, terms: Mapping[str, float]) -> Column:
         """BM25 of every row: Σ weight · idf · tf·(k1+1) / (tf + norm)."""
         scores = np.zeros(len(self._norm))
-        for term, weight in terms.items():
+        for term, weight in _plain(terms):
             rows, contribution = self._known.get(term) or self._contribution(term)
             scores[rows] += contribution if weight == 1.0 else weight * contribution
         return scores
@@ -76,7 +85,7 @@ class Bm25F:
         """The share of the query's information, Σ weight · idf of its words, that each row holds; in [0, 1]."""
         held = np.zeros(len(self._norm))
         total = 0.0
-        for term, weight in terms.items():
+        for term, weight in _plain(terms):
             rows, _ = self._known.get(term) or self._contribution(term)
             information = weight * self._idf(len(rows))
             held[rows] += information
@@ -87,16 +96,18 @@ class Bm25F:
         return float(idf(np.array(holders, np.float64), self._count))
 
     def _contribution(self, term: str) -> tuple[NDArray[np.integer], Column]:
-        """The rows that hold a term and what it adds to the score of each; cached while there is room."""
+        """The rows that hold a term and what it adds to the score of each; kept while there is room."""
         rows, frequency = self._occurrences(term)
         if not len(rows):
             # No end of words occurs nowhere: they would fill the memory without ever taking room.
             return rows, frequency
         contribution = rows, frequency * (self._idf(len(rows)) * (self._k1 + 1.0)) / (frequency + self._norm[rows])
-        if self._room < len(rows):
-            self._known, self._room = {}, _MAX_CACHED
-        self._known[term] = contribution
-        self._room -= len(rows)
+        with self._keeping:
+            if self._room < len(rows):
+                self._known, self._room = {}, _MAX_KEPT
+            if term not in self._known:
+                self._known[term] = contribution
+                self._room -= len(rows)
         return contribution
 
     def _occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
@@ -111,3 +122,8 @@ class Bm25F:
             total[rows] += frequency
         rows = np.concatenate(distinct)
         return rows, total[rows]
+
+
+def _plain(terms: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Terms and weights as values that are what they say."""
+    return [(own(term), float(weight)) for term, weight in terms.items()]

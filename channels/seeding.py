@@ -1,0 +1,22 @@
+"""What the query's words find, for channels that go on from there; no channel."""
+
+from __future__ import annotations
+
+from speckit_memory.channels.bm25 import Bm25, Bm25Params
+from speckit_memory.pipeline.costs import Cost
+from speckit_memory.pipeline.lookup import MOST_SEEDING
+from speckit_memory.pipeline.model import Hits, Query
+from speckit_memory.pipeline.ports import Store
+
+_SEEDING = Bm25Params.model_validate({"max_terms": MOST_SEEDING})
+"""The weights of the full-text channel, and of a long query the words that tell most."""
+
+
+def found_by_words(query: Query, limit: int, store: Store) -> Hits:
+    """The `limit` best admitted memories by BM25 over title, triggers, path and body."""
+    return Bm25(_SEEDING).search(query, limit, store)
+
+
+def cost_of_seeds(query: Query, store: Store) -> Cost:
+    """What `found_by_words` reads."""
+    return Bm25(_SEEDING).cost(query, 0, store)

@@ -1,0 +1,114 @@
+"""Bags of words as `pipeline.ports.Bags` describes them, laid out over the inverted indexes of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import NamedTuple, Self, final
+
+import numpy as np
+
+from speckit_memory.pipeline.arithmetic import positions
+from speckit_memory.pipeline.arithmetic.bm25f import Bm25F, Rows, WeightedField
+from speckit_memory.pipeline.ports import FIELDS, Attributes, Column, Field, Ids, Level, TermIndex
+from speckit_memory.pipeline.ports.immutable import own
+
+Part = tuple[Field, Level]
+"""Names an inverted index."""
+_WHOLE: Part = ("body", "memory")
+
+
+class Setting(NamedTuple):
+    """What bags are asked for, in plain values: two that are equal have the same bags."""
+
+    weights: tuple[float, ...]
+    k1: float
+    b: float
+    level: Level
+
+    @classmethod
+    def of(cls, weights: tuple[float, float, float, float], k1: float, b: float, level: Level) -> Self:
+        """A copy that nobody else holds. Raises ValueError for what `pipeline.ports.Lexicon.bags` does not accept."""
+        plain = tuple(map(float, weights))
+        if len(plain) != len(FIELDS) or not all(0.0 <= weight < inf for weight in plain) or not any(plain):
+            raise ValueError(f"weights are {plain}; accepted: {len(FIELDS)} numbers from 0, one of them above 0")
+        k1, b = float(k1), float(b)
+        if not (0.0 <= k1 < inf and 0.0 <= b <= 1.0):
+            raise ValueError(f"k1 is {k1} and b is {b}; accepted: k1 from 0, b from 0 to 1")
+        for known in ("memory", "chunk"):
+            if own(level) == known:
+                return cls(plain, k1, b, known)
+        raise ValueError(f"the level is {level!r}; accepted: memory, chunk")
+
+    @property
+    def weighted(self) -> list[tuple[Part, float]]:
+        """The indexes whose words count, and by which weight."""
+        return [
+            ((field, self.level if field == "body" else "memory"), weight)
+            for field, weight in zip(FIELDS, self.weights, strict=True)
+            if weight
+        ]
+
+    @property
+    def parts(self) -> set[Part]:
+        """The indexes that the bags are laid out over: the rows are those of the body's."""
+        return {_WHOLE, ("body", self.level), *(part for part, _ in self.weighted)}
+
+
+@final
+class WordBags:
+    """Bags of one setting over one state of the indexes. Implements `pipeline.ports.Bags`."""
+
+    __slots__ = ("_attributes", "_bm25f", "_ids", "_memories", "_neighbours", "_parents")
+
+    def __init__(self, setting: Setting, indexes: Mapping[Part, TermIndex], attributes: Attributes) -> None:
+        """`indexes` are those of the setting's `parts`, and `attributes` of the same state as these."""
+        body = indexes["body", setting.level]
+        self._attributes = attributes
+        self._ids = body.ids
+        self._memories = indexes[_WHOLE].ids
+        live = self._ids >= 0
+        owners = np.full(len(self._ids), -1, np.int64)
+        owners[live] = attributes.parents(self._ids[live])
+        self._parents = _rows(owners, self._memories)
+        self._neighbours: tuple[Rows, Rows] | None = None
+        fields = []
+        for part, weight in setting.weighted:
+            index = indexes[part]
+            places = None if np.array_equal(index.ids, self._ids) else _rows(owners, index.ids)
+            fields.append(WeightedField(index, weight, places))
+        self._bm25f = Bm25F(fields, len(self._ids), body.count, setting.k1, setting.b)
+
+    @property
+    def ids(self) -> Ids:
+        """The memory or chunk of each row, -1 for a hole."""
+        return self._ids.copy()
+
+    @property
+    def parents(self) -> Rows:
+        """The row of each row's memory among the bags of memories, -1 for a hole."""
+        return self._parents.copy()
+
+    @property
+    def neighbours(self) -> tuple[Rows, Rows] | None:
+        """The rows of the memories just before and just after each row's memory, -1 for none; None where all are."""
+        if self._neighbours is None:
+            before, after = self._attributes.neighbours(self._ids)
+            self._neighbours = _rows(before, self._memories), _rows(after, self._memories)
+        before, after = self._neighbours
+        if not np.any(before >= 0) and not np.any(after >= 0):
+            return None
+        return before.copy(), after.copy()
+
+    def scores(self, terms: Mapping[str, float]) -> Column:
+        """BM25F of every row over the weighted terms."""
+        return self._bm25f.scores(terms)
+
+    def coverage(self, terms: Mapping[str, float]) -> Column:
+        """The share of the information of the terms that each row holds."""
+        return self._bm25f.coverage(terms)
+
+
+def _rows(wanted: Ids, ids: Ids) -> Rows:
+    """The row of each wanted id, -1 for one that is not there; holes are looked for in vain."""
+    return np.where(wanted >= 0, positions(wanted, ids), -1)

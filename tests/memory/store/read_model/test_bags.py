@@ -1,0 +1,102 @@
+"""Bags of words are kept with the state of the store that they were laid out over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from storing.answers import NOW
+from storing.models import WORDS, WordModels
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.read_model.lexicon import MOST_BAGS
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.writing import writer
+
+Make = Callable[..., Document]
+WEIGHTS = (10.0, 5.0, 2.0, 1.0)
+TERMS = dict.fromkeys(WORDS, 1.0)
+
+
+def put(database: Database, *documents: Document) -> list[int]:
+    with database.write() as txn:
+        return [writer.put_document(txn, document, None, NOW, None, None).id for document in documents]
+
+
+def test_bags_of_a_setting_are_laid_out_once_while_the_words_stay_the_same(database: Database, document: Make) -> None:
+    model = ReadModel(database, WordModels())
+    [memory, _] = put(database, document("a", "alpha"), document("b", "beta"))
+    first = model.current().lexicon.bags(WEIGHTS, 1.2, 0.75)
+    assert model.current().lexicon.bags((10, 5, 2, 1), 1.2, 0.75, "memory") is first
+    assert model.current().lexicon.bags(WEIGHTS, 1.2, 0.75, "chunk") is not first
+    assert model.current().lexicon.bags(WEIGHTS, 1.3, 0.75) is not first
+
+    with database.write() as txn:
+        writer.set_attribute(txn, "access_count", {memory: 7})
+    assert model.current().lexicon.bags(WEIGHTS, 1.2, 0.75) is first
+
+    known = first.scores(TERMS).tolist()
+    put(database, document("c", "alpha"))
+    later = model.current().lexicon.bags(WEIGHTS, 1.2, 0.75)
+    assert later is not first
+    assert (len(first.ids), len(later.ids)) == (2, 3)
+    assert first.scores(TERMS).tolist() == known
+
+
+def test_bags_over_words_of_a_later_state_are_not_kept(database: Database, document: Make) -> None:
+    put(database, document("a", "alpha"))
+    lexicon = ReadModel(database, WordModels()).current().lexicon
+    lexicon.index("body")
+    put(database, document("a", "alpha beta", title_tokens=("gamma",)))
+
+    late = lexicon.bags(WEIGHTS, 1.2, 0.75)
+
+    assert late.scores({"gamma": 1.0}).tolist() > [0.0]
+    assert lexicon.bags(WEIGHTS, 1.2, 0.75) is not late
+
+
+def test_the_settings_last_asked_for_are_kept(database: Database, document: Make) -> None:
+    put(database, document("a", "alpha"))
+    lexicon = ReadModel(database, WordModels()).current().lexicon
+    everyday = lexicon.bags(WEIGHTS, 1.2, 0.75)
+    second = lexicon.bags(WEIGHTS, 1.2, 0.5)
+    for number in range(MOST_BAGS - 1):
+        lexicon.bags(WEIGHTS, 2.0 + number, 0.75)
+        assert lexicon.bags(WEIGHTS, 1.2, 0.75) is everyday
+
+    assert lexicon.bags(WEIGHTS, 1.2, 0.5) is not second
+    assert len(lexicon._bags) == MOST_BAGS
+
+
+def test_threads_share_bags_that_are_laid_out_in_a_race(database: Database, document: Make) -> None:
+    put(database, *(document(f"m{number}", f"alpha {WORDS[number % 4]}") for number in range(8)))
+    for _ in range(20):
+        lexicon = ReadModel(database, WordModels()).current().lexicon
+        for field in ("title", "triggers", "path", "body"):
+            lexicon.index(field)  # type: ignore[arg-type]
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(lexicon.bags, WEIGHTS, 1.2, 0.75) for _ in range(4)]
+            found = [each.result() for each in asked]
+        assert len(set(map(id, found))) == 1
+
+
+@pytest.mark.parametrize("level", ["memory", "chunk"])
+def test_holes_score_nothing_and_belong_to_nobody(database: Database, document: Make, level: str) -> None:
+    model = ReadModel(database, WordModels())
+    ids = put(database, *(document(f"m{number}", "alpha", "beta", folder="f") for number in range(4)))
+    model.current().lexicon.bags(WEIGHTS, 1.2, 0.75, level)  # type: ignore[arg-type]
+    with database.write() as txn:
+        writer.delete_memories(txn, ids[1:2])
+
+    bags = model.current().lexicon.bags(WEIGHTS, 1.2, 0.75, level)  # type: ignore[arg-type]
+
+    holes = bags.ids < 0
+    assert holes.any()
+    assert not bags.scores(TERMS)[holes].any()
+    assert not bags.coverage(TERMS)[holes].any()
+    assert (bags.parents[holes] == -1).all()
+    owners = model.current().lexicon.index("body").ids[bags.parents[~holes]]
+    assert np.array_equal(owners, model.current().attributes.parents(bags.ids[~holes]))
