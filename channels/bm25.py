@@ -13,6 +13,7 @@ from speckit_memory.channels.bm25f import Bm25F, Rows, WeightedField
 from speckit_memory.channels.feedback import Feedback, with_feedback
 from speckit_memory.pipeline.arithmetic import idf, leading, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Hits, Query, total_order
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Level, Scope, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale
@@ -160,6 +161,19 @@ class Bm25:
             first = self._found(weights, max(feedback.documents, 2), scope, layout, power)
             weights = with_feedback(feedback, weights, first, store) or weights
         return self._found(weights, limit, scope, layout, power)
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The postings behind the indexes of words; of a long query, of the words that tell most."""
+        p = self._params
+        weighed = [name for fields in (p.fields, p.single) for name, weight in fields.model_dump().items() if weight]
+        indexes = [store.lexicon.index(field) for field in FIELDS for name in weighed if name == field]
+        if p.passage:
+            indexes.append(store.lexicon.index("body", "chunk"))
+            indexes += [store.lexicon.index("title")] if p.passage_title else []
+        terms = informative_terms(p, query, store)
+        again = p.feedback.model != "none" and query.plan.complexity != "simple"
+        read = sum(index.holders(term) for index in indexes for term in terms)
+        return Cost(postings=read, feedback_words=p.feedback.terms if again else 0)
 
     def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout, power: float) -> Hits:
         """The best rows for these weighted words; `power` is that of coverage."""

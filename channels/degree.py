@@ -8,6 +8,7 @@ from pydantic import Field
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.lookup import MOST_SEEDING
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Store
@@ -59,3 +60,7 @@ class Degree:
         scores = self._params.max_boost * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or MAXIMUM_WITHOUT_EDGES)
         ids, scores = found[own > 0.0], scores[own > 0.0]
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit)
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The words that find the memories, and all edges."""
+        return self._words.cost(query, self._params.found, store) + Cost(edges=store.graph.edge_count)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params
+from speckit_memory.pipeline.costs import Cost
+from speckit_memory.pipeline.lookup import memories_with
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.scales import Scale
@@ -43,3 +45,7 @@ class Fts5:
         scope = store.attributes.scope(query.wanted, query.now)
         ids, scores = store.fulltext.match(query.terms, self._weights, limit, scope)
         return Hits(ids, scores, Scale.BM25)
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The memories that hold each word, as one index."""
+        return Cost(postings=sum(len(memories_with(term, store.lexicon)) for term in set(query.terms)))

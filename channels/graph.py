@@ -8,6 +8,7 @@ from pydantic import Field
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.lookup import MOST_SEEDING
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Store
@@ -54,3 +55,10 @@ class Graph:
         np.maximum.at(scores, row, walks.product * seeds.scores[positions(walks.seeds, seeds.ids)])
         kept = scope.admits(ids) & (scores > 0.0)
         return Hits.ordered(ids[kept], scores[kept], Scale.BM25, limit=limit)
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The words that find the seeds, and all edges once for each hop."""
+        edges = store.graph.edge_count
+        if not edges:
+            return Cost()
+        return self._words.cost(query, self._params.seeds, store) + Cost(edges=edges * self._params.hops)

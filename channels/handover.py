@@ -7,6 +7,7 @@ from pydantic import Field
 
 from speckit_memory.memory.indexing.anchors import find
 from speckit_memory.memory.lifecycle.fsrs import SECONDS_PER_DAY
+from speckit_memory.memory.lifecycle.handovers import naming_terms
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.contracts import About, ChannelParams
 from speckit_memory.pipeline.lookup import information_held
@@ -14,12 +15,6 @@ from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Column, Ids, Passage, Store
 from speckit_memory.pipeline.scales import Scale
 
-PHRASES = (
-    "please resume continue carry on go going pick up where was I where were we left off stopped what is next last "
-    "time yesterday today session previous earlier work working task tasks project status so far again did do does "
-    "doing are you my our us the a an of in at to it this that with and let lets ok okay now can could"
-)
-"""How people ask for the state of their work. What else they say names the work they mean."""
 ENOUGH = 2
 """A document with so many of the sections was written as a hand-over; one alone may be any document's summary."""
 
@@ -76,13 +71,6 @@ class Handover:
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit, passages=passages)
 
 
-def naming_terms(query: Query, store: Store) -> tuple[str, ...]:
-    """The words of a question that name the work to go on with; none when it only asks to go on."""
-    # word by word: of a text that holds nothing but stop words they are all kept
-    idle = {term for word in PHRASES.split() for term in store.lexicon.analyse(word)}
-    return tuple(term for term in dict.fromkeys(query.terms) if term not in idle)
-
-
 def _all_memories(store: Store) -> Ids:
     return np.sort(np.concatenate([store.attributes.of_tier(tier) for tier in Tier]))
 
@@ -105,7 +93,7 @@ def _names(passage: Passage) -> set[str]:
 
 def _said(query: Query, ids: Ids, store: Store) -> Column:
     """The share of the question's information that each memory holds, [0, 1]; 0 where it only asks to go on."""
-    terms = naming_terms(query, store)
+    terms = naming_terms(query.terms, store.lexicon)
     if not terms or not len(ids):
         return np.zeros(len(ids))
     return information_held(terms, ids, store.lexicon, store.attributes.count)

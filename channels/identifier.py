@@ -9,9 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, ChannelParams
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.lookup import memories_with
 from speckit_memory.pipeline.model import Hits, Query
-from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.ports import FIELDS, Store
 from speckit_memory.pipeline.scales import Scale
 
 _WORD = re.compile(r"\w+(?:[-./]\w+)*")
@@ -67,6 +68,12 @@ class Identifier:
         strength = np.bincount(rows, weights=shares, minlength=len(ids))
         admitted = store.attributes.scope(query.wanted, query.now).admits(ids)
         return Hits.ordered(ids[admitted], (strength / (1.0 + strength))[admitted], Scale.UNIT, limit=limit)
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The postings of the identifiers in every field."""
+        indexes = [store.lexicon.index(field) for field in FIELDS]
+        terms = identifiers(query.text, store)
+        return Cost(postings=sum(index.holders(term) for index in indexes for term in terms))
 
 
 def identifiers(text: str, store: Store) -> dict[str, bool]:

@@ -8,8 +8,10 @@ from functools import reduce
 import numpy as np
 from pydantic import Field
 
+from speckit_memory.memory.store.read_model.matrix import GATHERED_SHARE
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, PipelineContext
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Column, Ids, Level, Scope, Store, Unavailable, Vectors
 from speckit_memory.pipeline.scales import Scale
@@ -104,6 +106,17 @@ class Vector:
         ids, similarities, _ = store.vectors.nearest(vector, scope.size, scope, "memory")
         near: Ids = ids[similarities >= (STATIC_CONCEPT if floor is None else floor)]
         return near
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The vectors that are compared: all, unless the filter admits only a small share of the store."""
+        if not store.vectors.dimensions:
+            return Cost()
+        passages = store.lexicon.index("body", "chunk").ids
+        passages = passages[passages >= 0]
+        scope = store.attributes.scope(query.wanted, query.now)
+        if scope.size > GATHERED_SHARE * store.attributes.count:
+            return Cost(vectors=len(passages))
+        return Cost(vectors=int(np.count_nonzero(scope.admits(passages))))
 
     def _floor(self, query: Query) -> float:
         own, relaxed = self._params.min_similarity, query.plan.min_similarity

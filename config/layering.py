@@ -1,6 +1,7 @@
 """How what a file says is laid upon what it inherits (feature P2).
 
-Mappings merge key by key, at any depth; everything else replaces. What a file does not name keeps its inherited value.
+What a file does not name keeps its inherited value. A slot that it lists has the steps of that list; one that it edits
+(`config.slot_edits`) has the inherited steps but for what is added, changed and removed.
 """
 
 from __future__ import annotations
@@ -8,38 +9,26 @@ from __future__ import annotations
 from collections import abc
 from dataclasses import replace
 
+from speckit_memory.config.merging import merged
 from speckit_memory.config.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, Step
+from speckit_memory.config.slot_edits import edited
 from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Sequence
-from speckit_memory.errors import Where
+from speckit_memory.errors import Problem, Where
 
 
-def merged(below: Mapping, above: Mapping) -> Mapping:
-    """Both mappings as one, which stands where `above` does; of a key that both hold, `above` decides.
+def slots_of(files: abc.Sequence[PipelineFile], problems: list[Problem]) -> dict[str, tuple[Step, ...]]:
+    """The steps of a file and of those it extends, the nearest first. What cannot be edited joins the `problems`.
 
-    The keys keep the order of `below`, new ones follow. Every value keeps the place at which it was written.
-    """
-    own = {entry.key: entry for entry in above.entries}
-    kept = tuple(_upon(entry, own.pop(entry.key, entry)) for entry in below.entries)
-    return Mapping((*kept, *own.values()), above.where)
-
-
-def _upon(below: Entry, above: Entry) -> Entry:
-    if isinstance(below.value, Mapping) and isinstance(above.value, Mapping) and below is not above:
-        return replace(above, value=merged(below.value, above.value))
-    return above
-
-
-def slots_of(files: abc.Sequence[PipelineFile]) -> dict[str, tuple[Step, ...]]:
-    """The steps of a file and of those it extends, the nearest first.
-
-    The nearest file that mentions a slot decides which steps stand there, in which order and behind which flags. A step
-    that the file below has as well, under the same id and component, says only what differs.
+    The nearest file that lists a slot decides which steps stand there, in which order and behind which flags; nearer
+    ones may edit them. A step that the file below has as well, under the same id and component, says only what differs.
     """
     slots: dict[str, tuple[Step, ...]] = dict.fromkeys(SLOTS, ())
     for file in reversed(files):
         for slot, steps in file.slots.items():
             if steps is not None:
                 slots[slot] = tuple(_heir(step, slots[slot]) for step in steps)
+        for slot, edits in file.edits.items():
+            slots[slot] = edited(slots[slot], edits, slot, problems)
     return slots
 
 

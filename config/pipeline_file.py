@@ -29,7 +29,12 @@ MOST_STEPS = 200
 """Steps of one list. Every one is checked against every other, and the shipped pipelines have up to twenty."""
 
 _TOP_KEYS = ("pipeline", "description", "extends", "budgets_ms", "candidates", "fusion", "rerank", "annotate")
-_STEP_KEYS = ("use", "id", "flag", "optional", "replaces")
+STEP_KEYS = ("use", "id", "flag", "optional", "replaces")
+"""What the frame understands of a step; all other keys are the component's."""
+PLACEMENT_KEYS = ("before", "after")
+"""Further keys of a step that is added or changed: the step beside which it goes."""
+INSTRUCTIONS = ("add", "change", "remove")
+"""What a slot may say in the place of a list of steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,9 @@ class Step:
     replaces: str = ""
     places: dict[str, Where] = field(default_factory=dict)
     """The place of each key that the frame understands."""
+    before: str = ""
+    after: str = ""
+    """Ids of the steps beside which an added or changed one goes; "" in lists."""
 
     def place(self, key: str) -> Where:
         """Where a key of the frame stands; the step itself when it was not written."""
@@ -53,8 +61,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Edits:
+    """What a file changes of the steps that it inherits, in one slot. Of `change` only the id need be said."""
+
+    add: tuple[Step, ...] = ()
+    change: tuple[Step, ...] = ()
+    remove: tuple[tuple[str, Where], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineFile:
-    """One pipeline file as written; None marks a slot that the file does not mention."""
+    """One pipeline file as written; None marks a slot of which the file lists no steps."""
 
     file: str
     name: str
@@ -66,6 +83,23 @@ class PipelineFile:
     slots: dict[str, tuple[Step, ...] | None]
     places: dict[str, Where]
     """Where each slot stands, the file itself for those it does not mention; and each budget that it mentions."""
+    edits: dict[str, Edits] = field(default_factory=dict)
+    """What it changes of the slots of which it lists no steps."""
+
+    def mentions(self, slot: str) -> bool:
+        """Whether the file says anything about a slot."""
+        return self.slots[slot] is not None or slot in self.edits
+
+    def written(self) -> Iterator[Step]:
+        """Every step of which the file says something."""
+        for slot in SLOTS:
+            yield from self.steps(slot)
+            if slot in self.edits:
+                yield from self.edits[slot].change
+
+    def steps(self, slot: str) -> tuple[Step, ...]:
+        """The steps that the file brings into a slot."""
+        return self.edits[slot].add if slot in self.edits else self.slots[slot] or ()
 
 
 def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
@@ -83,7 +117,12 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
         slot: (candidates.get(slot) if candidates else None) if slot in CANDIDATE_SLOTS else node.get(slot)
         for slot in SLOTS
     }
-    slots = {slot: _steps(slot, entry, problems) for slot, entry in sources.items()}
+    edits = {
+        slot: _edits(slot, entry.value, problems)
+        for slot, entry in sources.items()
+        if entry is not None and isinstance(entry.value, Mapping) and not entry.value.get("use")
+    }
+    slots = {slot: None if slot in edits else _steps(slot, entry, problems) for slot, entry in sources.items()}
     budgets = _budgets(node.get("budgets_ms"), problems)
     return (
         PipelineFile(
@@ -96,6 +135,7 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
             slots=slots,
             places={slot: entry.where if entry else node.where for slot, entry in sources.items()}
             | {name: where for name, (_, where) in budgets.items()},
+            edits=edits,
         ),
         problems,
     )
@@ -163,7 +203,8 @@ def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Ste
     if isinstance(entry.value, Scalar) and entry.value.value is None:
         return ()
     if not isinstance(entry.value, Sequence):
-        problems.append(_form(entry.value.where, f"'{slot}'", "a list of steps", entry.value))
+        expected = f"a list of steps, or a mapping with {listed(INSTRUCTIONS)}"
+        problems.append(_form(entry.value.where, f"'{slot}'", expected, entry.value))
         return None
     if len(entry.value.items) > MOST_STEPS:
         message = f"'{slot}' lists {len(entry.value.items):,} steps; at most {MOST_STEPS} are accepted"
@@ -172,17 +213,45 @@ def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Ste
     return tuple(_each_step(slot, entry.value, problems))
 
 
-def _each_step(slot: str, sequence: Sequence, problems: list[Problem]) -> Iterator[Step]:
-    for item in sequence.items:
+def _edits(slot: str, node: Mapping, problems: list[Problem]) -> Edits:
+    _report_unknown(node.entries, INSTRUCTIONS, f"'{slot}'", problems)
+    said: dict[str, tuple[Node, ...]] = {}
+    for name in INSTRUCTIONS:
+        entry = node.get(name)
+        items = entry.value.items if entry and isinstance(entry.value, Sequence) else ()
+        if entry and not isinstance(entry.value, Sequence) and plain(entry.value) is not None:
+            problems.append(_form(entry.value.where, f"'{name}' of '{slot}'", "a list", entry.value))
+        if len(items) > MOST_STEPS:
+            message = f"'{name}' of '{slot}' lists {len(items):,} steps; at most {MOST_STEPS} are accepted"
+            problems.append(Problem("E114", message, where=items[MOST_STEPS].where))
+            items = ()
+        said[name] = items
+    removed: list[tuple[str, Where]] = []
+    for item in said["remove"]:
         if isinstance(item, Scalar) and isinstance(item.value, str):
+            removed.append((item.value, item.where))
+        else:
+            problems.append(_form(item.where, f"'remove' of '{slot}'", "a list of ids", item))
+    return Edits(
+        add=tuple(_each_step(slot, Sequence(said["add"], node.where), problems, "add")),
+        change=tuple(_each_step(slot, Sequence(said["change"], node.where), problems, "change")),
+        remove=tuple(removed),
+    )
+
+
+def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instruction: str = "") -> Iterator[Step]:
+    """The steps of a list, of the whole slot or of one instruction."""
+    keys = (*STEP_KEYS, *PLACEMENT_KEYS) if instruction else STEP_KEYS
+    naming = ("id", "use") if instruction == "change" else ("use",)
+    for item in sequence.items:
+        if isinstance(item, Scalar) and isinstance(item.value, str) and instruction != "change":
             item = Mapping((Entry("use", item.where, item),), item.where)  # noqa: PLW2901 - shorthand: `- mmr`
         if not isinstance(item, Mapping):
-            problems.append(_form(item.where, f"a step of '{slot}'", "a mapping with the key 'use'", item))
+            problems.append(_form(item.where, f"a step of '{slot}'", f"a mapping with the key '{naming[0]}'", item))
             continue
-        use = item.get("use")
-        if use is None:
-            keys = listed([entry.key for entry in item.entries]) or "nothing"
-            message = f"a step of '{slot}' needs the key 'use'; found {keys}"
+        if not any(item.get(key) for key in naming):
+            found = listed([entry.key for entry in item.entries]) or "nothing"
+            message = f"a step of '{slot}' needs the key '{naming[0]}'; found {found}"
             problems.append(Problem("E114", message, where=item.where))
             continue
         read = _StepKeys(item, problems)
@@ -192,11 +261,13 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem]) -> Iterat
             use=name,
             id=read.text("id", name),
             where=item.where,
-            params=Mapping(tuple(e for e in item.entries if e.key not in _STEP_KEYS), item.where),
+            params=Mapping(tuple(e for e in item.entries if e.key not in keys), item.where),
             flag=read.text("flag", ""),
             optional=read.switch("optional"),
             replaces=read.text("replaces", ""),
-            places={e.key: e.value.where for e in item.entries if e.key in _STEP_KEYS},
+            places={e.key: e.value.where for e in item.entries if e.key in keys},
+            before=read.text("before", "") if instruction else "",
+            after=read.text("after", "") if instruction else "",
         )
 
 

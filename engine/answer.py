@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,12 @@ from speckit_memory.engine.result_parts import (
 from speckit_memory.engine.results import ChannelEvidence, Explanation, ResultRow, SearchResult
 from speckit_memory.memory.indexing.limits import LONGEST_PATH, cut_at_word
 from speckit_memory.memory.indexing.title import LONGEST_TITLE
-from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, Thresholds, states_of
+from speckit_memory.memory.lifecycle.states import UNKNOWN_STATE, Thresholds, name_of, states_of
+from speckit_memory.pipeline.composition import BoundStep
+from speckit_memory.pipeline.contracts import Annotator
 from speckit_memory.pipeline.explain import explain
+from speckit_memory.pipeline.hooks import STATES
+from speckit_memory.pipeline.interrupts import guarded
 from speckit_memory.pipeline.model import NO_RANK, Plan, Pool, Respelling
 from speckit_memory.pipeline.ports import Ids, Passage, Store
 from speckit_memory.pipeline.runner import Outcome
@@ -44,11 +48,13 @@ def answer(
     snippet_characters: int,
     content: bool = False,
     opening_ns: int = 0,
+    annotate: Sequence[BoundStep[Annotator]] = (),
 ) -> SearchResult:
     """The answer of an outcome.
 
     `declared` names the channels of the pipeline; `snippet_characters` 0 leaves the texts out; `content` adds the whole
-    text of each memory; `opening_ns` went into opening the store, and is no part of the total.
+    text of each memory; `opening_ns` went into opening the store, and is no part of the total. `annotate` are
+    the steps that may have said the state of rows.
     """
     query, trace = outcome.query, outcome.trace
     plan = query.plan
@@ -68,7 +74,7 @@ def answer(
     return SearchResult(
         query=query.text,
         plan=_plan(outcome, declared),
-        results=tuple(_rows(outcome, store, snippet_characters, content)),
+        results=tuple(_rows(outcome, store, snippet_characters, content, annotate)),
         notes=SearchNotes(
             evidence_gap=facts.pop("evidence_gap"),
             warnings=(*plan.warnings, *map(_respelt, plan.respelt), *warnings),
@@ -133,13 +139,17 @@ def _respelt(found: Respelling) -> str:
     return f"no memory holds '{found.word}'; searched the nearest known words instead: '{found.reading}'{others}"
 
 
-def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool) -> list[ResultRow]:
+def _rows(
+    outcome: Outcome, store: Store, snippet_characters: int, content: bool, annotate: Sequence[BoundStep[Annotator]]
+) -> list[ResultRow]:
     pool = outcome.pool
     if not len(pool):
         return []
     memories, attributes = pool.candidates.parents, store.attributes
     labels = {name: attributes.label(name, memories) for name in ("key", "title", "folder", "tier")}
-    names = _states(store, memories, outcome.query.now)
+    noted = [outcome.notes[step].by_id for step in outcome.notes]
+    unsaid = not all(any("state" in by_id.get(row, {}) for by_id in noted) for row in pool.ids.tolist())
+    names = _states(store, memories, outcome.query.now, annotate) if unsaid else []
     passages = store.passages.passages(pool.candidates.matched.tolist())
     rows = []
     for row, passage in enumerate(passages):
@@ -148,7 +158,7 @@ def _rows(outcome: Outcome, store: Store, snippet_characters: int, content: bool
         for step in outcome.notes.values():
             notes |= step.by_id.get(int(pool.ids[row]), {})
         notes |= {name: _named(notes[name], store) for name in OTHERS if notes.get(name)}
-        state = notes.pop("state", names[row])
+        state = notes.pop("state") if "state" in notes else names[row]
         rows.append(
             ResultRow(
                 id=int(memories[row]),
@@ -183,10 +193,16 @@ def _named(memories: list[int], store: Store) -> list[NamedMemory]:
     ]
 
 
-def _states(store: Store, memories: Ids, now: float) -> list[str]:
-    """The state of each memory (feature M3); "UNKNOWN" where no event of it is known."""
-    places = states_of(store.attributes, memories, now, Thresholds())
-    return ["UNKNOWN" if place == UNKNOWN else STATES[place].value for place in places.tolist()]
+def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundStep[Annotator]]) -> list[str]:
+    """The state of each memory (feature M3) where no step has said it.
+
+    A step that says states but did not come to it says how it would have: an answer knows one set of thresholds.
+    """
+    told = next((telling for step in annotate if (telling := STATES.of(step.component))), None)
+    if told is not None:
+        names, _ = guarded(lambda: list(map(str, told.states(memories, now, store))))
+        return names if names and len(names) == len(memories) else [UNKNOWN_STATE] * len(memories)
+    return [name_of(place) for place in states_of(store.attributes, memories, now, Thresholds()).tolist()]
 
 
 def _evidence(pool: Pool, row: int) -> dict[str, ChannelEvidence]:

@@ -27,7 +27,6 @@ from speckit_memory.engine.usage import Usage
 from speckit_memory.memory.indexing import Analyser, Indexer, crossencoders, embedders
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
-from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.contracts import Annotator, Channel, Fuser, Recoverer, Reranker, Role, Signal, Understander
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.signals.causal import Causal
@@ -210,11 +209,6 @@ def end_extensions() -> None:
     """Ends the processes of isolated extensions: for who ends this process without the interpreter's own shutdown."""
     for host in _hosts:
         host.end()
-
-
-def looks_back(pipeline: Pipeline) -> bool:
-    """Whether the pipeline asks what was sent before, so that it must be noted."""
-    return any(isinstance(step.component, SessionDedup) for step in pipeline.annotate)
 
 
 class TextModels:

@@ -221,7 +221,7 @@ class Memory(Remembering):
         if result.origin != opened.name:
             return ""  # its ids are those of another store
         opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now)
-        if assembly.looks_back(self.pipeline):
+        if any(step.about.looks_back for step in self.pipeline.annotate):
             try:
                 events.served(opened.database, outcome, len(result.results) if count is None else count)
             except SpeckitError as error:

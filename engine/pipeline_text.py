@@ -47,6 +47,8 @@ def as_yaml(
         lines.append(
             f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})"
         )
+    if origin:
+        lines += [f"# dropped: {one.name}, whose channel takes no part ({one.where})" for one in checked.released]
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +68,9 @@ def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> lis
         params = entry.params.model_dump(mode="json", by_alias=True)
     if not origin:
         return [f"{pad}  - {flow_style(head | params)}"]
-    lines = [f"{pad}  - use: {step.use}  # {step.where}"]
+    # a step that a file changes by its id has its component from below
+    use = step.place("use")
+    lines = [f"{pad}  - use: {step.use}  # {step.where if use.file == step.where.file else use}"]
     for key, value in head.items():
         if key != "use":
             lines.append(f"{pad}    {key}: {flow_style(value)}  # {step.place(key)}")

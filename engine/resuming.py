@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from speckit_memory.channels.handover import naming_terms
+from speckit_memory.memory.lifecycle.handovers import naming_terms
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.runner import Outcome
@@ -27,7 +27,7 @@ def of_handovers(query: Query) -> Query:
 
 def only_asks_to_go_on(query: Query, store: Store) -> bool:
     """Whether a question names neither work nor sections, so that there is nothing to search for."""
-    return not query.anchors and not naming_terms(query, store)
+    return not query.anchors and not naming_terms(query.terms, store.lexicon)
 
 
 def no_handover(query: Query, instead: str) -> str:

@@ -39,7 +39,7 @@ def rewritten(
     if document.text is None or not isinstance(node, YamlMapping) or not node.entries:
         return None
     page = _Page(document.text)
-    steps = {step.id: step for slot in document.said.slots.values() for step in slot or ()}
+    steps = {step.id: step for step in document.said.written()}
     edits = list(page.named(node, name))
     for step_id, wanted in _wanted(overrides).items():
         if step_id not in steps:
@@ -119,7 +119,7 @@ class _Page:
         edits, new = self._changed(step.params, changes)
         if edits is None or not new:
             return edits
-        _, end, _ = self._token(step.places["use"], "", _TOKEN)
+        _, end, _ = self._token(step.places.get("use") or step.places["id"], "", _TOKEN)
         between = ", " if self._text[self._at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
         return [
             *edits,

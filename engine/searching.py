@@ -69,7 +69,8 @@ class Searching:
         def run(runner: Runner, query: Query) -> SearchResult:
             declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
             outcome = runner.run(query, store)
-            return answer(outcome, store, declared, snippet, content, opening_ns() - opened_before)
+            spent = opening_ns() - opened_before
+            return answer(outcome, store, declared, snippet, content, spent, runner.pipeline.annotate)
 
         if not resuming.asks_for_handover(query):
             return run(self.runner, query)

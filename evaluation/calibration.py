@@ -21,10 +21,10 @@ from speckit_memory.evaluation.evidence import Evidence, collect
 from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.trials import open_sets, read_sets, sampled
 from speckit_memory.pipeline.builder import examine
+from speckit_memory.pipeline.declared import evidence_rule
 from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.model import Mask
 from speckit_memory.pipeline.ports import Column
-from speckit_memory.stages.annotate.evidence_gap import EvidenceGapParams
 
 SEED = 20
 FALSE_ALARMS = 0.05
@@ -55,19 +55,19 @@ def calibrate(
     checked = examine(pipeline, assembly.registry(environ), environ)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
-    found = [(e.step.id, e.params) for e in checked.bound if isinstance(e.params, EvidenceGapParams)]
+    found = [(entry.step.id, rule) for entry in checked.bound if (rule := evidence_rule(entry))]
     if not found:
         raise SpeckitError("E030", f"the pipeline '{checked.effective.name}' has no step 'evidence_gap' to calibrate")
     if not 0 < false_alarms < 1:
         raise SpeckitError("E032", f"the false-alarm rate is {false_alarms:g}; accepted: between 0 and 1")
-    step, params = found[0]
+    step, rule = found[0]
     asked = [(dataset, sampled(dataset, queries, seed)) for dataset in read_sets(datasets)]
     names = [dataset.name for dataset, _ in asked]
     splits.check_folds(folds, {dataset.name: len(chosen) for dataset, chosen in asked})
     report = progress or (lambda _: None)
     with open_sets(asked, checked.effective, environ=environ, progress=report) as sets:
         moment = time.time() if now is None else now
-        evidence = collect(sets, params, folds, seed=seed, now=moment, progress=report)
+        evidence = collect(sets, rule, folds, seed=seed, now=moment, progress=report)
         warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
     answerable = [one.answerable for one in evidence]
     nominal, by_fold = _kept(evidence, false_alarms, folds)
@@ -79,12 +79,12 @@ def calibrate(
         pipeline=checked.effective.name,
         hash=checked.hash,
         step=step,
-        start=params.min_coverage if params.form == "coverage" else None,
+        start=rule.limit,
         false_alarm_rate=false_alarms,
         threshold=threshold(answerable, nominal),
         by_fold=tuple(by_fold),
         seed=seed,
-        before=_overall(evidence, [params.min_coverage] * folds, seed) if params.form == "coverage" else None,
+        before=None if rule.limit is None else _overall(evidence, [rule.limit] * folds, seed),
         overall=_overall(evidence, by_fold, seed),
         held_out=tuple(_detection(name, one, by_fold, seed) for name, one in zip(names, evidence, strict=True)),
         left_out=tuple(

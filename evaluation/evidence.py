@@ -12,8 +12,9 @@ from speckit_memory.engine.questions import MAX_LIMIT
 from speckit_memory.evaluation.folds import Rows, folds
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.evaluation.trials import OpenSet
+from speckit_memory.pipeline.hooks import EvidenceRule
+from speckit_memory.pipeline.lookup import coverage
 from speckit_memory.pipeline.ports import Column, Store
-from speckit_memory.stages.annotate.evidence_gap import EvidenceGapParams, coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +33,18 @@ class Evidence:
 
 
 def collect(
-    sets: Sequence[OpenSet], params: EvidenceGapParams, count: int, *, seed: int, now: float, progress: Report
+    sets: Sequence[OpenSet], rule: EvidenceRule, count: int, *, seed: int, now: float, progress: Report
 ) -> list[Evidence]:
     """Asks of every dataset its own questions, and as many of the other datasets' in the same folders.
 
-    `params` are those of the step `evidence_gap`, whose measure is taken; `count` is the number of folds.
+    `rule` is that of the step whose measure is taken; `count` is the number of folds.
     """
     rng = np.random.default_rng(seed)
     total = sum(len(opened.queries) for opened in sets)
     done = 0
     collected = []
     for opened in sets:
-        asked = _Asked(opened, opened.memory.store(), params, now)
+        asked = _Asked(opened, opened.memory.store(), rule, now)
         answerable, removed, foreign = [], [], []
         for query, other in zip_longest(opened.queries, _foreign(opened, sets, rng)):
             judged = opened.dataset.judgements[query.id]
@@ -74,7 +75,7 @@ class _Asked:
 
     opened: OpenSet
     store: Store
-    params: EvidenceGapParams
+    rule: EvidenceRule
     now: float
 
     def evidence(self, text: str, folder: str, relevant: Collection[str]) -> tuple[float, float]:
@@ -82,12 +83,12 @@ class _Asked:
         result = self.opened.memory.search(
             text, limit=MAX_LIMIT, folder=folder, now=self.now, deadline_ms=None, snippet=0
         )
-        counted = [row for row in result.results if row.tier not in self.params.ignore_tiers]
+        counted = [row for row in result.results if row.tier not in self.rule.ignore_tiers]
         return (
             self._coverage(result.outcome.query.terms, [row.id for row in counted]),
             self._coverage(result.outcome.query.terms, [row.id for row in counted if row.key not in relevant]),
         )
 
     def _coverage(self, terms: tuple[str, ...], memories: list[int]) -> float:
-        best = np.array(memories[: self.params.top], np.int64)
-        return coverage(terms, best, self.store) if len(best) else -1.0
+        best = np.array(memories[: self.rule.top], np.int64)
+        return coverage(terms, best, self.store.lexicon, self.store.attributes.count) if len(best) else -1.0

@@ -13,7 +13,7 @@ from speckit_memory.config.sources import SHIPPED
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.binding import Bound, bind, of_role
 from speckit_memory.pipeline.composition import BoundStep, CandidateStage, FusionStage, Pipeline
-from speckit_memory.pipeline.context import settled, without_left_out
+from speckit_memory.pipeline.context import Released, settled, without_left_out
 from speckit_memory.pipeline.declared import constructed
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.hooks import (
@@ -41,6 +41,8 @@ class Checked:
     effective: Effective
     bound: tuple[Bound, ...]
     problems: tuple[Problem, ...]
+    released: tuple[Released, ...] = ()
+    """What is inherited about channels that are out of use, and so dropped."""
 
     @property
     def hash(self) -> str:
@@ -68,12 +70,12 @@ def examined(effective: Effective, registry: Registry) -> Checked:
     """An effective pipeline with its parameters bound and the rules of whole pipelines applied."""
     bound, misbound = bind(effective.steps(), registry)
     _, dormant = bind(effective.inactive, registry)
-    bound = without_left_out(bound, effective.left_out)
+    bound, released = without_left_out(bound, effective.left_out)
     composition = [_at_home(problem, effective) for problem in check(bound, effective.places)]
     # what could not be read has been reported, and stands for nothing that could be judged
     unread = {problem.where for problem in effective.problems if problem.where}
     unbound = [problem for problem in (*misbound, *dormant) if problem.where not in unread]
-    return Checked(effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition))
+    return Checked(effective, tuple(settled(bound)), (*effective.problems, *unbound, *composition), tuple(released))
 
 
 def _at_home(problem: Problem, effective: Effective) -> Problem:
@@ -86,7 +88,7 @@ def _at_home(problem: Problem, effective: Effective) -> Problem:
         message = f"{problem.message}. That value is inherited from {where}; say another one here"
         return replace(problem, message=message, where=heir.where)
     own = [place for place in effective.places.values() if place.file == effective.file]
-    message = f"{problem.message}. That step is inherited from {where}; write that part of the file yourself"
+    message = f"{problem.message}. That step is inherited from {where}; change or remove it here, under its part"
     return replace(problem, message=message, where=min(own, default=effective.documents[0].start))
 
 

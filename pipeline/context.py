@@ -7,7 +7,7 @@ weighs has a weight all the same: after this pass the parameters say each weight
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from speckit_memory.config.layering import without
 from speckit_memory.config.yaml_reader import locate
@@ -46,17 +46,28 @@ def objections(entry: Bound, context: PipelineContext) -> tuple[list[tuple[Path,
     return found or [], failed
 
 
-def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> list[Bound]:
-    """The steps without what they say about channels that are out of use."""
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What a step says about a channel that is out of use: its name as `--set` has it, and where it was written."""
+
+    name: str
+    where: Where
+
+
+def without_left_out(bound: Sequence[Bound], left_out: LeftOut) -> tuple[list[Bound], list[Released]]:
+    """The steps without what they say about channels that are out of use, and what that was."""
     context = context_of(bound)
-    return [_released(entry, context, left_out) for entry in bound]
+    released: list[Released] = []
+    return [_released(entry, context, left_out, released) for entry in bound], released
 
 
-def _released(entry: Bound, context: PipelineContext, left_out: LeftOut) -> Bound:
+def _released(entry: Bound, context: PipelineContext, left_out: LeftOut, released: list[Released]) -> Bound:
     params = entry.step.params
     for path, _ in objections(entry, context)[0]:
-        if path and isinstance(path[-1], str) and left_out(path[-1], locate(entry.step.params, path)):
+        where = locate(entry.step.params, path)
+        if path and isinstance(path[-1], str) and left_out(path[-1], where):
             params = without(params, path)
+            released.append(Released(".".join(map(str, (entry.step.id, *path))), where))
     if params is entry.step.params or entry.registered is None:
         return entry
     step = replace(entry.step, params=params)

@@ -87,6 +87,7 @@ class About:
     the tier alone binds them. `costly` is true for one whose time grows with the store, or that leads to more searches:
     it gives way when the deadline has passed, and all others run, whatever the hour (feature P9). `finds_intent` is
     true for an understander that determines the query's intent, which steps that weigh by intent go by (feature C8).
+    `looks_back` is true for an annotator that asks what a session was sent before, so that it must be noted (A2).
     """
 
     features: tuple[str, ...] = ()
@@ -100,6 +101,7 @@ class About:
     unconditional: bool = False
     costly: bool = False
     finds_intent: bool = False
+    looks_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

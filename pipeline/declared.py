@@ -12,7 +12,7 @@ from speckit_memory.pipeline.contracts import IntentWeighing, Params
 from speckit_memory.pipeline.copying import text
 from speckit_memory.pipeline.describing import describe, shape_of
 from speckit_memory.pipeline.errors import Unfit
-from speckit_memory.pipeline.hooks import SCALE, WEIGHS_INTENT, Method, Path
+from speckit_memory.pipeline.hooks import EVIDENCE_RULE, SCALE, WEIGHS_INTENT, EvidenceRule, Method, Path
 from speckit_memory.pipeline.interrupts import guarded
 from speckit_memory.pipeline.param_checks import check_params
 from speckit_memory.pipeline.scales import Scale
@@ -49,6 +49,17 @@ def scale_by_parameters(entry: Bound) -> tuple[Scale | None, Problem | None]:
 def weighing_by_parameters(entry: Bound) -> tuple[tuple[IntentWeighing | None] | None, Problem | None]:
     """Which weighting by intent these parameters say, None where that hangs on none; and how the component failed."""
     return ask(entry, WEIGHS_INTENT, lambda own, params: own.weighs_intent(params), as_weighing)
+
+
+def evidence_rule(entry: Bound) -> EvidenceRule | None:
+    """By which evidence a component warns with these parameters, None where it does not or fails to tell."""
+    return ask(entry, EVIDENCE_RULE, lambda own, params: own.evidence_rule(params), _as_rule)[0]
+
+
+def _as_rule(found: object) -> EvidenceRule:
+    if type(found) is EvidenceRule:
+        return found
+    raise Unfit(f"returned {shape_of(found)}; accepted: EvidenceRule")
 
 
 def constructed(entry: Bound, method: Method[H]) -> H:

@@ -78,7 +78,7 @@ class Effective:
     def places(self) -> dict[str, Where]:
         """Where each slot stands, for problems of a slot as a whole."""
         files = [document.said for document in self.documents]
-        return {s: next((f for f in files if f.slots[s] is not None), files[0]).places[s] for s in SLOTS}
+        return {s: next((f for f in files if f.mentions(s)), files[0]).places[s] for s in SLOTS}
 
     def steps(self) -> list[Step]:
         """All active steps in running order."""
@@ -92,7 +92,7 @@ class Effective:
         """
         below = self.documents[1:]
         listed = {step.id for step in self.listed["channels"]}
-        unlisted = {step.id for document in below for step in document.said.slots["channels"] or ()} - listed
+        unlisted = {step.id for document in below for step in document.said.steps("channels")} - listed
         waiting = any(step.slot == "channels" and step.id == channel for step in self.inactive)
         return waiting or (channel in unlisted and any(document.file == where.file for document in below))
 
@@ -103,9 +103,10 @@ def filled(document: Document, environ: Mapping[str, str], offered: Offered) -> 
     `offered` are the flags of extensions, for a flag that is none of ours.
     """
     documents, unextended = with_extended(document)
-    listed = slots_of([one.said for one in documents])
+    unedited: list[Problem] = []
+    listed = slots_of([one.said for one in documents], unedited)
     flags, misread = flags_for(environ, {step.flag for steps in listed.values() for step in steps} - {""}, offered)
-    problems = (*(problem for one in documents for problem in one.problems), *unextended, *misread)
+    problems = (*(problem for one in documents for problem in one.problems), *unextended, *unedited, *misread)
     return Effective(
         documents=documents,
         name=document.said.name or document.source,

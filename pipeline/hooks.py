@@ -24,6 +24,7 @@ from speckit_memory.pipeline.contracts import (
     Signal,
     Understander,
 )
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
@@ -69,6 +70,39 @@ class ConceptJudge(Protocol):
         """The memories that the query's filter admits and the channel takes to be about the concept, in any order."""
 
 
+class CostEstimate(Protocol):
+    """A channel or a reranker that can tell what it would read for a query."""
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:
+        """What one search reads with a limit of so many hits, or one rerank step with at most so many rows."""
+
+
+class StateTelling(Protocol):
+    """An annotator that says in the note `state` how fresh each memory is in mind."""
+
+    def states(self, memories: Ids, now: float, store: Store) -> list[str]:
+        """The state of each memory at a time (epoch seconds), as the note would say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRule:
+    """When an annotator warns of weak evidence: none of the best `top` rows holds so much of the question as `limit`.
+
+    Rows of `ignore_tiers` don't count. The limit is None for one that goes by something else.
+    """
+
+    top: int
+    ignore_tiers: tuple[str, ...]
+    limit: float | None
+
+
+class Calibrated(Protocol):
+    """An annotator that warns of weak evidence by a limit, which can be fitted to judged queries (feature A4)."""
+
+    def evidence_rule(self, params: Any) -> EvidenceRule:
+        """The rule that parameters make."""
+
+
 @dataclass(frozen=True, slots=True)
 class Method(Generic[P_co]):
     """A method of components, as the protocol `P_co` declares it.
@@ -109,8 +143,13 @@ SETTLED: Method[ParameterSettling] = Method("settled", ParameterSettling, of_cla
 SCALE: Method[ScaleByParameters] = Method("scale", ScaleByParameters, of_class=True)
 WEIGHS_INTENT: Method[WeighingByParameters] = Method("weighs_intent", WeighingByParameters, of_class=True)
 ABOUT_CONCEPT: Method[ConceptJudge] = Method("about_concept", ConceptJudge, (Role.CHANNEL,))
+COST: Method[CostEstimate] = Method("cost", CostEstimate, (Role.CHANNEL, Role.RERANKER))
+STATES: Method[StateTelling] = Method("states", StateTelling, (Role.ANNOTATOR,))
+EVIDENCE_RULE: Method[Calibrated] = Method("evidence_rule", Calibrated, (Role.ANNOTATOR,), of_class=True)
 
-HOOKS: tuple[Method[object], ...] = (CHECK, SETTLED, SCALE, WEIGHS_INTENT, ABOUT_CONCEPT)
+HOOKS: tuple[Method[object], ...] = (
+    CHECK, SETTLED, SCALE, WEIGHS_INTENT, ABOUT_CONCEPT, COST, STATES, EVIDENCE_RULE,
+)  # fmt: skip
 """What a component may have beside the method of its role."""
 
 

@@ -129,3 +129,14 @@ def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, coun
     information = idf(np.max([frequency for _, frequency in found], axis=0), count)
     share: Column = (held @ information) / information.sum()
     return share
+
+
+def coverage(terms: tuple[str, ...], memories: Ids, lexicon: Lexicon, count: int) -> float:
+    """The largest share of Σ idf of the distinct terms that one of these memories holds in any field; in [0, 1].
+
+    A term that no memory holds has the largest idf: asking for it is asking for what is not there. 1 without terms.
+    """
+    wanted = tuple(dict.fromkeys(terms))
+    if not wanted:
+        return 1.0
+    return float(information_held(wanted, memories, lexicon, count).max())

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from speckit_memory.config.layering import merged
+from speckit_memory.config.merging import merged
 from speckit_memory.config.pipeline_file import Step
 from speckit_memory.config.yaml_reader import Entry, Node, Scalar, Sequence, plain, read
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping

@@ -9,6 +9,12 @@ from speckit_memory.config.sources import NOTHING
 from speckit_memory.pipeline.contracts import SLOT_ROLES
 from speckit_memory.pipeline.registry import Registered, Registry
 
+EDITED = "edited."
+"""How the definitions of steps begin that a file adds or changes; no component has such a name."""
+PLACEMENT = {
+    "before": {"type": "string", "description": "The id of the step before which this one goes."},
+    "after": {"type": "string", "description": "The id of the step after which this one goes."},
+}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -17,18 +23,8 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     for entry in registry:
         definitions[entry.name] = _step_schema(entry, definitions)
-    steps = {
-        slot: {
-            "type": "array",
-            "items": {
-                "anyOf": [
-                    {"enum": registry.names(*roles)},
-                    *({"$ref": f"#/$defs/{name}"} for name in registry.names(*roles)),
-                ]
-            },
-        }
-        for slot, roles in SLOT_ROLES.items()
-    }
+        definitions[EDITED + entry.name] = _edited(definitions[entry.name])
+    steps = {slot: _slot(registry.names(*roles)) for slot, roles in SLOT_ROLES.items()}
     budget = {"type": "number", "exclusiveMinimum": 0}
     return {
         "$schema": DIALECT,
@@ -57,6 +53,33 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
         },
         "$defs": definitions,
     }
+
+
+def _slot(names: list[str]) -> dict[str, Any]:
+    """A list of steps in the place of those inherited, or what is to be different with these."""
+
+    def steps(kind: str, required: dict[str, Any], *more: dict[str, Any]) -> dict[str, Any]:
+        refs = ({"$ref": f"#/$defs/{kind}{name}"} | required for name in names)
+        return {"type": "array", "items": {"anyOf": [*more, *refs]}}
+
+    whole = {"enum": names}
+    added, changed = steps(EDITED, {"required": ["use"]}, whole), steps(EDITED, {"required": ["id"]})
+    edits = {
+        "add": added | {"description": "Steps to add to the inherited ones, at the end unless they say where."},
+        "change": changed | {"description": "What is different with inherited steps, named by 'id'."},
+        "remove": {"type": "array", "items": {"type": "string"}, "description": "Ids of inherited steps."},
+    }
+    return {
+        "anyOf": [
+            steps("", {}, whole),
+            {"type": "object", "additionalProperties": False, "properties": edits},
+            {"type": "null"},
+        ]
+    }
+
+
+def _edited(step: dict[str, Any]) -> dict[str, Any]:
+    return step | {"required": [], "properties": step["properties"] | PLACEMENT}
 
 
 def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ DEFINITIONS = {
     "the matched passage of a row": (r"np\.where\([^()]*passages\s*(>=|<)\s*0", "pipeline/arithmetic.py"),
     "the rarity of a word": (r"np\.log\([^\n]*\+ 0\.5", "pipeline/arithmetic.py"),
     "the last event of a memory": (r'"last_review",\s*"last_accessed"', "memory/lifecycle/fsrs.py"),
-    "the state of a memory": (r"\bstates\(", "memory/lifecycle/states.py"),
+    "the state of a memory": (r"states\(recalled|def states\(\s*recalled", "memory/lifecycle/states.py"),
 }
 
 

@@ -26,6 +26,8 @@ class State(StrEnum):
 STATES = tuple(State)
 UNKNOWN = -1
 """The state of a memory of which no event is known."""
+UNKNOWN_STATE = "UNKNOWN"
+"""The same as rows say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +61,8 @@ def states_of(facts: Attributes, ids: Ids, now: float, thresholds: Thresholds) -
     unused = days_unused(facts, ids, now)
     recalled = retrievability(unused, facts.number("stability", ids))
     return states(recalled, unused, facts.label("tier", ids), thresholds)
+
+
+def name_of(place: int) -> str:
+    """The name of a state, as rows and notes have it."""
+    return UNKNOWN_STATE if place == UNKNOWN else STATES[place].value

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from speckit_memory.memory.lifecycle.tables import any_of
 from speckit_memory.pipeline.contracts import About, Params
-from speckit_memory.pipeline.lookup import information_held
+from speckit_memory.pipeline.hooks import EvidenceRule
+from speckit_memory.pipeline.lookup import coverage
 from speckit_memory.pipeline.model import Notes, Query
-from speckit_memory.pipeline.ports import Ids, Store, Unavailable
+from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
 
@@ -60,6 +61,12 @@ class EvidenceGap:
         self._params = params
         self._ignored_tiers = tuple(params.ignore_tiers)
 
+    @classmethod
+    def evidence_rule(cls, params: EvidenceGapParams) -> EvidenceRule:
+        """Form `coverage` has a limit on what a row holds of the question."""
+        limit = params.min_coverage if params.form == "coverage" else None
+        return EvidenceRule(params.top, tuple(params.ignore_tiers), limit)
+
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """`evidence_gap`, the measure behind it, and a warning when there is one."""
         p = self._params
@@ -67,7 +74,7 @@ class EvidenceGap:
         if not counted.any():
             return _gap("nothing was found", {})
         if p.form == "coverage":
-            share = coverage(query.terms, ranking.parents[counted][: p.top], store)
+            share = coverage(query.terms, ranking.parents[counted][: p.top], store.lexicon, store.attributes.count)
             weak = share < p.min_coverage
             reason = f"the best results hold {share:.0%} of the query; {p.min_coverage:.0%} are expected"
             if p.false_alarm_rate is not None:
@@ -87,14 +94,3 @@ class EvidenceGap:
 def _gap(reason: str, found: dict[str, float]) -> Notes:
     warning = f"Evidence gap: {reason}. The store may not hold the answer; check the results, or ask in other words."
     return Notes(overall={"evidence_gap": True, **found}, warnings=(warning,))
-
-
-def coverage(terms: tuple[str, ...], memories: Ids, store: Store) -> float:
-    """The largest share of Σ idf of the distinct terms that one of these memories holds in any field; in [0, 1].
-
-    A term that no memory holds has the largest idf: asking for it is asking for what is not there. 1 without terms.
-    """
-    wanted = tuple(dict.fromkeys(terms))
-    if not wanted:
-        return 1.0
-    return float(information_held(wanted, memories, store.lexicon, store.attributes.count).max())

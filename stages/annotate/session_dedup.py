@@ -27,7 +27,7 @@ class SessionDedup:
     many tokens that saved. A query without a session hides nothing, nor does one that asks for repeats. Feature A2.
     """
 
-    about = About(features=("A2",))
+    about = About(features=("A2",), looks_back=True)
     Params = SessionDedupParams
 
     def __init__(self, params: SessionDedupParams) -> None:

@@ -9,16 +9,14 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, states_of
+from speckit_memory.memory.lifecycle.states import STATES, State, Thresholds, name_of, states_of
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Notes, Query
-from speckit_memory.pipeline.ports import Store, Unavailable
+from speckit_memory.pipeline.ports import Ids, Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
 StateName = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
-
-_NAMES = tuple(state.value for state in STATES)
 
 
 class StateFilterParams(Params):
@@ -61,6 +59,10 @@ class StateFilter:
             if getattr(params, lower) >= getattr(params, higher):
                 yield (lower,), f"'{lower}' must be below '{higher}' ({getattr(params, higher)})"
 
+    def states(self, memories: Ids, now: float, store: Store) -> list[str]:
+        """The name of each memory's state by these thresholds."""
+        return [name_of(place) for place in states_of(store.attributes, memories, now, self._thresholds).tolist()]
+
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
         """The state by id, and which rows stay."""
         facts, ids = store.attributes, ranking.ids
@@ -70,9 +72,5 @@ class StateFilter:
         for state, limit in self._limits.items():
             of_state = keep & (places == state) & ~always
             keep &= ~of_state | (np.cumsum(of_state) <= limit)
-        notes = {
-            memory: {"state": _NAMES[place]}
-            for memory, place in zip(ids.tolist(), places.tolist(), strict=True)
-            if place != UNKNOWN
-        }
+        notes = {memory: {"state": name_of(place)} for memory, place in zip(ids.tolist(), places.tolist(), strict=True)}
         return Notes(by_id=notes, overall={"hidden_by_state": int(np.sum(~keep))}, keep=keep)

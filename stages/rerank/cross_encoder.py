@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
@@ -58,3 +59,7 @@ class CrossEncoder:
             pool.score, "relevance * length_factor", "before * lowest_read",
             relevance=relevance, length_factor=of_length, lowest_read=np.nanmin(relevance * of_length),
         )  # fmt: skip
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The passages that are read together with the query."""
+        return Cost(read_pairs=min(self._params.pool, rows))

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, Params
+from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Pool, Query, Reranking, Rescored
 from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
@@ -79,6 +80,11 @@ class Maxsim:
             scores, "before + gain * better", "beneath + distance",
             gain=self._params.gain, better=better, beneath=lowest, distance=distance,
         )  # fmt: skip
+
+    def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002
+        """The passages of the rows that get the second look, if there is a model for it."""
+        without = isinstance(store.tokens.of_text(""), Unavailable)
+        return Cost() if without else Cost(compared_passages=min(self._params.pool, rows))
 
     def _leads_clearly(self, scores: Column) -> bool:
         lead = self._params.max_lead

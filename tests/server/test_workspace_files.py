@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 from raw_server import raw_server
 
-from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE
+from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE, workspace_root
 from tests.server.doors import Ran, call
 
 OURS = "pipeline: ours\nfusion:\n  - {use: z_score, weights: {graph: 0.3}}\n"
@@ -96,8 +98,6 @@ def test_a_broken_file_is_refused_with_its_place_by_every_command_that_needs_it(
 
 @pytest.mark.parametrize("lies_there", ["folder", "link that leads nowhere", "bytes", "pipe"])
 def test_what_cannot_be_read_is_never_passed_over_for_the_shipped_pipeline(workspace: Path, lies_there: str) -> None:
-    import os
-
     file = workspace / PIPELINE_FILE
     file.parent.mkdir(exist_ok=True)
     match lies_there:
@@ -207,3 +207,27 @@ def test_an_evaluation_measures_the_workspaces_pipeline_with_its_flags(workspace
     assert ran.status == 0, ran.out
     [measured] = ran.json["pipelines"]
     assert {"name": measured["name"], "hash": measured["hash"]} == searched(workspace)
+
+
+@pytest.mark.requirement("P2")
+def test_the_five_lines_of_the_readme_add_one_channel_to_the_default(workspace: Path) -> None:
+    readme = (workspace_root(Path(__file__).parent) / "README.md").read_text(encoding="utf-8")
+    [text] = [block for block in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "add:" in block]
+    assert len(text.splitlines()) == 5
+    shipped = call(workspace, ["pipeline", "plan", "fusion", "--json"]).json["plan"]["channels"]
+    file = write(workspace, PIPELINE_FILE, text)
+    channels = [
+        channel["id"] for channel in call(workspace, ["pipeline", "plan", "fusion", "--json"]).json["plan"]["channels"]
+    ]
+    assert channels == ["bm25", "fts5", *(channel["id"] for channel in shipped if channel["id"] != "bm25")]
+    diff = call(workspace, ["pipeline", "diff", "default", file, "--json"]).json["diff"].splitlines()
+    changed = [line for line in diff[2:] if line[0] in "+-"]
+    assert changed[0].strip() == "+  fts5 (use: fts5)"
+    assert "+    z_score.weights.fts5: 1.0" in changed
+    assert not [line for line in changed if line.startswith("-") or "fts5" not in line]
+    with raw_server(workspace) as server:
+        server.start()
+        found = server.call(1, "memory_search", {"query": "fusion"})["structuredContent"]["data"]["results"]
+    assert found[0]["key"] == "docs/fusion.md"
+    row = call(workspace, ["search", "fusion", "--json"]).json["results"][0]
+    assert "fts5" in row["channels"]

@@ -7,10 +7,11 @@ import pytest
 from components.asking import query
 from components.pools import rerank, scores_of
 
+from speckit_memory.pipeline.lookup import coverage
 from speckit_memory.pipeline.model import Notes, Plan
 from speckit_memory.pipeline.ports import FolderDescription
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of, ranking_of
-from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams, coverage
+from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
 from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter, FolderPrefilterParams
 from speckit_memory.stages.rerank.mmr import Mmr, MmrParams
 from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
@@ -44,7 +45,7 @@ def test_two_rows_are_tested_for_standing_out_and_one_is_not() -> None:
 @pytest.mark.requirement("A4")
 def test_a_coverage_that_reaches_the_limit_is_no_gap() -> None:
     store = FakeStore(Memory(1, title="rank"), Memory(2, title="fusion"))
-    share = coverage(("rank", "fusion"), np.array([1], np.int64), store)
+    share = coverage(("rank", "fusion"), np.array([1], np.int64), store.lexicon, store.attributes.count)
     assert share == 0.5
 
     assert not gap(EvidenceGapParams(form="coverage", top=1, min_coverage=0.5), {1: 0.9, 2: 0.1}, store, "rank fusion")

@@ -58,7 +58,8 @@ def test_states_are_noted_and_nothing_is_hidden_unless_asked_for() -> None:
 
     notes = present(StateFilter(StateFilterParams()).annotate(ask(), ranking, store))
 
-    assert notes.by_id == {1: {"state": "HOT"}, 2: {"state": "WARM"}, 3: {"state": "COLD"}, 4: {"state": "HOT"}}
+    named = {1: "HOT", 2: "WARM", 3: "COLD", 4: "HOT", 5: "UNKNOWN"}
+    assert notes.by_id == {memory: {"state": state} for memory, state in named.items()}
     assert kept(notes, ranking.ids) == [1, 2, 3, 4, 5]
 
 
