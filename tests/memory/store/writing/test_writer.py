@@ -213,7 +213,7 @@ def test_a_document_that_differs_in_anything_is_written_again(
     database: Database, document: Make, change: dict[str, Any]
 ) -> None:
     put(database, document("k", "a"))
-    facts = {
+    facts: dict[str, Any] = {
         "key": "k",
         "title": "Title of k",
         "body": "a",
