@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from random import Random
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -98,7 +100,7 @@ def test_the_bonus_grows_with_the_root_of_the_number_of_passages(passages: list[
     ("max", {2: 0.9, 1: 0.8, 3: 0.6}),
     ("mean_top3", {2: 0.9, 1: 0.7, 3: 0.4}),
 ])  # fmt: skip
-def test_other_aggregates(aggregate: str, expected: dict[int, float]) -> None:
+def test_other_aggregates(aggregate: Literal["max", "mean_top3"], expected: dict[int, float]) -> None:
     store = FakeStore(*CHUNKED)
 
     after = rerank(Collapse(CollapseParams(aggregate=aggregate)), ask(), pool_of(store, PASSAGES), store)
@@ -272,7 +274,7 @@ def test_a_floor_on_a_channel_that_does_not_exist_is_reported() -> None:
 
 
 @given(st.lists(units, max_size=20), st.randoms(use_true_random=False))
-def test_scores_by_place_put_rows_into_the_order_chosen(scores: list[float], random) -> None:
+def test_scores_by_place_put_rows_into_the_order_chosen(scores: list[float], random: Random) -> None:
     column = np.array(sorted(scores, reverse=True))
     order = np.array(random.sample(range(len(scores)), len(scores)), np.intp)
 
