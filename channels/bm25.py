@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
+from speckit_memory.channels._feedback import Feedback, with_feedback
 from speckit_memory.channels.bm25f import Bm25F, Rows, WeightedField
-from speckit_memory.channels.feedback import Feedback, with_feedback
 from speckit_memory.pipeline.arithmetic import idf, leading, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
 from speckit_memory.pipeline.costs import Cost
