@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
-import numpy as np
 import pytest
 from isolated.distributions import installed
 from isolated.opened import hosting, isolating, opened, trusting
@@ -18,34 +17,25 @@ from tally import Tally
 from speckit_memory.engine import Memory
 from speckit_memory.engine.assembly import COMPONENTS
 from speckit_memory.engine.pipelines import show
-from speckit_memory.pipeline.apply import Search, union
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.isolation.codec import packed
 from speckit_memory.pipeline.isolation.host import Host
-from speckit_memory.pipeline.model import Hits, Plan, Query
+from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.registry import Registered, Registry
-from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.sealing import seal
 from speckit_memory.pipeline.testing import Sample
 from speckit_memory.pipeline.testing.sample import pooled
+from speckit_memory.pipeline.testing.scoring import tables
 from tests.attacks.isolated import lost, workspace
 from tests.components.test_contracts import REQUIRED, VARIANTS
 
-SAMPLE = Sample()
-"""What the contracts of components are tried on."""
-STORE = SAMPLE.store
-SEARCHES = (
-    Search("bm25", 0, Hits(np.array([6, 1, 4]), np.array([7.5, 3.0, 0.5]), Scale.BM25), 50),
-    Search("vector", 0, Hits(np.array([1, 2]), np.array([0.9, 0.1]), Scale.COSINE), 2),
-    Search("bm25", 1, Hits(np.array([4, 6]), np.array([2.0, 1.0]), Scale.BM25), 50),
-    Search("vector", 1, Hits(np.array([], np.int64), np.array([]), Scale.COSINE), 2),
-)
 NAMES = [component.__module__.rpartition(".")[2] for _, component in COMPONENTS]
 QUESTIONS = (
     "why are ranks fused", '"rank fusion"', "REQ-006", "computeMPAB", "bakcup of the fiel", "検索", "storage -backup",
     "how does the store keep its backups consistent with the write-ahead log of the database?", "quokka",
     "nothing known",
 )  # fmt: skip
+SAMPLE = Sample()
 
 
 @pytest.fixture(scope="module")
@@ -67,26 +57,25 @@ def asked(entry: Registered, parameters: dict[str, object]) -> list[bytes]:
     component: Any = entry.component(entry.params.model_validate(parameters))
     told = replace(entry, name=entry.name.removeprefix("again_"))
     answers: list[object] = []
-    pools = SAMPLE.pools_for(told)
     for query in SAMPLE.questions:
         plan = Plan(variants=(query.text,), complexity="moderate", reasons=("first",))
         match entry.role:
             case Role.UNDERSTANDER:
-                answers.append(component.understand(query, plan, STORE))
+                answers.append(component.understand(query, plan, SAMPLE.store))
             case Role.RECOVERER:
-                answers.append(component.recover(query, query.plan, STORE))
+                answers.append(component.recover(query, query.plan, SAMPLE.store))
             case Role.CHANNEL:
-                answers.append(component.search(query, 7, STORE))
+                answers.append(component.search(query, 7, SAMPLE.store))
                 if hasattr(component, "about_concept"):
-                    answers.append(component.about_concept("rank fusion", query, STORE))
+                    answers.append(component.about_concept("rank fusion", query, SAMPLE.store))
             case Role.FUSER:
-                answers.append(component.fuse(query, union(SEARCHES, STORE.attributes)))
+                answers.append(component.fuse(query, tables()[2]))
             case Role.SIGNAL:
-                answers += [component.evidence(query, pool, STORE) for pool in pools]
+                answers += [component.evidence(query, pool, SAMPLE.store) for pool in SAMPLE.pools_for(told)]
             case Role.RERANKER:
-                answers += [component.rerank(query, pool, STORE) for pool in pools]
+                answers += [component.rerank(query, pool, SAMPLE.store) for pool in SAMPLE.pools_for(told)]
             case Role.ANNOTATOR:
-                answers += [component.annotate(query, seal(pool), STORE) for pool in pools]
+                answers += [component.annotate(query, seal(pool), SAMPLE.store) for pool in SAMPLE.pools_for(told)]
     return [b"\n".join(packed(answer)) for answer in answers]
 
 
@@ -205,8 +194,8 @@ def test_query_and_session_reach_the_component(host: Host, registries: tuple[Reg
     assert entry is not None
     component: Any = entry.component(entry.params.model_validate({}))
     seen = Query("rank fusion", now=SAMPLE.questions[0].now, session="s", plan=Plan(variants=("rank fusion",)))
-    few = pooled(STORE, SAMPLE.pools["few"], replace(entry, name="session_dedup"))
-    notes = component.annotate(seen, seal(few), STORE)
+    few = pooled(SAMPLE.store, SAMPLE.pools["few"], replace(entry, name="session_dedup"))
+    notes = component.annotate(seen, seal(few), SAMPLE.store)
     assert notes.keep is not None
     assert not notes.keep.all(), "6 was delivered in this session"
     tally.tried()
