@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.channels.seeding import cost_of_seeds, found_by_words
+from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.contracts import About, ChannelParams
 from speckit_memory.pipeline.costs import Cost
