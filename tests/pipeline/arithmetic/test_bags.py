@@ -49,14 +49,15 @@ def test_where_no_memory_has_a_neighbour_that_is_all_there_is_to_say() -> None:
     assert FakeStore(Memory(1, "alpha"), Memory(2, "beta")).lexicon.bags(WHOLE, 1.2, 0.75).neighbours is None
 
 
-@pytest.mark.parametrize(("place", "term"), [(0, "alpha"), (1, "gamma"), (2, "delta")])
-def test_a_passage_has_the_weighted_fields_of_its_memory(place: int, term: str) -> None:
-    weights = [0.0, 0.0, 0.0, 1.0]
-    assert found(STORE.lexicon.bags(tuple(weights), 1.2, 0.75, "chunk"), term) == []
-    weights[place] = 2.0
+@pytest.mark.parametrize(
+    ("weights", "term"),
+    [((2.0, 0.0, 0.0, 1.0), "alpha"), ((0.0, 2.0, 0.0, 1.0), "gamma"), ((0.0, 0.0, 2.0, 1.0), "delta")],
+)
+def test_a_passage_has_the_weighted_fields_of_its_memory(weights: Any, term: str) -> None:
+    assert found(STORE.lexicon.bags(PASSAGES, 1.2, 0.75, "chunk"), term) == []
 
-    assert found(STORE.lexicon.bags(tuple(weights), 1.2, 0.75, "chunk"), term) == [101, 102]
-    assert found(STORE.lexicon.bags(tuple(weights), 1.2, 0.75), term) == [1]
+    assert found(STORE.lexicon.bags(weights, 1.2, 0.75, "chunk"), term) == [101, 102]
+    assert found(STORE.lexicon.bags(weights, 1.2, 0.75), term) == [1]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,9 @@ def test_what_is_no_setting_is_refused(asked: Any, said: str) -> None:
 
 
 def test_settings_of_the_same_numbers_are_the_same() -> None:
-    assert Setting.of((1, 0, 0, True), np.float64(1.0), 0, "chunk") == Setting.of(
-        (1.0, 0.0, 0.0, 1.0), 1.0, 0.0, "chunk"
-    )  # type: ignore[arg-type]
-    assert {type(weight) for weight in Setting.of((1, 0, 0, np.float32(2)), 1, 0, "memory").weights} == {float}
+    numbers: Any = (1, 0, False, np.float32(2))
+
+    setting = Setting.of(numbers, np.float64(1.0), 0, "chunk")
+
+    assert setting == Setting.of((1.0, 0.0, 0.0, 2.0), 1.0, 0.0, "chunk")
+    assert {type(number) for number in (*setting.weights, setting.k1, setting.b)} == {float}

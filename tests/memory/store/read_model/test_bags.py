@@ -76,7 +76,7 @@ def test_threads_share_bags_that_are_laid_out_in_a_race(database: Database, docu
     for _ in range(20):
         lexicon = ReadModel(database, WordModels()).current().lexicon
         for field in ("title", "triggers", "path", "body"):
-            lexicon.index(field)  # type: ignore[arg-type]
+            lexicon.index(field)
         with ThreadPoolExecutor(4) as pool:
             asked = [pool.submit(lexicon.bags, WEIGHTS, 1.2, 0.75) for _ in range(4)]
             found = [each.result() for each in asked]
