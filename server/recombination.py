@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.pipeline.formulas import BEFORE
 from speckit_memory.server.output import table, wrapped
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def arithmetic(step: StepExplanation) -> str:
 
 def _filled_in(step: StepExplanation) -> str:
     """The formula of a step with every number in its place; the score before it has no name."""
+    from speckit_memory.pipeline.formulas import BEFORE  # loads numpy, which `--help` does without
+
     numbers = {name: f"{name.replace('_', ' ')} {_bracketed(value)}" for name, value in step.parts.items()}
     if step.before is not None:
         numbers[BEFORE] = _bracketed(step.before)

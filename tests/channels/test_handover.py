@@ -38,7 +38,7 @@ def asked(text: str = "", **changes: Any) -> Query:
     return replace(query(text), anchors=SECTIONS, **changes)
 
 
-def found(asked: Query, **params: float) -> dict[int, float]:
+def found(asked: Query, **params: Any) -> dict[int, float]:
     hits = Handover(HandoverParams(**params)).search(asked, 10, STORE)
     assert isinstance(hits, Hits)
     return dict(zip(hits.ids.tolist(), hits.scores.tolist(), strict=True))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from components.asking import query, scores
 
 from speckit_memory.channels.identifier import Identifier, IdentifierParams, identifiers
 from speckit_memory.memory.indexing import Analyser
-from speckit_memory.pipeline.ports import Filter
+from speckit_memory.pipeline.ports import Filter, Store
 from speckit_memory.pipeline.testing import FakeStore, Memory
 
 STORE = FakeStore(
@@ -88,4 +90,4 @@ def test_identifiers_are_told_from_words_and_numbers(text: str, expected: dict[s
     class Real:
         lexicon = Words()
 
-    assert identifiers(text, Real()) == expected
+    assert identifiers(text, cast("Store", Real())) == expected

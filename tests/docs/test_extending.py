@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,8 @@ def test_the_page_imports_from_the_two_public_modules_alone(name: str) -> None:
 
 def test_what_the_page_shows_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(written(tmp_path)))
-    from speckit_freshness import register
-
     registry = Registry()
-    register(registry)
+    import_module("speckit_freshness").register(registry)
 
     assert [entry.name for entry in registry] == ["stale", "titled", "freshness"]
     assert [entry.key for file in registry.flag_files() for entry in file.entries] == ["SPECKIT_FRESHNESS_SIGNAL"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from raw_server import raw_server
 
 from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE, workspace_root
 from tests.server.doors import Ran, call
-from tests.support.raw_server import raw_server
 
 OURS = "pipeline: ours\nfusion:\n  - {use: z_score, weights: {graph: 0.3}}\n"
 

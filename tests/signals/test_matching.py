@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from components.pools import evidence
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from speckit_memory.pipeline.ports import Passage
 from speckit_memory.pipeline.testing import DAY, NOW, FakePassages, FakeStore, Memory, ask, pool_of
+from speckit_memory.signals._matching import matched_share
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.field_match import FieldMatch, FieldMatchParams
-from speckit_memory.signals.matching import matched_share
 
 
 class Anchored(FakePassages):
@@ -103,7 +104,7 @@ def test_five_factors_make_the_composite() -> None:
         ({"title": "a plan", "context_type": "decision", "document_type": "plan"}, 1.0, "a plan", 1.0),  # 1.3, bounded
     ],
 )
-def test_pattern_alignment_adds_up_what_fits(memory: dict[str, str], score: float, text: str, pattern: float) -> None:
+def test_pattern_alignment_adds_up_what_fits(memory: dict[str, Any], score: float, text: str, pattern: float) -> None:
     store = FakeStore(Memory(1, **memory), Memory(2, title="fusion"))
     store.passages = Anchored(store, {1: "next-steps"})
     composite = Composite(CompositeParams(documents=False))

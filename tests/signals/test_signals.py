@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from speckit_memory.pipeline.apply import signalled
-from speckit_memory.pipeline.contracts import SignalParams
+from speckit_memory.pipeline.contracts import Signal
+from speckit_memory.pipeline.model import Pool
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.testing import DAY, NOW, FakeStore, Memory, ask, pool_of
 from speckit_memory.signals.composite import Composite, CompositeParams
@@ -30,7 +31,7 @@ from speckit_memory.signals.validation import Validation, ValidationParams
 HOUR = 3600.0
 
 
-def even(store: FakeStore, score: float = 0.5):
+def even(store: FakeStore, score: float = 0.5) -> Pool:
     return pool_of(store, dict.fromkeys(store.memories, score))
 
 
@@ -276,11 +277,13 @@ def test_a_folder_that_the_query_names_vouches_instead() -> None:
 DATED = st.fixed_dictionaries({}, optional={name: st.floats(0, 2 * NOW) for name in ("created_at", "updated_at")})
 
 
-@given(st.lists(DATED, min_size=1, max_size=6), st.sampled_from([Temporal, Novelty, Recency]))
-def test_evidence_of_time_stays_between_nothing_and_its_weight(facts: list[dict[str, float]], kind: type) -> None:
-    store = FakeStore(*(Memory(i, numbers={"stability": 1.0, **f}) for i, f in enumerate(facts, start=1)))
-    params: SignalParams = kind.Params(weight=0.2)
+OF_TIME = (Temporal(TemporalParams(weight=0.2)), Novelty(NoveltyParams(weight=0.2)), Recency(RecencyParams(weight=0.2)))
 
-    gains = np.array(list(evidence(kind(params), ask(), even(store), store).values()))
+
+@given(st.lists(DATED, min_size=1, max_size=6), st.sampled_from(OF_TIME))
+def test_evidence_of_time_stays_between_nothing_and_its_weight(facts: list[dict[str, float]], signal: Signal) -> None:
+    store = FakeStore(*(Memory(i, numbers={"stability": 1.0, **f}) for i, f in enumerate(facts, start=1)))
+
+    gains = np.array(list(evidence(signal, ask(), even(store), store).values()))
 
     assert np.all((gains >= 0.0) & (gains <= 0.2))

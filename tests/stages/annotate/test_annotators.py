@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from answered import present
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.pipeline.contracts import NoParams
+from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.model import Notes
-from speckit_memory.pipeline.ports import Filter, Passage
+from speckit_memory.pipeline.ports import Filter, Ids, Passage
 from speckit_memory.pipeline.testing import DAY, NOW, Edge, FakePassages, FakeStore, Memory, ask, ranking_of
 from speckit_memory.stages.annotate.anchor_filter import AnchorFilter
 from speckit_memory.stages.annotate.attribution import Attribution
@@ -23,14 +24,15 @@ from speckit_memory.stages.annotate.constitutional_guarantee import (
 from speckit_memory.stages.annotate.duplicates import Duplicates, DuplicatesParams
 from speckit_memory.stages.annotate.evidence_gap import EvidenceGap, EvidenceGapParams
 from speckit_memory.stages.annotate.session_dedup import SessionDedup, SessionDedupParams
-from speckit_memory.stages.annotate.state_filter import StateFilter, StateFilterParams
+from speckit_memory.stages.annotate.state_filter import StateFilter, StateFilterParams, StateName
 from speckit_memory.stages.annotate.superseded import Superseded, SupersededParams
 from speckit_memory.stages.annotate.token_budget import TokenBudget, TokenBudgetParams
 
 
-def kept(notes: object, ids: np.ndarray) -> list[int]:
+def kept(notes: object, ids: Ids) -> list[int]:
     assert isinstance(notes, Notes)
-    return ids.tolist() if notes.keep is None else ids[notes.keep].tolist()
+    rows: list[int] = (ids if notes.keep is None else ids[notes.keep]).tolist()
+    return rows
 
 
 def falling(store: FakeStore) -> dict[int, float]:
@@ -54,7 +56,7 @@ def test_states_are_noted_and_nothing_is_hidden_unless_asked_for() -> None:
     store = aged(m4="critical")
     ranking = ranking_of(store, falling(store))
 
-    notes = StateFilter(StateFilterParams()).annotate(ask(), ranking, store)
+    notes = present(StateFilter(StateFilterParams()).annotate(ask(), ranking, store))
 
     named = {1: "HOT", 2: "WARM", 3: "COLD", 4: "HOT", 5: "UNKNOWN"}
     assert notes.by_id == {memory: {"state": state} for memory, state in named.items()}
@@ -66,7 +68,7 @@ def test_colder_memories_are_hidden_and_an_unknown_state_passes() -> None:
     store = aged()
     ranking = ranking_of(store, falling(store))
 
-    notes = StateFilter(StateFilterParams(min_state="WARM")).annotate(ask(), ranking, store)
+    notes = present(StateFilter(StateFilterParams(min_state="WARM")).annotate(ask(), ranking, store))
 
     assert kept(notes, ranking.ids) == [1, 2, 5]
     assert notes.overall == {"hidden_by_state": 2}
@@ -89,7 +91,7 @@ def test_the_catalogue_shows_so_many_of_each_state() -> None:
     ages = {"HOT": 0.0, "WARM": 0.43, "COLD": 4.2, "DORMANT": 47.0, "ARCHIVED": 118.0}
     numbers = [{"created_at": NOW - age * DAY, "stability": 0.01} for age in ages.values() for _ in range(12)]
     store = FakeStore(*(Memory(i, numbers=facts) for i, facts in enumerate(numbers, start=1)))
-    limits = {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1}
+    limits: dict[StateName, int] = {"HOT": 5, "WARM": 10, "COLD": 3, "DORMANT": 2, "ARCHIVED": 1}
 
     notes = StateFilter(StateFilterParams(limits=limits)).annotate(ask(), ranking_of(store, falling(store)), store)
 
@@ -101,9 +103,10 @@ def test_the_catalogue_shows_so_many_of_each_state() -> None:
 @pytest.mark.requirement("A1")
 def test_thresholds_must_fall() -> None:
     params = StateFilterParams(warm=0.9, dormant=0.05)
+    alone = PipelineContext(channels=(), scales=(), steps=("state_filter",), uses=("state_filter",))
 
-    assert [path for path, _ in StateFilter.check(params, None)] == [("warm",), ("dormant",)]
-    assert list(StateFilter.check(StateFilterParams(), None)) == []
+    assert [path for path, _ in StateFilter.check(params, alone)] == [("warm",), ("dormant",)]
+    assert list(StateFilter.check(StateFilterParams(), alone)) == []
 
 
 @pytest.mark.requirement("A2.saved")
@@ -111,13 +114,13 @@ def test_what_the_session_has_seen_is_left_out() -> None:
     store = FakeStore(Memory(1), Memory(2), Memory(3), delivered={"s": {1, 3}})
     ranking = ranking_of(store, falling(store))
 
-    notes = SessionDedup(SessionDedupParams()).annotate(ask(session="s"), ranking, store)
+    notes = present(SessionDedup(SessionDedupParams()).annotate(ask(session="s"), ranking, store))
 
     assert kept(notes, ranking.ids) == [2]
     assert notes.overall == {"deduplicated": {"already_sent": 2, "tokens_saved": 400, "memories": [1, 3]}}
     assert notes.in_place
     # named is what would have been shown
-    first = SessionDedup(SessionDedupParams()).annotate(ask(session="s", limit=2), ranking, store)
+    first = present(SessionDedup(SessionDedupParams()).annotate(ask(session="s", limit=2), ranking, store))
     assert first.overall == {"deduplicated": {"already_sent": 1, "tokens_saved": 200, "memories": [1]}}
     assert SessionDedup(SessionDedupParams()).annotate(ask(session="s", dedup=False), ranking, store) == Notes()
     assert kept(SessionDedup(SessionDedupParams()).annotate(ask(), ranking, store), ranking.ids) == [1, 2, 3]
@@ -157,15 +160,15 @@ def test_missing_constitutional_memories_are_named() -> None:
     complete = guard.annotate(ask(wanted=Filter(folder="")), ranking_of(store, {1: 0.9, 2: 0.8, 4: 0.7}), store)
     assert complete == Notes(overall={"constitutional": {"expected": 3, "missing": []}})
     # the limit of the query cuts off what stands below
-    partial = guard.annotate(ask(limit=4), ranking_of(store, {1: 0.9, 3: 0.8}), store)
+    partial = present(guard.annotate(ask(limit=4), ranking_of(store, {1: 0.9, 3: 0.8}), store))
     assert partial.overall == {"constitutional": {"expected": 3, "missing": [2, 4]}}
     assert partial.warnings == ("2 of 3 constitutional memories are not in this answer: ids [2, 4].",)
-    scoped = guard.annotate(ask(wanted=Filter(folder="elsewhere")), ranking_of(store, {4: 0.9}), store)
+    scoped = present(guard.annotate(ask(wanted=Filter(folder="elsewhere")), ranking_of(store, {4: 0.9}), store))
     assert scoped.overall == {"constitutional": {"expected": 3, "missing": [1, 2]}}
     # half of two rows is one: no more is due
     two = guard.annotate(ask(limit=2), ranking_of(store, {1: 0.9, 3: 0.8, 2: 0.1}), store)
     assert two == Notes(overall={"constitutional": {"expected": 3, "missing": [2, 4]}})
-    narrowed = guard.annotate(ask(wanted=Filter(folders=("elsewhere",))), ranking_of(store, {4: 0.9}), store)
+    narrowed = present(guard.annotate(ask(wanted=Filter(folders=("elsewhere",))), ranking_of(store, {4: 0.9}), store))
     assert narrowed.overall == {"constitutional": {"expected": 3, "missing": [1, 2]}}
 
 
@@ -174,7 +177,7 @@ def test_the_z_test_warns_when_nothing_stands_out() -> None:
     store = FakeStore(*(Memory(i) for i in range(1, 9)))
     gap = EvidenceGap(EvidenceGapParams())
 
-    flat = gap.annotate(ask(), ranking_of(store, {1: 0.9, 2: 0.8, 3: 0.7}), store)
+    flat = present(gap.annotate(ask(), ranking_of(store, {1: 0.9, 2: 0.8, 3: 0.7}), store))
     # mean .8, deviation .0816: z = 1.2247
     assert flat.overall == {"evidence_gap": True, "z": 1.2247}
     assert len(flat.warnings) == 1
@@ -188,11 +191,11 @@ def test_a_faint_best_score_is_a_gap_whatever_its_z() -> None:
     store = FakeStore(*(Memory(i) for i in range(1, 9)))
     gap = EvidenceGap(EvidenceGapParams())
 
-    faint = gap.annotate(ask(), ranking_of(store, {i: 0.014 * (i == 1) for i in store.memories}), store)
+    faint = present(gap.annotate(ask(), ranking_of(store, {i: 0.014 * (i == 1) for i in store.memories}), store))
     assert faint.overall["evidence_gap"] is True
     assert "hardly better than nothing" in faint.warnings[0]
     # for a single row only the absolute test is made
-    assert gap.annotate(ask(), ranking_of(store, {1: 0.5}), store).overall == {"evidence_gap": False, "z": 0.0}
+    assert present(gap.annotate(ask(), ranking_of(store, {1: 0.5}), store)).overall == {"evidence_gap": False, "z": 0.0}
 
 
 @pytest.mark.requirement("A4.z")
@@ -226,9 +229,9 @@ def test_what_surfaces_anyway_is_no_evidence() -> None:
 
     for form in ("z", "coverage"):
         gap = EvidenceGap(EvidenceGapParams(form=form))
-        only_law = gap.annotate(ask("x"), ranking_of(store, {1: 0.9}), store)
+        only_law = present(gap.annotate(ask("x"), ranking_of(store, {1: 0.9}), store))
         assert only_law.overall == {"evidence_gap": True}
-        assert gap.annotate(ask("x"), ranking_of(store, {}), store).overall == {"evidence_gap": True}
+        assert present(gap.annotate(ask("x"), ranking_of(store, {}), store)).overall == {"evidence_gap": True}
 
 
 @pytest.mark.requirement("A4")
@@ -239,10 +242,10 @@ def test_coverage_is_the_share_of_the_querys_information_that_one_row_holds() ->
 
     assert gap.annotate(ask("rank fusion"), ranking, store) == Notes(overall={"evidence_gap": False, "coverage": 1.0})
     # idf of a word in 1 of 3 memories: log(2.5/1.5 + 1) = .9808; of one in none: log(3.5/.5 + 1) = 2.0794
-    weak = gap.annotate(ask("fusion cuttlefish"), ranking, store)
+    weak = present(gap.annotate(ask("fusion cuttlefish"), ranking, store))
     assert weak.overall == {"evidence_gap": True, "coverage": 0.3205}
     assert "hold 32% of the query; 40% are expected" in weak.warnings[0]
-    assert gap.annotate(ask(""), ranking, store).overall == {"evidence_gap": False, "coverage": 1.0}
+    assert present(gap.annotate(ask(""), ranking, store)).overall == {"evidence_gap": False, "coverage": 1.0}
 
 
 @pytest.mark.requirement("A5.channels")
@@ -263,13 +266,13 @@ def test_rows_stay_from_the_top_as_long_as_they_fit() -> None:
 
     # 100 + 101 + 1000 tokens; the last would fit, but nothing stands below a missing row
     params = TokenBudgetParams(budget=300, snippet=5000, characters_per_token=4)
-    notes = TokenBudget(params).annotate(ask(), ranking, store)
+    notes = present(TokenBudget(params).annotate(ask(), ranking, store))
     assert kept(notes, ranking.ids) == [1, 2]
     assert notes.overall == {
         "token_budget": 300, "tokens": 201, "overflow": {"rows": 4, "kept": 2, "tokens_wanted": 1202},
     }  # fmt: skip
     # only what is sent is counted: snippets of 400 characters
-    notes = TokenBudget(TokenBudgetParams(budget=301, characters_per_token=4)).annotate(ask(), ranking, store)
+    notes = present(TokenBudget(TokenBudgetParams(budget=301, characters_per_token=4)).annotate(ask(), ranking, store))
     assert notes.overall == {"token_budget": 301, "tokens": 301}
     assert notes.keep is None
 
@@ -292,7 +295,7 @@ def test_the_first_row_always_stays_and_rows_past_the_limit_are_not_counted() ->
     budget = TokenBudget(TokenBudgetParams(budget=100, sent="content", characters_per_token=4))
 
     assert kept(budget.annotate(ask(), ranking, store), ranking.ids) == [1]
-    assert budget.annotate(ask(limit=1), ranking, store).overall == {"token_budget": 100, "tokens": 1000}
+    assert present(budget.annotate(ask(limit=1), ranking, store)).overall == {"token_budget": 100, "tokens": 1000}
 
 
 @pytest.mark.requirement("A6")
@@ -302,12 +305,12 @@ def test_tokens_are_those_of_the_tokeniser_unless_characters_are_counted(sent: L
     store = FakeStore(*(Memory(i, chunks=(" ".join("x" * 60),)) for i in (1, 2)))
     ranking = ranking_of(store, falling(store))
 
-    by_words = TokenBudget(TokenBudgetParams(budget=100, sent=sent)).annotate(ask(), ranking, store)
+    by_words = present(TokenBudget(TokenBudgetParams(budget=100, sent=sent)).annotate(ask(), ranking, store))
     assert kept(by_words, ranking.ids) == [1]
     assert by_words.overall["tokens"] == 60
     # ⌈119 / 4⌉ = 30 tokens each
     of_four = TokenBudget(TokenBudgetParams(budget=100, sent=sent, characters_per_token=4))
-    assert of_four.annotate(ask(), ranking, store).overall == {"token_budget": 100, "tokens": 60}
+    assert present(of_four.annotate(ask(), ranking, store)).overall == {"token_budget": 100, "tokens": 60}
 
 
 @pytest.mark.requirement("A6.complexity")
@@ -316,7 +319,7 @@ def test_the_budget_follows_the_complexity(complexity: str, tokens: int) -> None
     store = FakeStore(Memory(1))
     budget = TokenBudget(TokenBudgetParams(budget="by_complexity"))
 
-    notes = budget.annotate(ask(plan_complexity=complexity), ranking_of(store, {1: 0.5}), store)
+    notes = present(budget.annotate(ask(plan_complexity=complexity), ranking_of(store, {1: 0.5}), store))
 
     assert notes.overall["token_budget"] == tokens
 
@@ -351,7 +354,7 @@ def test_only_the_named_sections_are_handed_out() -> None:
     store.passages = Sectioned(store)
     ranking = ranking_of(store, {1: 0.9, 2: 0.8})
 
-    notes = AnchorFilter(NoParams()).annotate(ask(anchors=("next", "state")), ranking, store)
+    notes = present(AnchorFilter(NoParams()).annotate(ask(anchors=("next", "state")), ranking, store))
 
     sections = [{"anchor": "state", "text": "state one\n\nstate two"}, {"anchor": "next", "text": "next steps"}]
     assert notes.by_id == {1: {"sections": sections}}
@@ -370,7 +373,7 @@ def test_a_constitutional_memory_stays_without_the_named_section() -> None:
     store.passages = Sectioned(store)
     ranking = ranking_of(store, {1: 0.9, 2: 0.8, 3: 0.7})
 
-    notes = AnchorFilter(NoParams()).annotate(ask(anchors=("state",)), ranking, store)
+    notes = present(AnchorFilter(NoParams()).annotate(ask(anchors=("state",)), ranking, store))
 
     assert kept(notes, ranking.ids) == [1, 2]
     assert notes.by_id == {2: {"sections": [{"anchor": "state", "text": "state one"}]}}
@@ -384,7 +387,7 @@ def test_one_section_of_a_long_memory_saves_nine_tenths() -> None:
     store = FakeStore(Memory(1, chunks=(section, "rest " + "y" * 7395), numbers={"characters": 8000.0}))
     store.passages = Sectioned(store)
 
-    notes = AnchorFilter(NoParams()).annotate(ask(anchors=("state",)), ranking_of(store, {1: 0.9}), store)
+    notes = present(AnchorFilter(NoParams()).annotate(ask(anchors=("state",)), ranking_of(store, {1: 0.9}), store))
 
     assert notes.overall == {"anchors": {"characters_sent": 600, "characters_whole": 8000, "hidden": 0}}
 
@@ -408,7 +411,7 @@ def twins() -> FakeStore:
 def test_of_equal_contents_the_best_row_stays_and_names_the_others() -> None:
     ranking = ranking_of(twins(), {1: 0.9, 3: 0.8, 4: 0.7, 6: 0.6, 2: 0.5, 5: 0.5, 7: 0.1})
 
-    notes = Duplicates(DuplicatesParams()).annotate(ask(), ranking, twins())
+    notes = present(Duplicates(DuplicatesParams()).annotate(ask(), ranking, twins()))
 
     assert kept(notes, ranking.ids) == [1, 3, 4, 6, 7]
     assert (notes.by_id, notes.overall) == ({3: {"also_at": [2, 5]}}, {"duplicates": 2})
@@ -420,7 +423,7 @@ def test_of_equal_contents_the_best_row_stays_and_names_the_others() -> None:
 def test_passages_of_one_memory_are_no_copies_of_each_other() -> None:
     ranking = ranking_of(twins(), {301: 0.9, 202: 0.8, 302: 0.7, 201: 0.6})
 
-    notes = Duplicates(DuplicatesParams()).annotate(ask(), ranking, twins())
+    notes = present(Duplicates(DuplicatesParams()).annotate(ask(), ranking, twins()))
 
     assert kept(notes, ranking.ids) == [301, 302]
     assert notes.by_id == {301: {"also_at": [2]}}
@@ -446,7 +449,7 @@ def test_superseded_memories_are_hidden_through_chains_but_not_in_a_circle() -> 
     # 1 and 2 supersede each other, and both supersede 3
     store = chain((1, 2), (2, 1), (1, 3))
     ranking = ranking_of(store, {3: 0.9, 2: 0.8, 1: 0.7})
-    notes = hide.annotate(ask(), ranking, store)
+    notes = present(hide.annotate(ask(), ranking, store))
     assert kept(notes, ranking.ids) == [2, 1]
     assert notes.by_id == {1: {"superseded_by": [2]}, 2: {"superseded_by": [1]}}
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from answered import present
 from components.asking import query
 
 from speckit_memory.pipeline.contracts import PipelineContext
@@ -68,7 +69,7 @@ NEAR = FakeStore(
 def test_words_of_the_nearest_passages_are_appended_as_a_variant() -> None:
     step = EmbeddingExpansion(EmbeddingExpansionParams(neighbours=2, terms=3))
 
-    refined = step.understand(query("fusion"), plan("fusion", complexity="complex"), NEAR)
+    refined = present(step.understand(query("fusion"), plan("fusion", complexity="complex"), NEAR))
 
     # Of 2 and 1: lists three times, ranked twice, then the alphabetically first of channels and merges; "of" is short.
     assert refined.variants == ("fusion", "fusion lists ranked channels")
@@ -79,7 +80,7 @@ def test_simple_queries_are_not_expanded() -> None:
     step = EmbeddingExpansion(EmbeddingExpansionParams())
     without = PipelineContext(("vector",), (Scale.COSINE,), ("e", "vector"), ("embedding_expansion", "vector"))
 
-    refined = step.understand(query("fusion"), plan("fusion", complexity="simple"), NEAR)
+    refined = present(step.understand(query("fusion"), plan("fusion", complexity="simple"), NEAR))
 
     assert refined.variants == ("fusion",)
     assert [path for path, _ in EmbeddingExpansion.check(EmbeddingExpansionParams(), without)] == [()]
@@ -166,7 +167,7 @@ def test_of_five_passages_eight_words_of_three_letters_are_taken() -> None:
     )
     step = EmbeddingExpansion(EmbeddingExpansionParams())
 
-    refined = step.understand(query("fusion"), plan("fusion", complexity="moderate"), store)
+    refined = present(step.understand(query("fusion"), plan("fusion", complexity="moderate"), store))
 
     # nine words, each once: the first eight by the alphabet
     assert refined.variants[1:] == ("fusion eight five four nine one seven six three",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from components.asking import query
@@ -147,7 +148,9 @@ def context(*channels: str, uses: tuple[str, ...] = ("complexity", "router")) ->
         ("complex", ("vector", "fts5", "bm25", "graph", "degree"), 20),
     ],
 )
-def test_each_tier_asks_its_channels(tier: str, channels: tuple[str, ...], limit: int) -> None:
+def test_each_tier_asks_its_channels(
+    tier: Literal["simple", "moderate", "complex"], channels: tuple[str, ...], limit: int
+) -> None:
     plan = Router(RouterParams()).understand(query("x", limit=10), replace(PLAN, complexity=tier), STORE)
 
     assert plan.channels == (*channels, "constitutional", "identifier", "phrase", "trigger")

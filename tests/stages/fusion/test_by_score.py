@@ -99,7 +99,7 @@ def test_z_scores_do_not_depend_on_the_unit_of_a_channel(table: Candidates) -> N
     assert np.allclose(plain, scaled)
 
 
-def _fields(table: Candidates) -> dict[str, object]:
+def _fields(table: Candidates) -> dict[str, Any]:
     return {name: getattr(table, name) for name in Candidates.__slots__}
 
 

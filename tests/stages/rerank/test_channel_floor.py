@@ -5,6 +5,7 @@ from components.pools import rerank, scores_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckit_memory.pipeline.model import Pool
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
 from speckit_memory.stages.rerank.channel_floor import ChannelFloor, ChannelFloorParams
 
@@ -63,8 +64,12 @@ def test_every_unseen_channel_is_promoted_the_better_one_first() -> None:
     assert list(scores_of(after).values()) == pytest.approx([0.9, 0.8, 0.7, 0.6, 0.4, 0.3])
 
 
+Drawn = tuple[FakeStore, Pool, dict[str, list[int]]]
+"""A store, a pool of it and what each channel found."""
+
+
 @st.composite
-def pools(draw: st.DrawFn):
+def pools(draw: st.DrawFn) -> Drawn:
     count = draw(st.integers(1, 12))
     store = plain(count)
     scores = {i: draw(st.floats(0, 1)) for i in store.memories}
@@ -74,7 +79,7 @@ def pools(draw: st.DrawFn):
 
 @pytest.mark.requirement("R5")
 @given(pools(), st.integers(3, 6))
-def test_every_channel_with_a_good_row_is_seen_and_no_row_is_lost(drawn, top: int) -> None:
+def test_every_channel_with_a_good_row_is_seen_and_no_row_is_lost(drawn: Drawn, top: int) -> None:
     store, pool, found = drawn
     score = scores_of(pool)
 

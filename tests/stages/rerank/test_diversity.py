@@ -26,7 +26,7 @@ def test_a_repetition_stands_below_a_less_relevant_novelty() -> None:
     store = store_of("a b", "a b", "c d", "a c")
     pool = pool_of(store, {1: 1.0, 2: 0.9, 3: 0.6, 4: 0.5})
 
-    after = rerank(Mmr(MmrParams(**{"lambda": 0.5})), ask(), pool, store)
+    after = rerank(Mmr(MmrParams.model_validate({"lambda": 0.5})), ask(), pool, store)
 
     # 1 first: .5. Then 3: .3 - 0, against 2: .45 - .5 and 4: .25 - .25. Then 4: its similarity to 3 is .5 as well,
     # .25 - .25 = 0; last 2: .45 - .5
@@ -48,7 +48,7 @@ def test_twenty_rows_are_diversified_and_the_next_one_is_not() -> None:
 def test_the_intent_chooses_lambda_when_it_is_sure() -> None:
     store = store_of("a", "b")
     pool = pool_of(store, {1: 1.0, 2: 0.5})
-    mmr = Mmr(MmrParams(**{"lambda": "by_intent"}))
+    mmr = Mmr(MmrParams.model_validate({"lambda": "by_intent"}))
 
     def best(**plan: Any) -> float:
         return float(rerank(mmr, ask(**plan), pool, store).score[0])
@@ -68,7 +68,7 @@ def test_the_matched_passage_is_compared_not_the_whole_memory() -> None:
     store = FakeStore(Memory(1, chunks=("a",)), Memory(2, chunks=("a", "z")))
 
     # passage 202 shares nothing with memory 1
-    after = rerank(Mmr(MmrParams(**{"lambda": 0.5})), ask(), pool_of(store, {1: 1.0, 202: 0.8}), store)
+    after = rerank(Mmr(MmrParams.model_validate({"lambda": 0.5})), ask(), pool_of(store, {1: 1.0, 202: 0.8}), store)
     assert scores_of(after) == pytest.approx({1: 0.5, 202: 0.4})
 
 
@@ -76,7 +76,9 @@ def test_the_matched_passage_is_compared_not_the_whole_memory() -> None:
 def test_rows_without_vectors_stay() -> None:
     store = store_of("a", "", "a")
 
-    after = rerank(Mmr(MmrParams(**{"lambda": 0.5})), ask(), pool_of(store, {1: 1.0, 2: 0.5, 3: 0.9}), store)
+    after = rerank(
+        Mmr(MmrParams.model_validate({"lambda": 0.5})), ask(), pool_of(store, {1: 1.0, 2: 0.5, 3: 0.9}), store
+    )
 
     assert scores_of(after) == pytest.approx({1: 0.5, 2: 0.25, 3: -0.05})
 
@@ -94,11 +96,13 @@ def test_without_any_vectors_mmr_is_unavailable_but_a_single_row_needs_none() ->
     st.lists(st.tuples(st.floats(0, 1), st.text("abc", max_size=3).map(" ".join)), min_size=1, max_size=10),
     st.floats(0, 1),
 )
-def test_selection_order_is_score_order_and_rows_below_the_pool_stay_below(rows, weight: float) -> None:
+def test_selection_order_is_score_order_and_rows_below_the_pool_stay_below(
+    rows: list[tuple[float, str]], weight: float
+) -> None:
     store = store_of(*(text for _, text in rows), "always a vector")
     pool = pool_of(store, {i: score for i, (score, _) in enumerate(rows, start=1)})
 
-    after = rerank(Mmr(MmrParams(**{"lambda": weight, "pool": 4})), ask(), pool, store)
+    after = rerank(Mmr(MmrParams.model_validate({"lambda": weight, "pool": 4})), ask(), pool, store)
 
     selected, below = set(pool.ids[:4].tolist()), pool.ids[4:].tolist()
     lowest = min(scores_of(after)[i] for i in selected)
@@ -190,7 +194,7 @@ def test_what_points_the_other_way_does_not_speak_against_a_row(monkeypatch: pyt
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.text("abc", max_size=3).map(" ".join)), min_size=1, max_size=8))
-def test_regularised_scores_stay_between_the_lowest_and_the_highest(rows) -> None:
+def test_regularised_scores_stay_between_the_lowest_and_the_highest(rows: list[tuple[float, str]]) -> None:
     store = store_of(*(text for _, text in rows), "always a vector")
     pool = pool_of(store, {i: score for i, (score, _) in enumerate(rows, start=1)})
 

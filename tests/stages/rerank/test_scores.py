@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from random import Random
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -13,11 +15,11 @@ from hypothesis import strategies as st
 from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
+from speckit_memory.stages.rerank._places import by_place
 from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams
 from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
 from speckit_memory.stages.rerank.min_max import MinMax
 from speckit_memory.stages.rerank.pin import Pin, PinParams
-from speckit_memory.stages.rerank.places import by_place
 from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
 from speckit_memory.stages.rerank.standardise import Standardise
 
@@ -98,7 +100,7 @@ def test_the_bonus_grows_with_the_root_of_the_number_of_passages(passages: list[
     ("max", {2: 0.9, 1: 0.8, 3: 0.6}),
     ("mean_top3", {2: 0.9, 1: 0.7, 3: 0.4}),
 ])  # fmt: skip
-def test_other_aggregates(aggregate: str, expected: dict[int, float]) -> None:
+def test_other_aggregates(aggregate: Literal["max", "mean_top3"], expected: dict[int, float]) -> None:
     store = FakeStore(*CHUNKED)
 
     after = rerank(Collapse(CollapseParams(aggregate=aggregate)), ask(), pool_of(store, PASSAGES), store)
@@ -272,7 +274,7 @@ def test_a_floor_on_a_channel_that_does_not_exist_is_reported() -> None:
 
 
 @given(st.lists(units, max_size=20), st.randoms(use_true_random=False))
-def test_scores_by_place_put_rows_into_the_order_chosen(scores: list[float], random) -> None:
+def test_scores_by_place_put_rows_into_the_order_chosen(scores: list[float], random: Random) -> None:
     column = np.array(sorted(scores, reverse=True))
     order = np.array(random.sample(range(len(scores)), len(scores)), np.intp)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import count, repeat
 from types import SimpleNamespace
 from typing import Any
@@ -78,7 +79,7 @@ class Turned(np.ndarray):
         result = func(*plain, **kwargs)
         return result[::-1] if isinstance(result, np.ndarray) else result
 
-    def all(self, *args: Any, **kwargs: Any) -> bool:
+    def all(self, *args: Any, **kwargs: Any) -> bool:  # type: ignore[override]
         return True
 
 
@@ -225,7 +226,7 @@ def feigned(role: Role) -> list[Attack]:
             """Says what it is asked for, once."""
 
             __slots__ = ()
-            __class__ = property(lambda self: kind)  # type: ignore[assignment]
+            __class__ = property(lambda self: kind)
 
             def __getattribute__(self, name: str) -> Any:
                 raise SystemExit(name)
@@ -238,7 +239,7 @@ def feigned(role: Role) -> list[Attack]:
         def __init__(self, kind: type) -> None:
             self.kind = kind
 
-        @property
+        @property  # type: ignore[misc]
         def __class__(self) -> Any:
             return self.kind
 
@@ -462,6 +463,10 @@ def written(array: np.ndarray) -> None:
     view[...] = view[::-1].copy()
 
 
+def _to_candidates(do: Callable[[Any], Any], pool: Any) -> Any:
+    return do(pool.candidates)
+
+
 def tampering(role: Role) -> list[Attack]:
     """Writing into what the component is shown, with an honest answer and with an exception."""
     question: dict[str, Callable[[Any], Any]] = {
@@ -479,7 +484,7 @@ def tampering(role: Role) -> list[Attack]:
         "anchors": lambda query: object.__setattr__(query, "anchors", ("x",)),
     }
     table: dict[str, Callable[[Any], Any]] = {}
-    candidates = {
+    candidates: dict[str, Callable[[Any], Any]] = {
         "ids": lambda c: object.__setattr__(c, "ids", c.ids[::-1]),
         "no ids": lambda c: object.__delattr__(c, "ids"),
         "raw in memory": lambda c: written(c.raw),
@@ -495,7 +500,7 @@ def tampering(role: Role) -> list[Attack]:
             "steps": lambda pool: object.__setattr__(pool, "steps", pool.steps[:1] * 2),
             "after": lambda pool: object.__setattr__(pool.steps[-1], "after", pool.score[::-1]),
             "chunk hits": lambda pool: object.__setattr__(pool, "chunk_hits", None),
-            **{f"candidates' {name}": lambda pool, do=do: do(pool.candidates) for name, do in candidates.items()},
+            **{f"candidates' {name}": partial(_to_candidates, do) for name, do in candidates.items()},
         }
     elif role is Role.ANNOTATOR:
         table = {

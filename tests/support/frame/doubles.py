@@ -39,7 +39,8 @@ class Odd:
     """Of the memories those with odd ids, and their passages."""
 
     def admits(self, ids: Ids) -> NDArray[np.bool_]:
-        return Attributes().parents(ids) % 2 == 1
+        odd: NDArray[np.bool_] = Attributes().parents(ids) % 2 == 1
+        return odd
 
 
 class Lexicon:

@@ -66,9 +66,9 @@ def registered(*components: tuple[Role, type[Any], str]) -> Registry:
     """The components of the product and these."""
     registry = Registry()
     for role, known in COMPONENTS:
-        registry.add(role, known)
+        registry.admit(role, known)
     for role, added, name in components:
-        registry.add(role, added, name)
+        registry.admit(role, added, name)
     return registry.freeze()
 
 

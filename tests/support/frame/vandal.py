@@ -74,6 +74,7 @@ def _parts(answer: object) -> list[Any]:
 def _attempts(answer: Any) -> Iterator[Callable[[], object]]:
     """All that can be tried on an object that is no array."""
     yield lambda: swap(answer)
+    held: Any = answer  # to the type checker no more than something that may be tried
     if isinstance(answer, list):
         yield lambda: answer.append("junk")
         yield answer.reverse
@@ -81,13 +82,17 @@ def _attempts(answer: Any) -> Iterator[Callable[[], object]]:
     elif isinstance(answer, set):
         yield answer.clear
     elif isinstance(answer, Mapping):
-        yield lambda: answer.__setitem__("junk", "junk")
+        yield partial(_put, held, "junk")
         for key in list(answer):
-            yield lambda key=key: answer.__setitem__(key, "junk")
-        yield lambda: answer.__ior__({"junk": "junk"})
+            yield partial(_put, held, key)
+        yield lambda: held.__ior__({"junk": "junk"})
         yield partial(methodcaller("clear"), answer)
     elif isinstance(answer, tuple):
-        yield lambda: answer.__setitem__(0, "junk")
+        yield partial(_put, held, 0)
+
+
+def _put(held: Any, key: object) -> None:
+    held.__setitem__(key, "junk")
 
 
 def _way_down(array: np.ndarray) -> list[Any]:
@@ -115,16 +120,26 @@ def _on_buffer(buffer: Any) -> Iterator[Callable[[], object]]:
     yield lambda: np.frombuffer(buffer, np.uint8).__setitem__(slice(None), 7)
 
 
+def _unlock(view: Callable[[], Any]) -> None:
+    view().setflags(write=True)
+
+
+def _fill(view: Callable[[], Any], junk: object) -> None:
+    view().__setitem__((Ellipsis,), junk)
+
+
 def _on_array(array: np.ndarray) -> Iterator[Callable[[], object]]:
     junk = JUNK.get(array.dtype.kind, 7)
-    every = (Ellipsis,)
     yield lambda: array.setflags(write=True)
     yield lambda: setattr(array.flags, "writeable", True)
-    for view in (lambda: array, lambda: array[:], array.view, lambda: array.view(np.uint8),
-                 array.ravel, lambda: array.T, lambda: np.asarray(array), lambda: array.reshape(-1),
-                 lambda: np.lib.stride_tricks.as_strided(array, writeable=True), lambda: array.real):  # fmt: skip
-        yield lambda view=view: view().setflags(write=True)
-        yield lambda view=view: view().__setitem__(every, junk)
+    views: tuple[Callable[[], Any], ...] = (
+        lambda: array, lambda: array[:], array.view, lambda: array.view(np.uint8),
+        array.ravel, lambda: array.T, lambda: np.asarray(array), lambda: array.reshape(-1),
+        lambda: np.lib.stride_tricks.as_strided(array, writeable=True), lambda: array.real,
+    )  # fmt: skip
+    for view in views:
+        yield partial(_unlock, view)
+        yield partial(_fill, view, junk)
     yield lambda: array.fill(junk)
     yield lambda: np.put(array, range(array.size), junk)
     yield lambda: np.copyto(array, junk)
@@ -142,7 +157,7 @@ def _on_array(array: np.ndarray) -> Iterator[Callable[[], object]]:
     yield lambda: array.byteswap(inplace=True)
     yield lambda: np.random.default_rng(1).shuffle(array)
     if junk != "junk":  # bytes of pointers are not to be written
-        yield lambda: memoryview(array).cast("B").__setitem__(0, 7)
+        yield lambda: memoryview(array).cast("B").__setitem__(0, 7)  # type: ignore[arg-type]
     # the values may be safe where the array that holds them is not
     yield lambda: array.resize(array.size + 3, refcheck=False)
     yield lambda: setattr(array, "shape", (*array.shape[::-1], 1))

@@ -13,14 +13,18 @@ import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from speckit_memory.pipeline import runner
-from speckit_memory.pipeline.contracts import About, ChannelParams, Params, Role, SignalParams
-from speckit_memory.pipeline.model import Fused, Hits, Notes, Rescored
+from speckit_memory.pipeline.contracts import About, ChannelParams, Combine, Params, Role, SignalParams
+from speckit_memory.pipeline.model import Candidates, Fused, Hits, Notes, Plan, Pool, Query, Rescored
+from speckit_memory.pipeline.ports import Column, Store
 from speckit_memory.pipeline.ranking import Ranking
+from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.scales import Scale
 
 PIPE: list[int] = []
@@ -78,15 +82,15 @@ def multiply() -> None:
 
 
 def rewrite() -> None:
-    np.lexsort = np.isfinite = np.zeros = lambda *_, **__: np.array([])
-    runner.Runner.run = lambda *_: None
-    Ranking.__len__ = lambda _: 0
+    np.lexsort = np.isfinite = np.zeros = lambda *_, **__: np.array([])  # type: ignore[assignment, misc]
+    runner.Runner.run = lambda *_: None  # type: ignore[method-assign, assignment]
+    Ranking.__len__ = lambda _: 0  # type: ignore[attr-defined]
     sys.modules.pop("speckit_memory.pipeline.apply", None)
-    sys.modules["speckit_memory.pipeline.checks"] = None
+    sys.modules["speckit_memory.pipeline.checks"] = None  # type: ignore[assignment]
 
 
 def hunt() -> None:
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         for value in frame.f_locals.values():
             if isinstance(value, Ranking):
@@ -108,12 +112,12 @@ DEEDS = {
 class Hostile:
     about = About(features=("C2",))
 
-    def __init__(self, params):
+    def __init__(self, params: Params) -> None:
         self.params = params
-        if getattr(params, "pipe", "") and not PIPE:
-            PIPE.append(os.open(params.pipe, os.O_WRONLY))
+        if (pipe := getattr(params, "pipe", "")) and not PIPE:
+            PIPE.append(os.open(pipe, os.O_WRONLY))
 
-    def asked(self, role, query):
+    def asked(self, role: str, query: Query) -> None:
         for wanted, deed in re.findall(r"zz-(\w+)-(\w+)", query.text):
             if wanted == role and deed in DEEDS:
                 DEEDS[deed]()
@@ -132,7 +136,7 @@ class Understander(Hostile):
 
     Params = Piped
 
-    def understand(self, query, plan, store):
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:
         self.asked("understander", query)
         return plan
 
@@ -143,7 +147,7 @@ class Channel(Hostile):
     Params = PipedChannel
     about = About(features=("C2",), gives=Scale.UNIT)
 
-    def search(self, query, limit, store):
+    def search(self, query: Query, limit: int, store: Store) -> Hits:
         self.asked("channel", query)
         return Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT)
 
@@ -153,7 +157,7 @@ class Recoverer(Hostile):
 
     Params = Piped
 
-    def recover(self, query, plan, store):
+    def recover(self, query: Query, plan: Plan, store: Store) -> Plan:
         self.asked("recoverer", query)
         return plan
 
@@ -164,7 +168,7 @@ class Fuser(Hostile):
     Params = Piped
     about = About(features=("C2",), gives=Scale.UNIT)
 
-    def fuse(self, query, candidates):
+    def fuse(self, query: Query, candidates: Candidates) -> Fused:
         self.asked("fuser", query)
         return Fused(("all",), np.ones((len(candidates), 1)))
 
@@ -173,9 +177,9 @@ class Signal(Hostile):
     """Adds nothing."""
 
     Params = SignalParams
-    combine = "multiply"
+    combine: ClassVar[Combine] = "multiply"
 
-    def evidence(self, query, pool, store):
+    def evidence(self, query: Query, pool: Pool, store: Store) -> Column:
         self.asked("signal", query)
         return np.ones(12_000_000 if "zz-signal-bulk" in query.text else len(pool))
 
@@ -185,7 +189,7 @@ class Reranker(Hostile):
 
     Params = Piped
 
-    def rerank(self, query, pool, store):
+    def rerank(self, query: Query, pool: Pool, store: Store) -> Rescored:
         self.asked("reranker", query)
         return Rescored(pool.score.copy())
 
@@ -195,12 +199,12 @@ class Annotator(Hostile):
 
     Params = Piped
 
-    def annotate(self, query, ranking, store):
+    def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes:
         self.asked("annotator", query)
         return Notes(overall={"bulk": "b" * 10_000_000} if "zz-annotator-bulk" in query.text else {})
 
 
-def register(registry):
+def register(registry: Registry) -> None:
     registry.add(Role.UNDERSTANDER, Understander, "hostile_understander")
     registry.add(Role.CHANNEL, Channel, "hostile_channel")
     registry.add(Role.RECOVERER, Recoverer, "hostile_recoverer")

@@ -28,7 +28,7 @@ def isolating(host: Host) -> Registry:
     """The product's components, with those of installed extensions in the host's process."""
     registry = Registry()
     for role, component in assembly.COMPONENTS:
-        registry.add(role, component)
+        registry.admit(role, component)
     registry.add_elsewhere(IsolatedExtensions(host))
     return registry
 
@@ -37,7 +37,7 @@ def trusting() -> Registry:
     """The same with the extensions in this process."""
     registry = Registry()
     for role, component in assembly.COMPONENTS:
-        registry.add(role, component)
+        registry.admit(role, component)
     registry.add_entry_points()
     return registry
 

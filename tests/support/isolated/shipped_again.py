@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from speckit_memory.pipeline.registry import Registry
 
-def register(registry):
+
+def register(registry: Registry) -> None:
     from speckit_memory.engine.assembly import COMPONENTS
 
     for role, component in COMPONENTS:
-        registry.add(role, component, "again_" + component.__module__.rpartition(".")[2])
+        registry.admit(role, component, "again_" + component.__module__.rpartition(".")[2])

@@ -21,7 +21,10 @@ def list_edges(connection: apsw.Connection, memory_id: int | None = None) -> lis
         "WHERE ?1 IS NULL OR ?1 IN (source_id, target_id) ORDER BY id",
         (memory_id,),
     )
-    return [Edge(*row[:3], Relation(row[3]), *row[4:]) for row in found]
+    return [
+        Edge(id_, source, target, Relation(relation), strength, evidence, by)
+        for id_, source, target, relation, strength, evidence, by in found
+    ]
 
 
 def delete_edge(txn: Transaction, edge: Edge) -> None:

@@ -203,7 +203,9 @@ def _loose(path: Path, sql: str) -> None:
     version = connection.pragma("schema_version")
     connection.execute("PRAGMA writable_schema = ON")
     for name, declared in before:
-        loose = declared.replace(") STRICT, WITHOUT", ") WITHOUT").replace(") STRICT", ")").replace(" NOT NULL", "")
+        loose = (
+            str(declared).replace(") STRICT, WITHOUT", ") WITHOUT").replace(") STRICT", ")").replace(" NOT NULL", "")
+        )
         connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (loose, name))
     connection.execute(f"PRAGMA schema_version = {version + 1}").fetchall()
     connection.close()

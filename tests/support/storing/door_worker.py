@@ -51,7 +51,7 @@ def by_command(arguments: tuple[str, ...]) -> str:
         document = json.loads(out.getvalue())
     except ValueError:
         return f"no JSON: {out.getvalue()[:200]}"
-    return document.get("error", {}).get("code", f"status {status}")
+    return str(document.get("error", {}).get("code", f"status {status}"))
 
 
 def by_tool(tool: Any, arguments: dict[str, Any]) -> str:
@@ -62,7 +62,7 @@ def by_tool(tool: Any, arguments: dict[str, Any]) -> str:
         document = anyio.run(call).structured_content
     if tool.name == "memory_health" and "data" in document:
         return "ok" if document["data"]["ok"] else "not well"
-    return document.get("error", {}).get("code", "ok")
+    return str(document.get("error", {}).get("code", "ok"))
 
 
 def ask(damage: str, question: str, answer: Callable[[], str]) -> None:

@@ -30,7 +30,8 @@ class WordModels:
         if not len(tokens):
             return Unavailable(f"no model for {text!r}")
         vector = (self.token_vectors(tokens) * rarity(tokens)[:, None]).sum(axis=0)
-        return (vector / np.linalg.norm(vector)).astype(np.float32)
+        unit: Vectors = (vector / np.linalg.norm(vector)).astype(np.float32)
+        return unit
 
     def tokens(self, text: str) -> Ids:
         return np.array([WORDS.index(word) for word in self.analyse(text) if word in WORDS], np.int64)
