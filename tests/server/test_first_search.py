@@ -13,7 +13,10 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
+from speckit_memory.memory.store.read_model import vector_space
+from speckit_memory.memory.store.read_model.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.vector_space import SEARCHES_OF_FILE
+from speckit_memory.pipeline.ports import Ids, Vectors
 from speckit_memory.server.workspace import Workspace
 
 WORDS = ("gateway", "retries", "payment", "cache", "index", "vector", "ranking", "storage", "deadline", "fusion")
@@ -73,11 +76,13 @@ def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_proces
 
 
 def matrices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    from speckit_memory.memory.store.read_model import vector_space
-
     built: list[int] = []
-    original = vector_space.VectorMatrix
-    monkeypatch.setattr(vector_space, "VectorMatrix", lambda *rows: built.append(len(rows[0])) or original(*rows))
+
+    def build(chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix:
+        built.append(len(chunks))
+        return VectorMatrix(chunks, parents, vectors)
+
+    monkeypatch.setattr(vector_space, "VectorMatrix", build)
     return built
 
 

@@ -82,12 +82,13 @@ def test_the_file_answers_as_the_matrix_does(
 ) -> None:
     database, columns, matrix = store
     random = np.random.default_rng(seed)
-    query = random.normal(size=SIZE)
+    query = random.normal(size=SIZE).astype(np.float32)
     if kind == "stored":
         query = loading.load_vectors(database.reader())[1][random.integers(matrix.count)]
     elif kind == "tied":
-        query = np.random.default_rng(0).normal(size=(4, SIZE))[seed % 4]
-    query = (query * (1000.0 if kind == "long" else 1.0)).astype(np.float32)
+        query = np.random.default_rng(0).normal(size=(4, SIZE))[seed % 4].astype(np.float32)
+    elif kind == "long":
+        query *= 1000
     some = columns.ids[random.random(columns.count) < share]
     scope = columns.scope(Filter() if share == 1.0 else Filter(memories=tuple(some.tolist())), NOW)
 
