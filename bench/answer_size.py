@@ -40,7 +40,9 @@ def answers(memory: Memory) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """The text and the structured content of every answer."""
 
     async def work() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-        server = build(Workspace(lambda: memory), warm_up=False, limiter=anyio.CapacityLimiter(1))
+        server = build(
+            Workspace(lambda _create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
+        )
         async with Client(server) as client:
             found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
             for name, calls in CALLS.items():

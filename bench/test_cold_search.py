@@ -65,7 +65,7 @@ def test_cold_searches_on_a_busy_machine_are_whole(benchmark: Any, store: tuple[
     answers: list[dict[str, Any]] = []
 
     def search() -> None:
-        arguments = [COMMAND, "search", next(questions), "--json"]
+        arguments: list[str | Path] = [COMMAND, "search", next(questions), "--json"]
         ran = subprocess.run(arguments, env=environment, capture_output=True, check=True, timeout=300)
         answers.append(json.loads(ran.stdout))
 

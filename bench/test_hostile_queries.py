@@ -58,7 +58,8 @@ def test_a_query_made_to_be_slow_is_inside_the_limit(
     query = SHAPES[shape](list(map(str, store[1]._words)))
     assert len(query) <= LENGTH
     waiting = iter(memories)
-    spent, yardsticks = [], []
+    spent: list[float] = []
+    yardsticks: list[float] = []
 
     def search() -> None:
         memory = next(waiting)

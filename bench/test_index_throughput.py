@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ VOCABULARY = [
     for stem in ("search", "rank", "memor", "decid", "graph", "stor")
     for ending in ("", "ing", "ed", "er", "ation", "able", "ness", "ful", "s", "Id", "_key", "-01")
 ]
-
-Benchmark = Callable[..., Any]
 
 
 def document(chance: random.Random) -> str:
@@ -44,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_index_a_folder(benchmark: Benchmark, folder: Path, tmp_path: Path) -> None:
+def test_index_a_folder(benchmark: Any, folder: Path, tmp_path: Path) -> None:
     stores = iter(range(100))
 
     def run() -> None:
@@ -56,25 +53,25 @@ def test_index_a_folder(benchmark: Benchmark, folder: Path, tmp_path: Path) -> N
     benchmark.extra_info["documents_per_second"] = DOCUMENTS / benchmark.stats.stats.min
 
 
-def test_index_an_unchanged_folder(benchmark: Benchmark, folder: Path, tmp_path: Path) -> None:
+def test_index_an_unchanged_folder(benchmark: Any, folder: Path, tmp_path: Path) -> None:
     with Database.open(tmp_path / "memory.db") as database:
         indexer = Indexer(database, StaticEmbedder(), Analyser(), folder)
         indexer.index([folder], now=1.0)
         benchmark(indexer.index, [folder], now=2.0)
 
 
-def test_analyse(benchmark: Benchmark, folder: Path) -> None:
+def test_analyse(benchmark: Any, folder: Path) -> None:
     analyser = Analyser()
     texts = [path.read_text() for path in folder.iterdir()]
     benchmark(lambda: [analyser.tokens(text) for text in texts])
     benchmark.extra_info["megabytes_per_second"] = sum(map(len, texts)) / 1e6 / benchmark.stats.stats.min
 
 
-def test_cut_into_passages(benchmark: Benchmark, folder: Path) -> None:
+def test_cut_into_passages(benchmark: Any, folder: Path) -> None:
     texts = [path.read_text() for path in folder.iterdir()]
     benchmark(lambda: [list(split(text)) for text in texts])
     benchmark.extra_info["megabytes_per_second"] = sum(map(len, texts)) / 1e6 / benchmark.stats.stats.min
 
 
-def test_embed_a_query(benchmark: Benchmark) -> None:
+def test_embed_a_query(benchmark: Any) -> None:
     benchmark(StaticEmbedder().embed_query, "why did we choose rank fusion over weighted sums?")

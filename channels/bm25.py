@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
+from speckit_memory.channels._feedback import Feedback, with_feedback
 from speckit_memory.channels.bm25f import Bm25F, Rows, WeightedField
-from speckit_memory.channels.feedback import Feedback, with_feedback
 from speckit_memory.pipeline.arithmetic import idf, leading, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
 from speckit_memory.pipeline.costs import Cost
@@ -180,6 +180,7 @@ class Bm25:
         whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
         for factor, scorer in layout.wholes:
             whole[:-1] += factor * scorer.scores(terms)
+        # Coverage belongs to the memory: its passages are multiplied by the same factor as the whole.
         together = None
         if power >= _LITTLE:
             _, combined = layout.wholes[0]
@@ -198,6 +199,7 @@ class Bm25:
             found, scores = layout.passages[matched], parts + whole[parents]
             rows = _best(found, scores, limit, scope)
             return Hits(found[rows], scores[rows], Scale.BM25, "chunk", found[rows])
+        # Unbuffered: several passages of one memory write to the same row.
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
         scores = self._in_context(whole + best, layout, scope)
@@ -212,6 +214,7 @@ class Bm25:
         previous, following = layout.neighbours
         seen = scores
         if not scope.complete:
+            # Only rows with a score can add something, and they are few beside all rows.
             found = np.flatnonzero(scores[:-1] > 0.0)
             seen = scores.copy()
             seen[found[~scope.admits(layout.memories[found])]] = 0.0
@@ -246,6 +249,7 @@ class Bm25:
         combined = params.fields.model_dump()
         wholes = [(1.0, scorer(combined))] if any(combined.values()) else []
         wholes += [(factor, scorer({name: 1.0})) for name, factor in params.single.model_dump().items() if factor]
+        # A hole keeps row -1, which is the spare last row of `whole`: no memory is mistaken for it.
         live = chunks.ids >= 0
         parents, titles = np.full((2, len(chunks.ids)), -1)
         owners = store.attributes.parents(chunks.ids[live])
@@ -303,6 +307,7 @@ def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Rows:
         first = rows[leading(scores[rows], 2 * limit)]
         first = first[scope.admits(ids[first])]
         rows = first if len(first) >= limit else rows[scope.admits(ids[rows])]
+    # A partition in O(n) leaves the best and all that tie with the last of them; only these are sorted.
     rows = rows[leading(scores[rows], limit)]
     return rows[total_order(scores[rows], ids[rows])[:limit]]
 
@@ -311,6 +316,7 @@ def _best_passages(memories: Rows, passages: Ids, scores: Column, parents: Rows)
     """The best of these passages for each memory, the lowest id among equals, -1 where none belongs to it."""
     wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 1, np.bool_)
     wanted[memories] = True
+    # Sorting the few passages of shown memories is what costs; the others are dropped by a table of flags first.
     rows = np.flatnonzero(wanted[parents])
     rows = rows[np.lexsort((passages[rows], -scores[rows]))]
     owners, first = np.unique(parents[rows], return_index=True)

@@ -87,6 +87,7 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
         frequency[column] = index.holders(term)
         if frequency[column]:
             found = index.postings(term).rows
+            # postings ascend: a binary search for each entry, the last place for one beyond them all
             at = np.minimum(found.searchsorted(row_of), len(found) - 1)
             held[:, column] = found[at] == row_of
     return held, frequency
@@ -99,6 +100,7 @@ def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexico
     Of a pasted page only the rarest words are looked at."""
     indexes = [(index := lexicon.index(field), index.ids) for field in FIELDS]
     looked_at = _rarest(tuple(dict.fromkeys(terms)), [index for index, _ in indexes])
+    # One column per memory id, whichever field holds the word: a word in two fields counts once.
     held = np.zeros((len(looked_at), 1 + max(ids.max(initial=-1) for _, ids in indexes)), np.bool_)
     for row, term in zip(held, looked_at, strict=True):
         for index, ids in indexes:

@@ -81,7 +81,7 @@ def accepted(spec: dict[str, Any]) -> str:
     if "enum" in spec:
         return ", ".join(f"`{value}`" for value in spec["enum"])
     if "$ref" in spec:
-        return spec["$ref"].rsplit("/", 1)[1]
+        return str(spec["$ref"]).rsplit("/", 1)[1]
     if spec.get("type") == "array":
         return f"list of {accepted(spec.get('items', {}))}"
     low = spec.get("minimum", spec.get("exclusiveMinimum"))

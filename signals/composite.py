@@ -14,7 +14,7 @@ from speckit_memory.pipeline.contracts import About, SignalParams
 from speckit_memory.pipeline.model import Pool, Query
 from speckit_memory.pipeline.ports import Attributes, Column, Ids, Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
-from speckit_memory.signals.matching import SUITS, matched_share, named_label, named_section
+from speckit_memory.signals._matching import SUITS, matched_share, named_label, named_section
 
 FIVE = {"temporal": 0.25, "usage": 0.15, "importance": 0.25, "pattern": 0.20, "citation": 0.15}
 SIX = {

@@ -10,7 +10,7 @@ from pydantic import Field
 from speckit_memory.pipeline.contracts import About, SignalParams
 from speckit_memory.pipeline.model import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-from speckit_memory.signals.matching import SUITS
+from speckit_memory.signals._matching import SUITS
 
 
 class EncodingIntentParams(SignalParams):

@@ -10,7 +10,7 @@ from pydantic import Field
 from speckit_memory.pipeline.contracts import About, SignalParams
 from speckit_memory.pipeline.model import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-from speckit_memory.signals.matching import matched_share, named_section
+from speckit_memory.signals._matching import matched_share, named_section
 
 
 class FieldMatchParams(SignalParams):

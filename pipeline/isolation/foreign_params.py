@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from copy import deepcopy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from pydantic import Field, PrivateAttr, ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -61,7 +61,8 @@ class ForeignParams(Params):
     @classmethod
     def _of(cls, given: Any, recipe: str, by_name: dict[str, Any], by_key: dict[str, Any]) -> Self:
         known = cls.own.model_validate({name: by_name[name] for name in cls.own.model_fields if name in by_name})
-        made = cls.model_construct(**(by_name | {name: getattr(known, name) for name in cls.own.model_fields}))
+        fields = by_name | {name: getattr(known, name) for name in cls.own.model_fields}
+        made = cast("Self", cls.model_construct(**fields))
         made._recipe, made._given, made._by_name, made._by_key = recipe, given, by_name, by_key
         return made
 
@@ -95,6 +96,9 @@ def params_class(description: Description, host: Host) -> type[ForeignParams]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that pydantic has too: their own class has been warned of them
         base = type("Base", (ForeignParams, own), {}) if own is not Params else ForeignParams
-        made: type[ForeignParams] = create_model(f"{description.name}_params", __base__=base, **extra)
+        return _asking(host, description, own, create_model(f"{description.name}_params", __base__=base, **extra))
+
+
+def _asking(host: Host, description: Description, own: type[Params], made: type[ForeignParams]) -> type[ForeignParams]:
     made.host, made.description, made.own = host, description, own
     return made

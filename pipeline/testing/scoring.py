@@ -17,7 +17,7 @@ from speckit_memory.pipeline.testing.trial import Trial
 ROUNDING = 1e-9
 
 
-def _tables() -> list[Candidates]:
+def tables() -> list[Candidates]:
     """What two channels found for none, one and two wordings of a question."""
     found = [
         Search("bm25", 0, Hits(np.array([6, 1, 4]), np.array([7.5, 3.0, 0.5]), Scale.BM25), 50),
@@ -30,7 +30,7 @@ def _tables() -> list[Candidates]:
 
 def fuser_names_the_parts_of_every_score(trial: Trial) -> None:
     """Parts are named, finite, aligned, within the scale when summed, and tell some candidates apart."""
-    for table in _tables():
+    for table in tables():
         answer = trial.whole(trial.component().fuse(trial.sample.questions[0], table), Fused, "candidates")
         shape = (len(table), len(answer.names))
         trial.must(answer.parts.shape == shape, f"returned parts of the shape {answer.parts.shape}; accepted: {shape}")
@@ -49,7 +49,7 @@ def fuser_names_the_parts_of_every_score(trial: Trial) -> None:
 
 def score_of_a_candidate_does_not_depend_on_its_row(trial: Trial) -> None:
     """Candidates in another order get the same scores."""
-    table, asked = _tables()[2], trial.sample.questions[0]
+    table, asked = tables()[2], trial.sample.questions[0]
     rows = np.arange(len(table))[::-1]
     plain, turned = trial.component().fuse(asked, table), trial.component().fuse(asked, table.take(rows))
     trial.must(

@@ -12,8 +12,8 @@ from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Query
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.scales import Scale
-from speckit_memory.stages.fusion.addends import normalised, search_names
-from speckit_memory.stages.fusion.weighting import (
+from speckit_memory.stages.fusion._addends import normalised, search_names
+from speckit_memory.stages.fusion._weighting import (
     ChannelWeights,
     check_channel_weights,
     recency_bonus,

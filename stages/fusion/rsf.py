@@ -13,7 +13,7 @@ from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import NO_RANK, Candidates, Fused, Query
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.scales import Scale
-from speckit_memory.stages.fusion.addends import search_names, summing_to
+from speckit_memory.stages.fusion._addends import search_names, summing_to
 
 
 class RsfParams(Params):

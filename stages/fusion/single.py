@@ -11,7 +11,7 @@ from pydantic import Field
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Candidates, Fused, Query
 from speckit_memory.pipeline.scales import Scale
-from speckit_memory.stages.fusion.addends import normalised, search_names
+from speckit_memory.stages.fusion._addends import normalised, search_names
 
 
 class SingleParams(Params):

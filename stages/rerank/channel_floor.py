@@ -10,7 +10,7 @@ from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import NO_RANK, Mask, Pool, Query, Reranking
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.scales import Scale
-from speckit_memory.stages.rerank.places import by_place
+from speckit_memory.stages.rerank._places import by_place
 
 
 class ChannelFloorParams(Params):

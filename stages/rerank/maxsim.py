@@ -101,6 +101,8 @@ class Maxsim:
         met = np.zeros(len(held))
         filled = np.array([len(of) > 0 for of in held], np.bool_)
         if filled.any():
+            # Passages of one answer share many tokens: each distinct one meets the query once. A table from token to
+            # place finds them without a sort.
             tokens = np.concatenate(held)
             seen = np.zeros(int(tokens.max()) + 1, np.bool_)
             seen[tokens] = True
@@ -108,6 +110,8 @@ class Maxsim:
             place_of = np.empty(len(seen), np.intp)
             place_of[vocabulary] = np.arange(len(vocabulary))
             similarity = store.tokens.vectors(vocabulary) @ store.tokens.vectors(asked).T
+            # A row per token of every passage, then the maximum over the rows of each passage; `reduceat` has no empty
+            # stretch, so that passages without tokens were left out above.
             start = np.cumsum([0, *(len(of) for of in held if len(of))])[:-1]
             best = np.maximum.reduceat(similarity.take(place_of[tokens], axis=0), start, axis=0).astype(np.float64)
             met[filled] = (best * weights).sum(axis=1) / weights.sum()

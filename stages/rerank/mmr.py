@@ -99,11 +99,13 @@ def _selected(relevance: Column, between: Column, weight: float, ids: Ids) -> Co
     """
     when_taken, nearest = np.empty(len(relevance)), np.zeros(len(relevance))
     gain = weight * relevance
+    # `argmax` takes the first of equals: looked at in the order of ids, a tie goes to the smaller one.
     by_id = np.argsort(ids)
     left = np.ones(len(relevance), np.bool_)
     for _ in range(len(relevance)):
         marginal = np.where(left, gain - (1.0 - weight) * nearest, -np.inf)
         taken = by_id[np.argmax(marginal[by_id])]
         when_taken[taken], left[taken] = nearest[taken], False
+        # Only the row just taken can have come nearer, so that n selections cost n² and not n³.
         nearest = np.maximum(nearest, between[:, taken])
     return when_taken

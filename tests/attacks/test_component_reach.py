@@ -65,7 +65,7 @@ def deleted() -> None:
 
 
 def compared() -> None:
-    sys.stdout = Loud()  # type: ignore[assignment]
+    sys.stdout = Loud()
 
 
 @pytest.mark.parametrize("deed", [deleted, compared])

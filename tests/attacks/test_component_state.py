@@ -170,7 +170,7 @@ class Keeper:
 def test_what_a_reranker_keeps_is_of_no_use_to_an_annotator(tmp_path: Path, tally: Tally) -> None:
     keeper = Keeper()
     pipeline = attacked(tmp_path, Role.RERANKER, component(Role.RERANKER, keeper.rerank), ANNOTATED, first=True)
-    accomplice = replace(pipeline.rerank[0], component=keeper, id="accomplice")
+    accomplice: Any = replace(pipeline.rerank[0], component=keeper, id="accomplice")
     pipeline = replace(pipeline, annotate=(accomplice, *pipeline.annotate))
 
     outcome = answered(pipeline, Role.RERANKER)
@@ -252,7 +252,7 @@ JUDGEMENTS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", JUDGEMENTS)
 def test_a_judge_of_concepts_names_memories_or_nothing(name: str, tmp_path: Path, tally: Tally) -> None:
     hostile = component(Role.CHANNEL, lambda query, limit, store: Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT))
-    hostile.about_concept = lambda self, *asked: JUDGEMENTS[name](*asked)  # type: ignore[attr-defined]
+    hostile.about_concept = lambda self, *asked: JUDGEMENTS[name](*asked)
     pipeline = attacked(tmp_path, Role.CHANNEL, hostile)
     store = memory().store()
     query = Question(text="", concepts=("gateway", "payment")).query(store, NOW, None)
@@ -271,7 +271,7 @@ def test_a_property_that_exits_is_no_judge_and_no_way_to_combine(tmp_path: Path,
 
     channel = component(Role.CHANNEL, lambda query, limit, store: honest(Role.CHANNEL, (query, limit, store)))
     pipeline = attacked(tmp_path, Role.CHANNEL, channel)
-    channel.about_concept = property(leave)  # type: ignore[attr-defined]
+    channel.about_concept = property(leave)
     store = memory().store()
     query = Question(text="", concepts=("gateway", "payment")).query(store, NOW, None)
     outcome = Runner(pipeline).run(query, store)
@@ -280,7 +280,7 @@ def test_a_property_that_exits_is_no_judge_and_no_way_to_combine(tmp_path: Path,
     for combine in (property(leave), "replace", None, 7):
         signal_ = component(Role.SIGNAL, lambda query, pool, store: np.zeros(len(pool)))
         pipeline = attacked(tmp_path, Role.SIGNAL, signal_)
-        signal_.combine = combine  # type: ignore[attr-defined]
+        signal_.combine = combine
         outcome = answered(pipeline, Role.SIGNAL)
         assert served(outcome) == served(answered(without(pipeline), Role.SIGNAL))
         assert [part.part for part in outcome.trace.degraded] == ["hostile"]

@@ -131,7 +131,8 @@ def test_a_description_is_copied_and_is_one(tally: Tally) -> None:
     class Sly(About):
         """Says one thing now and another later."""
 
-    for about in (None, {}, Sly(features=())):
+    claimed: tuple[Any, ...] = (None, {}, Sly(features=()))
+    for about in claimed:
         with pytest.raises(SpeckitError, match="must describe itself"):
             Registry().add(Role.ANNOTATOR, hostile(about=about), "hostile")
         tally.tried()
@@ -200,7 +201,7 @@ def test_parameters_that_the_frame_cannot_go_by_are_problems_of_the_file(
     tally.tried()
 
 
-SETTLED = [(Role.CHANNEL, "limit", value) for value in (None, "many", -5, 10**9)]
+SETTLED: list[tuple[Role, str, object]] = [(Role.CHANNEL, "limit", value) for value in (None, "many", -5, 10**9)]
 SETTLED += [(Role.SIGNAL, name, value) for name, value in (("cap_group", []), ("cap", -1.0), ("cap", object()))]
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from tally import Tally
 
-from speckit_memory.config.files import regular_file
 from speckit_memory.config.sources import pipeline_text
-from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns, Where, read_workspace_config
-from speckit_memory.errors import SpeckitError
+from speckit_memory.config.workspace_file import SourcePattern, SourcePatterns, read_workspace_config
+from speckit_memory.errors import SpeckitError, Where
 from speckit_memory.evaluation import records
 from speckit_memory.evaluation.dataset import read
 from speckit_memory.memory.indexing import ignore_files, inside, scanner
@@ -21,13 +20,20 @@ from speckit_memory.memory.indexing.scanner import scan
 from tests.attacks.swaps import in_time, outside
 
 Make = Callable[[Path], object]
+
+
+def _huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 20_000_000_000)
+
+
 TRAPS: dict[str, Make] = {
     "pipe": os.mkfifo,
     "socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
     "endless": lambda path: path.symlink_to("/dev/zero"),
     "folder": lambda path: path.mkdir(),
     "loop": lambda path: path.symlink_to(path.name),
-    "huge": lambda path: (path.touch(), os.truncate(path, 20_000_000_000)),
+    "huge": _huge,
     "bytes": lambda path: path.write_bytes(b"\xff\xfe\x00\xd8"),
 }
 
@@ -142,7 +148,7 @@ def test_a_file_that_grows_while_it_is_read_is_left_at_the_limit(
         return real(descriptor, size)
 
     monkeypatch.setattr(scanner, "LARGEST_FILE", 1_000_000)
-    monkeypatch.setattr(regular_file.os, "read", grown)
+    monkeypatch.setattr(os, "read", grown)
 
     with pytest.raises(SpeckitError, match=r"E013 docs/good\.md: it grew"):
         in_time(scan([root], root).files["docs/good.md"].read)
@@ -158,7 +164,7 @@ def test_a_file_that_shrinks_while_it_is_read_ends_where_it_ends(
         os.truncate(path, 6)
         return real(descriptor, size)
 
-    monkeypatch.setattr(regular_file.os, "read", cut)
+    monkeypatch.setattr(os, "read", cut)
 
     assert scan([root], root).files["docs/good.md"].read()[0] == "# Good"
     tally.survived()

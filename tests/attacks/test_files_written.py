@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 from tally import Tally
 
-from speckit_memory.config.files import written_file
+from speckit_memory.config import document
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
 from speckit_memory.evaluation.made_queries import folders
 from speckit_memory.evaluation.trec import check_run_file, write_run
 from speckit_memory.server.cli import run
@@ -108,7 +110,7 @@ def test_a_link_to_a_folder_of_the_workspace_keeps_the_store_out_of_git(
 WRITERS: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
     "pipeline": (
         lambda path: check_target(path, "bm25"),
-        lambda path: write_pipeline(path, "bm25", {"bm25.b": "0.5"}, ["tuned"], {}),
+        lambda path: write_pipeline(path, document.read("bm25"), {"bm25.b": "0.5"}, ["tuned"], {}),
     ),
     "run file": (lambda path: check_run_file(path, ["a"]), lambda path: write_run(path, RUNS)),
 }
@@ -183,19 +185,19 @@ def test_made_queries_are_written_into_no_folder_that_a_link_leads_to(root: Path
     with pytest.raises(SpeckitError, match=r"E014 .*qrels' is a link"):
         folders.check_targets([made], root / "dataset", force=True)
     (made / "qrels").unlink()
-    for name in (folders.CORPUS, folders.QUERIES, folders.EDGES):
+    for name in (CORPUS, QUERIES, EDGES):
         (made / name).symlink_to(root.parent / "foreign" / "file")
     (root / "dataset").mkdir()
-    (root / "dataset" / folders.CORPUS).write_text("{}\n", encoding="utf-8")
+    (root / "dataset" / CORPUS).write_text("{}\n", encoding="utf-8")
     folders.write(made, root / "dataset", "words", [])
-    assert not any((made / name).is_symlink() for name in (folders.CORPUS, folders.QUERIES, folders.QRELS))
+    assert not any((made / name).is_symlink() for name in (CORPUS, QUERIES, QRELS))
     tally.tried(4)
 
 
 def test_a_file_under_the_temporary_name_is_never_touched(
     root: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
-    monkeypatch.setattr(written_file.secrets, "token_hex", lambda _: "guessed")
+    monkeypatch.setattr(secrets, "token_hex", lambda _: "guessed")
     (root / ".speckit-guessed.tmp").symlink_to(root.parent / "foreign" / "file")
 
     with pytest.raises(SpeckitError, match="E014"):

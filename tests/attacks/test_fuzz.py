@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,13 +44,17 @@ def test_a_server_that_is_killed_between_calls_loses_nothing(tally: Tally) -> No
     tried(target, target.read(file.read_bytes()), tally)
 
 
+def _met(met: list[object], case: object, tally: object) -> None:
+    met.append(repr(case))
+
+
 def test_the_same_seed_tries_the_same_inputs(tally: Tally) -> None:
     from dataclasses import replace
 
     seen: list[list[object]] = []
     for _ in range(2):
         met: list[object] = []
-        target = replace(TARGETS["queries"], check=lambda case, tally, met=met: met.append(repr(case)))
+        target = replace(TARGETS["queries"], check=partial(_met, met))
         search(Fuzzed(target), 5, 30)
         seen.append(met)
         tally.tried(len(met))

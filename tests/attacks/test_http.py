@@ -32,9 +32,10 @@ main()
 @contextmanager
 def serving(root: Path, *arguments: str) -> Iterator[int]:
     """The port of a server that gives connections half a second instead of ten."""
-    command = [COMMAND.parent / "python", "-c", QUICK, "serve", "--transport", "http", "--port", "0", "--no-warm-up"]
+    quick: list[str | Path] = [COMMAND.parent / "python", "-c", QUICK]
+    served = ["serve", "--transport", "http", "--port", "0", "--no-warm-up"]
     with subprocess.Popen(
-        [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        [*quick, *served, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         env=environment(root), cwd=COMMAND.parents[2],
     ) as process:  # fmt: skip
         assert process.stderr is not None

@@ -112,15 +112,20 @@ def test_what_fails_in_the_process_leaves_it_to_others(
     tally.survived()
 
 
+def in_this_process() -> tuple[object, ...]:
+    """What the deed "rewrite" puts other things in the place of."""
+    return sys.modules["speckit_memory.pipeline.checks"], runner.Runner.run, vars(Ranking)["__len__"]
+
+
 @pytest.mark.parametrize("deed", HARMLESS)
 @pytest.mark.parametrize("role", ["signal", "annotator"])
 def test_what_a_component_does_in_its_own_process_reaches_nobody(
     hostile: Memory, plain: Memory, host: Host, role: str, deed: str, tally: Tally
 ) -> None:
-    check, run, length = sys.modules["speckit_memory.pipeline.checks"], runner.Runner.run, Ranking.__len__
+    before = in_this_process()
     first = agree(hostile, plain, f"{QUESTION} zz-{role}-{deed}")
     assert set(first) <= {f"hostile_{name}" for name in STEPS}, "only steps of its own process may suffer"
-    assert (sys.modules["speckit_memory.pipeline.checks"], runner.Runner.run, Ranking.__len__) == (check, run, length)
+    assert in_this_process() == before
     assert np.isfinite(1.0)
     assert agree(hostile, plain, QUESTION).keys() <= {f"hostile_{name}" for name in STEPS}
     host.end()  # what it rewrote goes with it

@@ -17,15 +17,17 @@ from tally import Tally
 from speckit_memory.engine import Memory
 from speckit_memory.engine.assembly import COMPONENTS
 from speckit_memory.engine.pipelines import show
-from speckit_memory.pipeline.apply import union
 from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.isolation.codec import packed
 from speckit_memory.pipeline.isolation.host import Host
 from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.registry import Registered, Registry
 from speckit_memory.pipeline.sealing import seal
+from speckit_memory.pipeline.testing import Sample
+from speckit_memory.pipeline.testing.sample import pooled
+from speckit_memory.pipeline.testing.scoring import tables
 from tests.attacks.isolated import lost, workspace
-from tests.components.test_contracts import QUERIES, REQUIRED, SAMPLE, SCORES, VARIANTS, pool, searches
+from tests.components.test_contracts import REQUIRED, VARIANTS
 
 NAMES = [component.__module__.rpartition(".")[2] for _, component in COMPONENTS]
 QUESTIONS = (
@@ -33,6 +35,7 @@ QUESTIONS = (
     "how does the store keep its backups consistent with the write-ahead log of the database?", "quokka",
     "nothing known",
 )  # fmt: skip
+SAMPLE = Sample()
 
 
 @pytest.fixture(scope="module")
@@ -54,25 +57,25 @@ def asked(entry: Registered, parameters: dict[str, object]) -> list[bytes]:
     component: Any = entry.component(entry.params.model_validate(parameters))
     told = replace(entry, name=entry.name.removeprefix("again_"))
     answers: list[object] = []
-    for query in QUERIES:
+    for query in SAMPLE.questions:
         plan = Plan(variants=(query.text,), complexity="moderate", reasons=("first",))
         match entry.role:
             case Role.UNDERSTANDER:
-                answers.append(component.understand(query, plan, SAMPLE))
+                answers.append(component.understand(query, plan, SAMPLE.store))
             case Role.RECOVERER:
-                answers.append(component.recover(query, query.plan, SAMPLE))
+                answers.append(component.recover(query, query.plan, SAMPLE.store))
             case Role.CHANNEL:
-                answers.append(component.search(query, 7, SAMPLE))
+                answers.append(component.search(query, 7, SAMPLE.store))
                 if hasattr(component, "about_concept"):
-                    answers.append(component.about_concept("rank fusion", query, SAMPLE))
+                    answers.append(component.about_concept("rank fusion", query, SAMPLE.store))
             case Role.FUSER:
-                answers.append(component.fuse(query, union(searches(2), SAMPLE.attributes)))
+                answers.append(component.fuse(query, tables()[2]))
             case Role.SIGNAL:
-                answers += [component.evidence(query, pool(name, told), SAMPLE) for name in SCORES]
+                answers += [component.evidence(query, pool, SAMPLE.store) for pool in SAMPLE.pools_for(told)]
             case Role.RERANKER:
-                answers += [component.rerank(query, pool(name, told), SAMPLE) for name in SCORES]
+                answers += [component.rerank(query, pool, SAMPLE.store) for pool in SAMPLE.pools_for(told)]
             case Role.ANNOTATOR:
-                answers += [component.annotate(query, seal(pool(name, told)), SAMPLE) for name in SCORES]
+                answers += [component.annotate(query, seal(pool), SAMPLE.store) for pool in SAMPLE.pools_for(told)]
     return [b"\n".join(packed(answer)) for answer in answers]
 
 
@@ -93,8 +96,10 @@ def test_every_component_of_the_product_answers_the_same(
 def test_every_component_is_described_the_same(registries: tuple[Registry, Registry], tally: Tally) -> None:
     for name in NAMES:
         here, there = (registry.find(f"again_{name}") for registry in registries)
-        for read in (_facts, lambda entry: entry.params.model_json_schema(by_alias=True)):
-            assert read(here) == read(there)
+        assert here is not None
+        assert there is not None
+        assert _facts(here) == _facts(there)
+        assert here.params.model_json_schema(by_alias=True) == there.params.model_json_schema(by_alias=True)
         tally.tried()
 
 
@@ -188,8 +193,9 @@ def test_query_and_session_reach_the_component(host: Host, registries: tuple[Reg
     entry = registries[1].find("again_session_dedup")
     assert entry is not None
     component: Any = entry.component(entry.params.model_validate({}))
-    seen = Query("rank fusion", now=QUERIES[0].now, session="s", plan=Plan(variants=("rank fusion",)))
-    notes = component.annotate(seen, seal(pool("few", replace(entry, name="session_dedup"))), SAMPLE)
+    seen = Query("rank fusion", now=SAMPLE.questions[0].now, session="s", plan=Plan(variants=("rank fusion",)))
+    few = pooled(SAMPLE.store, SAMPLE.pools["few"], replace(entry, name="session_dedup"))
+    notes = component.annotate(seen, seal(few), SAMPLE.store)
     assert notes.keep is not None
     assert not notes.keep.all(), "6 was delivered in this session"
     tally.tried()

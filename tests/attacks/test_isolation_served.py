@@ -141,7 +141,7 @@ def test_nothing_is_left_when_a_client_closes_the_server(root: Path, path: Path,
 
 def test_a_loop_ends_though_its_server_was_killed(root: Path, path: Path, tmp_path: Path, tally: Tally) -> None:
     file = piped(root, tmp_path / "pipe")
-    arguments = ["search", f"{QUESTION} zz-annotator-loop", "--pipeline", file, "--deadline-ms", "3000"]
+    arguments = ["search", f"{QUESTION} zz-annotator-loop", "--pipeline", str(file), "--deadline-ms", "3000"]
     server = subprocess.Popen([COMMAND, *arguments], env=environment(root, **isolated(path)), stdout=subprocess.PIPE)
     reader = os.open(tmp_path / "pipe", os.O_RDONLY)  # waits until the component has opened the other end
     server.send_signal(signal.SIGKILL)

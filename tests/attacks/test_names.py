@@ -31,13 +31,20 @@ HARMLESS = [
 """They are UTF-8, whatever they mean to somebody: each is a document of its own."""
 NO_TEXT = [b"\xff.md", b"\xc3\x28.md", b"a\xed\xa0\x80.md", b"\xf8\xa1.md", b"ok\x80\x1b[2J.md", b"\xfe" * 250 + b".md"]
 """No text holds them: each is reported, and nothing else suffers."""
+
+
+def _folder(at: Path) -> None:
+    at.mkdir()
+    (at / "inside.md").write_text(TEXT, encoding="utf-8")
+
+
 PLACES: dict[str, Callable[[Path], object]] = {
     "file": lambda at: at.write_text(TEXT, encoding="utf-8"),
     "leads nowhere": lambda at: at.symlink_to("nowhere"),
     "leads to itself": lambda at: at.symlink_to(at.name),
     "leads out": lambda at: at.symlink_to("/etc/hostname"),
     "pipe": os.mkfifo,
-    "folder": lambda at: (at.mkdir(), (at / "inside.md").write_text(TEXT, encoding="utf-8")),
+    "folder": _folder,
 }
 """What may have such a name."""
 CONSOLES = [
@@ -84,7 +91,8 @@ def tools(root: Path, *calls: tuple[str, dict[str, Any]]) -> list[tuple[str, dic
 
 def test_a_server_outlives_names_that_no_text_holds(root: Path, tally: Tally) -> None:
     put_everywhere(root)
-    scan, save = ("memory_index_scan", {}), ("memory_save", {"filePath": "good.md"})
+    scan: tuple[str, dict[str, Any]] = ("memory_index_scan", {})
+    save = ("memory_save", {"filePath": "good.md"})
 
     answers = tools(root, scan, save, ("memory_search", {"query": "plankton"}), ("memory_stats", {}), scan)
 

@@ -159,9 +159,9 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
     lexicon = Counting(memory.store().lexicon)  # type: ignore[arg-type]
     words = [word + end for end in ("q", "zz", "wqy", "vyxw")]
     query = memory.search(" ".join(words), deadline_ms=None).outcome.query
-    unknown = list(step._unknown(query, lexicon))  # type: ignore[arg-type]
+    unknown = list(step._unknown(query, lexicon))
     assert [found for found, _ in unknown] == words
     for found, term in spelling._within(spelling.MOST_LETTERS, unknown):
-        step._respelt(found, term, lexicon)  # type: ignore[arg-type]
+        step._respelt(found, term, lexicon)
     assert analysed < 70 * spelling.MOST_LETTERS
     tally.tried(len(words))

@@ -10,8 +10,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -171,7 +172,7 @@ def test_every_port_is_attacked(tally: Tally) -> None:
 
 @pytest.mark.parametrize(("port", "name"), MEMBERS, ids=[f"{port.__name__}.{name}" for port, name in MEMBERS])
 def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
-    tally: Tally, memory: Memory, before: dict[str, Any], port: type[Protocol], name: str
+    tally: Tally, memory: Memory, before: dict[str, Any], port: type[Any], name: str
 ) -> None:
     store = memory.store()
     known = picture(store, port, name)
@@ -187,7 +188,7 @@ def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
 
 @pytest.mark.parametrize("port", PORTS, ids=[port.__name__ for port in PORTS])
 def test_no_public_name_of_what_a_component_holds_can_be_swapped(
-    tally: Tally, memory: Memory, before: dict[str, Any], port: type[Protocol]
+    tally: Tally, memory: Memory, before: dict[str, Any], port: type[Any]
 ) -> None:
     store = memory.store()
     for thing in reached(store, port):
@@ -211,7 +212,7 @@ def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memo
     for case in CASES["Lexicon", "index"](memory.store()):
         index = lexicon.index(*case)
         entry = int(index.ids[0])
-        for change in (lambda index=index: index.add(10**7, ["payment"]), lambda index=index, e=entry: index.remove(e)):
+        for change in (partial(index.add, 10**7, ["payment"]), partial(index.remove, entry)):
             with pytest.raises(TypeError, match="take a copy"):
                 change()
         twin = index.copy()

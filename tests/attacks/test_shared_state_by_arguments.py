@@ -31,6 +31,7 @@ class Liar(str):
     """Has the characters of one text, and the hash and the equality of another."""
 
     __slots__ = ("_taken",)
+    _taken: str
 
     @classmethod
     def of(cls, text: str, taken_for: str) -> Liar:
@@ -71,7 +72,7 @@ class Writer:
             if isinstance(array, np.ndarray):
                 with suppress(ValueError):
                     array.setflags(write=True)
-                np.add.at(array, slice(None), 100)
+                np.add.at(array, slice(None), 100)  # type: ignore[arg-type]
         return np.ones(len(ids), np.bool_)
 
 
@@ -103,7 +104,7 @@ class Grasping:
     def _spoilt(self, arguments: Any) -> list[Any]:
         for argument in arguments:
             if isinstance(argument, np.ndarray):
-                np.add.at(argument, slice(None), 1)
+                np.add.at(argument, slice(None), 1)  # type: ignore[arg-type]
         return [argument._array if argument is self else argument for argument in arguments]
 
 
@@ -128,15 +129,17 @@ def lies(s: Any) -> None:
 
 
 def changes_afterwards(s: Any) -> None:
+    changed: dict[str, object] = {"folder": "specs", "tier": "", "folders": ("docs",), "memories": (1,)}
+    undone: dict[str, object] = {"folder": "", "folders": (), "memories": None}
     for wanted in (Filter(), Filter(folder="docs/gateway")):
         s.attributes.scope(wanted, NOW)
-        for name, value in (("folder", "specs"), ("tier", ""), ("folders", ("docs",)), ("memories", (1,))):
+        for name, value in changed.items():
             object.__setattr__(wanted, name, value)
         s.attributes.scope(wanted, NOW)
-        for name, value in (("folder", ""), ("folders", ()), ("memories", None)):
+        for name, value in undone.items():
             object.__setattr__(wanted, name, value)
     folders = ["docs/old"]
-    s.attributes.scope(Filter(folders=folders), NOW)
+    s.attributes.scope(Filter(folders=folders), NOW)  # type: ignore[arg-type]
     folders[:] = []
     weights = [np.array(weight) for weight in (0.0, 0.0, 0.0, 1.0)]
     s.fulltext.match(("payment", "gateway"), tuple(weights), 20, s.attributes.scope(Filter(), NOW))
@@ -164,7 +167,7 @@ def grasps(s: Any) -> None:
     ids, vector = Grasping(EVERY.copy()), Grasping(s.vectors.embed("payment gateway"))
     scope = s.attributes.scope(Filter(), NOW)
     few = s.attributes.scope(Filter(folder="specs"), NOW)
-    for work in (
+    works: tuple[Callable[[], Any], ...] = (
         lambda: s.vectors.nearest(vector, 10, scope, "memory"),
         lambda: s.vectors.nearest(vector, 10, few, "chunk"),
         lambda: s.vectors.vectors(ids),
@@ -176,13 +179,14 @@ def grasps(s: Any) -> None:
         lambda: s.attributes.label("key", ids),
         lambda: s.attributes.neighbours(ids),
         lambda: s.attributes.scope(Filter(), Grasping(np.array(NOW))),
-        lambda: s.attributes.scope(Filter(memories=ids), NOW),
+        lambda: s.attributes.scope(Filter(memories=ids), NOW),  # type: ignore[arg-type]
         lambda: s.lexicon.index("body").rows_of(ids),
         lambda: s.graph.regions(ids),
         lambda: s.graph.edges(ids, "supersedes"),
         lambda: s.sessions.attention("conversation", ids, NOW),
         lambda: scope.admits(ids),
-    ):
+    )
+    for work in works:
         with suppress(Exception):
             work()
 

@@ -178,6 +178,7 @@ def ended_by(running: RawServer, way: str) -> int:
 def test_a_client_that_never_reads_its_answers_can_end_the_server(indexed: Path, tally: Tally, way: str) -> None:
     with raw_server(indexed, "--no-warm-up", listen=False) as running:
         running.send(INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert running.process.stdout is not None
         assert running.process.stdout.readline()  # it serves; nothing is read from here on
         running.send(*(call_of(number, "memory_search", {"query": "fusion"}) for number in range(1, 301)))
         assert ended_by(running, way) == (0 if way == "EOF" else 128 + signal.SIGTERM)

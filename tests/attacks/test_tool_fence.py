@@ -150,6 +150,7 @@ def test_a_cancelled_call_is_no_failure(tally: Tally) -> None:
             async def handler(_context: object) -> object:
                 scope.cancel()
                 await anyio.sleep_forever()
+                return None
 
             await Fence()(None, handler)
         return scope.cancelled_caught

@@ -72,8 +72,13 @@ def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
 def test_the_names_and_the_number_of_unknown_arguments_lengthen_no_answer(
     server: RawServer, tally: Tally, tool: str
 ) -> None:
-    many = {f"n{number}": number for number in range(300_000)}
-    for unknown in (many, {"x" * 2_000_000: 1}, {"y" * LONG + str(end): [] for end in range(40)}, {"\ud800\0": 1}):
+    kinds: tuple[dict[str, Any], ...] = (
+        {f"n{number}": number for number in range(300_000)},
+        {"x" * 2_000_000: 1},
+        {"y" * LONG + str(end): [] for end in range(40)},
+        {"\ud800\0": 1},
+    )
+    for unknown in kinds:
         result = server.call("many", tool, USUAL[tool] | unknown)
         assert result["isError"]
         assert len(json.dumps(result)) < MOST
@@ -99,7 +104,7 @@ def test_an_unknown_tool_is_named_in_short(server: RawServer, tally: Tally, name
 def test_numbers_that_nobody_means_are_refused_by_commands_or_taken(
     indexed: Path, tally: Tally, option: str, value: str
 ) -> None:
-    command = [COMMAND, "search", "fusion", option, value]
+    command: list[str | Path] = [COMMAND, "search", "fusion", option, value]
     ran = subprocess.run(command, capture_output=True, check=False, cwd=indexed, env=environment(indexed), timeout=120)
     assert ran.returncode in (0, 2), ran.stderr[:500]
     assert b"E199" not in ran.stderr

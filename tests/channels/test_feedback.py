@@ -9,8 +9,8 @@ from components.asking import query, scores
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckit_memory.channels._feedback import Feedback, with_feedback
 from speckit_memory.channels.bm25 import Bm25, Bm25Params
-from speckit_memory.channels.feedback import Feedback, with_feedback
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.testing import FakeStore, Memory, words

@@ -12,7 +12,7 @@ from speckit_memory.engine.assembly import registry
 from speckit_memory.pipeline.builder import build, examine
 from speckit_memory.signals.composite import BY_INTENT
 
-CONSTANTS = {
+CONSTANTS: dict[str, dict[str, Any]] = {
     "complexity": {"simple": 3, "complex": 8},
     "pressure": {"focused": 0.6, "quick": 0.8},
     "signal_vocabulary": {"correction": 0.2, "preference": 0.1},

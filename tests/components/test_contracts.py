@@ -73,7 +73,7 @@ def shipped() -> Registry:
     """The components of the product alone, without those of installed extensions."""
     made = Registry()
     for role, component in COMPONENTS:
-        made.add(role, component)
+        made.admit(role, component)
     return made
 
 

@@ -139,7 +139,7 @@ class Broken:
 @pytest.mark.requirement("C9")
 def test_a_failing_judgement_of_complexity_leaves_the_query_complex_and_says_fallback() -> None:
     store = FakeStore(Memory(1, "", ("alpha",), numbers=NUMBERS))
-    store.triggers = Broken()
+    store.triggers = Broken()  # type: ignore[assignment]
 
     outcome = Runner(build("default", registry(), {})).run(query("alpha"), store)
 

@@ -38,7 +38,7 @@ def registered() -> str:
     """The components of the product alone, without those of installed extensions."""
     registry = Registry()
     for role, component in COMPONENTS:
-        registry.add(role, component)
+        registry.admit(role, component)
     return json.dumps([_described(entry) for entry in registry], indent=1) + "\n"
 
 

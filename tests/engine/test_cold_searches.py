@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from speckit_memory.memory.indexing.embedders import StaticEmbedder, static
 from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 from speckit_memory.memory.store.read_model import columns, folders, lexicon, token_space, vector_space
-from speckit_memory.memory.store.read_model import current as read_model
+from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.pipeline import clock
 from speckit_memory.pipeline.ports import Column, Vectors
 
@@ -35,7 +37,7 @@ NOTES = {
 QUESTION = "why are scores added and not ranks?"
 MINUTE = 60_000_000_000
 READ_ONCE: list[tuple[ModuleType | type, str]] = [
-    (read_model.Snapshot, "load"),
+    (Snapshot, "load"),
     (lexicon, "TermIndex"),
     (vector_space, "VectorMatrix"),
     (token_space, "TokenTable"),
@@ -179,10 +181,10 @@ def test_who_waits_for_another_to_open_the_store_loses_no_time_either(
     workspace: Path, time: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside = threading.Event()
-    original = vector_space.VectorMatrix
+    original = VectorMatrix
     with open_memory(workspace) as memory:
         door = Door()
-        monkeypatch.setattr(memory.store().vectors, "_loading", door)
+        monkeypatch.setattr(memory._open.read_model.current().vectors, "_loading", door)
 
         def slow(*arguments: Any) -> Any:
             inside.set()
@@ -261,13 +263,14 @@ class Counted:
     """Counts how often its value was computed, while another thread asks for it too."""
 
     def __init__(self) -> None:
-        self.guard = Door()
+        self.door = Door()
+        self.guard = cast("RLock", self.door)
         self.times = 0
 
     @Once
     def value(self) -> object:
         self.times += 1
-        assert self.guard.waited_for.wait(60)
+        assert self.door.waited_for.wait(60)
         return object()
 
 

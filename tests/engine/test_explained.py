@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
 from components.flags import EXCLUSIVE, OPEN, opened
@@ -17,7 +17,7 @@ from speckit_memory.pipeline.contracts import Role
 NOW = 1_800_000_000.0
 SELECTS = {"confidence_cut", "relevance_floor"}
 """Rerankers that take rows out and leave the scores alone."""
-FLAGS: dict[str, Mapping[str, str]] = {"closed": {}, "open": OPEN} | {name: opened(name) for name in EXCLUSIVE}
+FLAGS: dict[str, dict[str, str]] = {"closed": {}, "open": OPEN} | {name: opened(name) for name in EXCLUSIVE}
 
 
 @pytest.fixture(scope="module")

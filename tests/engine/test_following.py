@@ -33,7 +33,7 @@ def without(path: Path) -> None:
 
 
 def test_a_run_during_which_the_store_is_deleted_is_done_again_in_a_new_one(memory: Memory, root: Path) -> None:
-    turns = []
+    turns: list[int] = []
 
     def deleting(_: Progress) -> None:
         if not turns:

@@ -43,7 +43,7 @@ def memory(workspace: Path) -> Iterator[Memory]:
 
 
 def keys(memory: Memory, query: str, **more: Any) -> list[str]:
-    found = [row.key for row in memory.search(query, **more).results]  # type: ignore[arg-type]
+    found = [row.key for row in memory.search(query, **more).results]
     return [key for key in found if key != "rules/always.md"]
 
 

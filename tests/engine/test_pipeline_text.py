@@ -35,8 +35,13 @@ FUSERS = st.one_of(
     ),
     st.fixed_dictionaries({"use": st.just("rrf"), "normalise": st.just("min_max")}, optional={"k": st.just(20)}),
 )
+RERANKERS: list[dict[str, object]] = [
+    {"use": "maxsim", "pool": 5},
+    {"use": "regularise", "optional": False},
+    {"use": "min_max"},
+]
 RERANK = st.lists(
-    st.sampled_from([{"use": "maxsim", "pool": 5}, {"use": "regularise", "optional": False}, {"use": "min_max"}]),
+    st.sampled_from(RERANKERS),
     unique_by=lambda step: str(step["use"]),
 )
 OWN = st.fixed_dictionaries(

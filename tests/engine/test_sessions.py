@@ -55,7 +55,7 @@ def keys(memory: Memory, session: str, limit: int = 2, now: float = NOW) -> list
 
 
 def evidence(memory: Memory) -> int:
-    [[count]] = memory.database.reader().execute("SELECT count(*) FROM session_sent").fetchall()
+    count = memory.database.reader().execute("SELECT count(*) FROM session_sent").get
     return int(count)
 
 

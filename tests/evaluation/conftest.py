@@ -9,7 +9,7 @@ import pytest
 
 Write = Callable[..., Path]
 
-CORPUS = [
+CORPUS: list[dict[str, Any]] = [
     {"_id": "fusion", "title": "Rank fusion", "text": "Reciprocal rank fusion merges the lists of several channels."},
     {"_id": "decay", "title": "Forgetting", "text": "Retrievability decays over time until a review."},
     {
@@ -20,7 +20,7 @@ CORPUS = [
     },
     {"_id": "sqlite", "title": "Storage", "text": "One SQLite file in WAL mode holds everything that is remembered."},
 ]
-QUERIES = [
+QUERIES: list[dict[str, Any]] = [
     {"_id": "q1", "text": "how are ranked lists of channels merged?", "metadata": {"intent": "understand"}},
     {"_id": "q2", "text": "when does a memory decay?"},
     {"_id": "q3", "text": "may I push?", "metadata": {"folder": "rules"}},

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.comparison import COMPARED_METRICS, Comparison, compare
+from speckit_memory.evaluation.comparison import COMPARED_METRICS, compare
 
 
 def columns(values: np.ndarray) -> dict[str, np.ndarray]:
@@ -26,18 +28,18 @@ def test_a_small_sample_is_undecided_and_says_how_many_queries_would_settle_it()
     values = {"a": columns(np.array([0.2, 0.4, 0.1])), "b": columns(np.array([0.3, 0.3, 0.4]))}
     (first, _) = compare(values, [("a", "b")], seed=1)
     # differences .1 -.1 .3: mean .1, deviation .2; all patterns but ±(.1 -.1 -.3)… sum .3 or .5 in 6 of 8
-    assert first == Comparison(
-        a="a",
-        b="b",
-        metric="nDCG@10",
-        delta=pytest.approx(0.1),
-        ci95=(pytest.approx(-0.1), pytest.approx(0.3)),
-        p=6 / 8,
-        p_adjusted=1.0,
-        verdict="undecided",
-        queries_needed=39,  # (2.2414 + 0.8416)² × .04 / .01 = 38.02, at 0.05 / 2 comparisons
-        minimum_detectable_effect=pytest.approx(0.3560, abs=1e-4),
-    )
+    assert asdict(first) == {
+        "a": "a",
+        "b": "b",
+        "metric": "nDCG@10",
+        "delta": pytest.approx(0.1),
+        "ci95": (pytest.approx(-0.1), pytest.approx(0.3)),
+        "p": 6 / 8,
+        "p_adjusted": 1.0,
+        "verdict": "undecided",
+        "queries_needed": 39,  # (2.2414 + 0.8416)² × .04 / .01 = 38.02, at 0.05 / 2 comparisons
+        "minimum_detectable_effect": pytest.approx(0.3560, abs=1e-4),
+    }
 
 
 def test_equal_pipelines_are_the_same_only_when_enough_queries_say_so() -> None:

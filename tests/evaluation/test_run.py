@@ -16,7 +16,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import read
 from speckit_memory.evaluation.measure import Progress
 from speckit_memory.evaluation.metrics import DEPTH
-from speckit_memory.evaluation.report import EvalReport
+from speckit_memory.evaluation.report import EvalReport, Latency
 from speckit_memory.evaluation.run import run
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.sources import Source
@@ -27,9 +27,12 @@ NOW = 1_790_000_000.0
 ENVIRON: dict[str, str] = {}
 
 
+NO_TIME = Latency(p50=0.0, p95=0.0, n=0)
+
+
 def values(report: EvalReport) -> object:
     """Everything in a report that does not tell the time."""
-    timeless = tuple(replace(p, index_s=0.0, latency=None, by_complexity={}) for p in report.pipelines)
+    timeless = tuple(replace(p, index_s=0.0, latency=NO_TIME, by_complexity={}) for p in report.pipelines)
     return replace(report, pipelines=timeless)
 
 
@@ -104,7 +107,9 @@ def test_the_figures_can_be_recomputed_from_the_run_file(write_dataset: Write, t
         lines = [line for line in out.read_text(encoding="utf-8").splitlines() if line.endswith(f" {pipeline.name}")]
         (tmp_path / "one.run").write_text("\n".join(lines), encoding="utf-8")
         found = ir_measures.calc_aggregate(
-            list(oracle.values()), qrels, ir_measures.read_trec_run(str(tmp_path / "one.run"))
+            list(oracle.values()),
+            qrels,
+            ir_measures.read_trec_run(str(tmp_path / "one.run")),  # type: ignore[no-untyped-call]
         )
         assert dict(pipeline.metrics) == pytest.approx({metric: found[oracle[metric]] for metric in oracle})
 

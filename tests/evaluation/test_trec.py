@@ -32,7 +32,7 @@ def test_figures_recomputed_from_a_run_file_with_tied_scores_are_the_reported_on
     ranking = [(f"d{row}", score) for row, score in enumerate(sorted(scores, reverse=True))]
     judgements = {"d0": 1.0, "d3": 2.0, "d11": 1.0, "d24": 3.0}
     write_run(tmp_path / "out.run", {"tied": {"q": ranking}})
-    run = list(ir_measures.read_trec_run(str(tmp_path / "out.run")))
+    run = list(ir_measures.read_trec_run(str(tmp_path / "out.run")))  # type: ignore[no-untyped-call]
     qrels = {"q": {key: int(grade) for key, grade in judgements.items()}}
     values = evaluate([[key for key, _ in ranking]], [judgements])
     recomputed = ir_measures.calc_aggregate(list(ORACLE.values()), qrels, run)

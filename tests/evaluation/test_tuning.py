@@ -100,7 +100,7 @@ def test_a_setting_changes_its_own_values_alone() -> None:
         "default", assembly.registry(), {}, overrides(setting)).bound}  # fmt: skip
     changed = {step for step, params in after.items() if params != before[step]}
     assert changed == {"z_score", "bm25"}
-    old, new = ({name: params.model_dump() for name, params in state.items()} for state in (before, after))
+    old, new = ({name: params.model_dump() for name, params in state.items() if params} for state in (before, after))
     assert new["z_score"]["weights"] == {**old["z_score"]["weights"], "bm25": 0.5, "vector": 0.25}
     assert new["bm25"] == {**old["bm25"], "k1": 0.9, "limit": 30}
     assert overrides(START) == {}

@@ -97,8 +97,8 @@ PLANS: dict[str, Callable[[Query, Plan, Store], Plan]] = {
     "must keep the query": lambda _, plan, __: replace(plan, variants=("something else",)),
     "planned to ask no channel; accepted: at least one of bm25": lambda _, plan, __: replace(plan, channels=()),
     "planned to ask nowhere; accepted: at least one of bm25": lambda _, plan, __: replace(plan, channels=("nowhere",)),
-    "planned the complexity 'easy'; accepted: simple": lambda _, plan, __: replace(plan, complexity="easy"),
-    "planned the mode 'fast'; accepted: auto": lambda _, plan, __: replace(plan, mode="fast"),
+    "planned the complexity 'easy'; accepted: simple": lambda _, plan, __: replace(plan, complexity="easy"),  # type: ignore[arg-type]
+    "planned the mode 'fast'; accepted: auto": lambda _, plan, __: replace(plan, mode="fast"),  # type: ignore[arg-type]
     "limits {'bm25': 0}": lambda _, plan, __: replace(plan, limits={"bm25": 0}),
     "the factor 0": lambda _, plan, __: replace(plan, limit_factor=0),
     "the factor nan": lambda _, plan, __: replace(plan, limit_factor=float("nan")),
@@ -147,7 +147,7 @@ HITS: dict[str, Callable[[Query, int, Store], Hits]] = {
     ),
     "as memories": lambda q, _, s: Hits(np.array([chunk(s)]), np.array([0.9]), Scale.UNIT),
     "passages of other memories": lambda q, _, s: replace(found(q, s), passages=np.full(3, foreign(q, s))),
-    "passages must be int64[3]; found float64[3]": lambda q, _, s: replace(found(q, s), passages=np.zeros(3)),
+    "passages must be int64[3]; found float64[3]": lambda q, _, s: replace(found(q, s), passages=np.zeros(3)),  # type: ignore[arg-type]
     "ids must be unique": lambda q, _, s: replace(found(q, s), ids=found(q, s).ids[[0, 0, 0]]),
     "must be ordered": lambda q, _, s: replace(found(q, s), scores=np.array([0.1, 0.5, 0.9])),
 }
@@ -189,13 +189,13 @@ RERANKINGS: dict[str, Callable[[Query, Pool, Store], Any]] = {
     "returned bool[": rescored(lambda pool: pool.score > 0),
     "returned NaN or infinity": rescored(lambda pool: np.full(len(pool), np.nan)),
     "returned scores from 0 to 5": rescored(lambda pool: pool.score * 5),
-    "returned int64[": lambda _, pool, __: Selected(np.arange(len(pool))),
-    "returned list as mask": lambda _, pool, __: Selected([True]),
+    "returned int64[": lambda _, pool, __: Selected(np.arange(len(pool))),  # type: ignore[arg-type]
+    "returned list as mask": lambda _, pool, __: Selected([True]),  # type: ignore[arg-type]
     "workings that give other scores than its own": explained("before + lift", lift=1e-9),
     "workings that cannot be read: no part is called 'lift'": explained("before + lift"),
     "workings that cannot be read: the formula 'before.real'": explained("before.real"),
     "workings with numbers of more than 1e+30": explained("before", lift=np.inf),
-    "returned dict as workings": lambda _, pool, __: Rescored(pool.score, {}),
+    "returned dict as workings": lambda _, pool, __: Rescored(pool.score, {}),  # type: ignore[arg-type]
     "as parts of workings; accepted: float64[": lambda _, pool, __: Rescored(
         pool.score, Workings(("before",), ("lift",), np.ones(1))
     ),

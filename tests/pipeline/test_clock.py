@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,7 +20,7 @@ class Time:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Time]:
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     told = Time()
     monkeypatch.setattr(clock, "perf_counter_ns", told)
     monkeypatch.setattr(clock, "_openings", clock._Openings())

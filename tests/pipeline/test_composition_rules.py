@@ -168,7 +168,7 @@ class Asker:
 def test_a_step_of_another_distribution_may_determine_the_intent_and_names_no_feature(tmp_path: Path) -> None:
     registry = Registry()
     for role, component in assembly.COMPONENTS:
-        registry.add(role, component)
+        registry.admit(role, component)
     registry.add(Role.UNDERSTANDER, Asker, "asker")
 
     checked = examine(str(written(tmp_path, COMPLETE.replace("use: intent", "use: asker"))), registry, {})

@@ -19,7 +19,7 @@ from frame.doubles import (
 )
 
 from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.model import Notes, Plan, Rescored, Selected
+from speckit_memory.pipeline.model import Notes, Plan, Pool, Rescored, Selected
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.runner import Outcome, Runner
 
@@ -107,10 +107,16 @@ def test_a_search_that_failed_leaves_the_next_one_due() -> None:
 
 def test_where_only_the_order_suffers_nothing_found_is_said_to_be_missing() -> None:
     ticks = iter([0, *[0] * 20, *itertools.repeat(99, 100)])
+
+    def slow(pool: Pool) -> Selected:
+        for _ in range(25):
+            next(ticks)
+        return Selected(pool.score > 0)
+
     built = pipeline(
         {"a": FixedChannel({1: 0.5})},
         rerank=[
-            step("slow", FunctionReranker(lambda pool: [next(ticks) for _ in range(25)] and Selected(pool.score > 0))),
+            step("slow", FunctionReranker(slow)),
             step("better", FunctionReranker(lambda pool: Rescored(pool.score * 0)), optional=True),
         ],
     )

@@ -42,7 +42,7 @@ def test_a_hook_that_a_subclass_takes_back_is_not_offered() -> None:
     class Silent(Checking):
         """Offers it no longer."""
 
-        check = None
+        check = None  # type: ignore[assignment]
 
     assert CHECK.of(Checking) is Checking
     assert CHECK.of(Silent) is None

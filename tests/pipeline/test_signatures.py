@@ -43,8 +43,8 @@ def optional(self: Any, query: Any, limit: Any, store: Any, extra: Any = 1, *, o
 def unused(self: Any, query: Any, _limit: Any, *_: Any) -> None: ...
 def anything(*asked: Any, **named: Any) -> None: ...
 def objectless(query: Any, limit: Any, store: Any) -> None: ...
-def checking(cls: Any, params: Any, context: Any) -> list[Any]: ...
-def uninformed(cls: Any, params: Any) -> list[Any]: ...
+def checking(cls: Any, params: Any, context: Any) -> Any: ...
+def uninformed(cls: Any, params: Any) -> Any: ...
 async def later(self: Any, query: Any, limit: Any, store: Any) -> None: ...
 
 
@@ -93,7 +93,7 @@ def test_every_role_has_its_method_looked_at(role: Role) -> None:
         ({"check": classmethod(uninformed)}, "its 'check' at {uninformed} takes (params); accepted: {accepted}"),
         ({"check": checking}, "its 'check' at {checking} is a method of objects; accepted: a class method"),
         ({"check": 7}, "its 'check' is of type int; accepted: a method {accepted}"),
-        ({"check": property(checking)}, "its 'check' is of type property; accepted: a method {accepted}"),
+        ({"check": property(checking)}, "its 'check' is of type property; accepted: a method {accepted}"),  # type: ignore[arg-type]
     ],
 )
 def test_hooks_are_looked_at_too(members: dict[str, Any], expected: str) -> None:
@@ -165,7 +165,7 @@ def test_a_role_that_there_is_not_and_what_is_no_class_are_refused() -> None:
     with pytest.raises(SpeckitError, match=r"there is no role 'chanel'; did you mean 'channel'\?"):
         Registry().admit("chanel", Params)  # type: ignore[arg-type]
     with pytest.raises(SpeckitError, match="function was registered as signal; accepted: a class"):
-        Registry().admit(Role.SIGNAL, plain)
+        Registry().admit(Role.SIGNAL, plain)  # type: ignore[arg-type]
 
 
 EXTENSION = """\

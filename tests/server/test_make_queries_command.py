@@ -86,14 +86,35 @@ def test_the_report_for_a_reader_counts_and_explains(dataset: Path, tmp_path: Pa
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(dataset: Path, tmp_path: Path) -> None:
     for out, seed in (("one", "3"), ("two", "3"), ("three", "4")):
-        arguments = ["eval", "make-queries", "--dataset", dataset, "--out", out, "--seed", seed, "--queries", "5"]
+        arguments: list[str | Path] = [
+            "eval",
+            "make-queries",
+            "--dataset",
+            dataset,
+            "--out",
+            out,
+            "--seed",
+            seed,
+            "--queries",
+            "5",
+        ]
         assert call(tmp_path, arguments, env={"PYTHONHASHSEED": str(len(out))}).status == 0
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert files(tmp_path / "one") != files(tmp_path / "three")
 
 
 def test_no_query_at_all_is_a_failure_that_says_why(dataset: Path, tmp_path: Path) -> None:
-    arguments = ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--kind", "paragraphs", "--json"]
+    arguments: list[str | Path] = [
+        "eval",
+        "make-queries",
+        "--dataset",
+        dataset,
+        "--out",
+        "out",
+        "--kind",
+        "paragraphs",
+        "--json",
+    ]
     ran = call(tmp_path, arguments)
     assert (ran.status, ran.json["error"]["code"]) == (1, "E125")
     assert "no further document with more than 80 words" in ran.json["error"]["message"]
@@ -107,7 +128,18 @@ def test_a_folder_that_holds_something_is_overwritten_by_force_alone(dataset: Pa
     for kind in ("words", "paragraphs"):
         (out / kind / "edges.tsv").write_text("of another dataset")
         (out / kind / "notes.txt").write_text("mine")
-    arguments = ["eval", "make-queries", "--dataset", dataset, "--out", out, "--kind", "words", "--kind", "paragraphs"]
+    arguments: list[str | Path] = [
+        "eval",
+        "make-queries",
+        "--dataset",
+        dataset,
+        "--out",
+        out,
+        "--kind",
+        "words",
+        "--kind",
+        "paragraphs",
+    ]
     before = files(out)
 
     refused = call(tmp_path, [*arguments, "--json"])

@@ -46,7 +46,7 @@ def test_what_was_tuned_is_not_tuned_again_and_comments_stay(pipeline: Path, tmp
     dataset = titles(tmp_path / "mixed", by_title=10, by_text=10)
     assert call(tmp_path, tune(tmp_path, pipeline, "--dataset", dataset, "--parameter", TITLE)).status == 0
     first = tmp_path / "tuned.yaml"
-    arguments = ["pipeline", "tune", first, "--out", tmp_path / "again.yaml", "--dataset", dataset]
+    arguments: list[str | Path] = ["pipeline", "tune", first, "--out", tmp_path / "again.yaml", "--dataset", dataset]
     again = call(tmp_path, [*arguments, "--parameter", TITLE, "--json"]).json
     assert again["accepted"] is False
     assert [p["name"] for p in again["parameters"] if p["tuned"] != p["start"]] == []
@@ -130,7 +130,17 @@ def test_a_calibrated_threshold_keeps_the_stated_rate_and_finds_foreign_question
     pipeline.write_text(ABSTAINING)
     sets = [questions(tmp_path / subject, subject) for subject in ("owl", "elm")]
     out = tmp_path / "calibrated.yaml"
-    arguments = ["pipeline", "calibrate", pipeline, "--dataset", sets[0], "--dataset", sets[1], "--out", out]
+    arguments: list[str | Path] = [
+        "pipeline",
+        "calibrate",
+        pipeline,
+        "--dataset",
+        sets[0],
+        "--dataset",
+        sets[1],
+        "--out",
+        out,
+    ]
     ran = call(tmp_path, [*arguments, "--false-alarms", "0.2", "--json"])
     assert ran.status == 0, ran.out
     overall = ran.json["held_out"]["overall"]
@@ -165,7 +175,17 @@ def test_what_cannot_be_calibrated_is_refused(
 ) -> None:
     (tmp_path / "p.yaml").write_text(text)
     questions(tmp_path / "owl", "owl")
-    arguments = ["pipeline", "calibrate", "p.yaml", "--dataset", "owl", "--out", "calibrated.yaml", *more, "--json"]
+    arguments: list[str | Path] = [
+        "pipeline",
+        "calibrate",
+        "p.yaml",
+        "--dataset",
+        "owl",
+        "--out",
+        "calibrated.yaml",
+        *more,
+        "--json",
+    ]
     ran = call(tmp_path, arguments)
     assert (ran.status, ran.json["error"]["code"]) == (2, code)
     assert message in ran.json["error"]["message"]

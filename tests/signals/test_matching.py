@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from speckit_memory.pipeline.ports import Passage
 from speckit_memory.pipeline.testing import DAY, NOW, FakePassages, FakeStore, Memory, ask, pool_of
+from speckit_memory.signals._matching import matched_share
 from speckit_memory.signals.composite import Composite, CompositeParams
 from speckit_memory.signals.field_match import FieldMatch, FieldMatchParams
-from speckit_memory.signals.matching import matched_share
 
 
 class Anchored(FakePassages):

@@ -9,17 +9,16 @@ from itertools import islice
 import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.facts import FACTS, KEPT_FACTS
 from speckit_memory.memory.store.file.queries import table_exists, value
 
 _TOLERANCE = 1e-2
 """How far the squared length of a stored vector may be from 1."""
 
-_NUMBERS = (
-    *((name, "'integer'") for name in ("characters", "chunk_count", "access_count", "validation_count")),
-    *((name, "'integer', 'null'") for name in ("mtime_ns", "spec_level")),
-    *((name, "'real', 'null'") for name in ("expires_at", "last_accessed", "last_review")),
-    *((name, "'real'") for name in ("created_at", "updated_at", "stability", "difficulty", "confidence")),
-    *((name, "'real'") for name in ("importance_weight", "interference")),
+_NUMBERS = tuple(
+    (fact.name, f"'{fact.kind}', 'null'" if fact.optional else f"'{fact.kind}'")
+    for fact in (*FACTS, *KEPT_FACTS)
+    if fact.kind != "text"
 )
 _RULES = (
     ("memory {} has no full-text row", "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts"),

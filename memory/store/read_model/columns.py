@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.file.facts import ATTRIBUTES, LABELS, NUMBERS
 from speckit_memory.memory.store.read_model.scope import Mask, MemoryScope
-from speckit_memory.memory.store.reading.loading import ATTRIBUTES
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Filter, Ids
 from speckit_memory.pipeline.ports.immutable import own
-
-LABELS = ("key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash")
-NUMBERS = tuple(name for name in ATTRIBUTES if name not in {"id", *LABELS})
 
 TEMPORARY_LIFE = 7 * 86_400.0
 """Seconds that a temporary memory lives which has no date of expiry of its own (feature F7)."""
@@ -57,7 +54,7 @@ class Columns:
     _reading: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 
     def __init__(self, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> None:
-        """Take rows of `loading.ATTRIBUTES` by ascending id, and chunk ids with the memory of each."""
+        """Take rows of `facts.ATTRIBUTES` by ascending id, and chunk ids with the memory of each."""
         ids, labels, numbers = _transposed(rows)
         self._take_facts(
             np.append(ids, UNKNOWN),

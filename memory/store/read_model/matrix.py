@@ -66,6 +66,7 @@ class VectorMatrix:
         old_chunks, old_parents = np.where(gone, HOLE, self._chunks), np.where(gone, HOLE, self._parents)
         all_chunks, all_parents = np.append(old_chunks, chunks), np.append(old_parents, parents)
         kept = all_chunks != HOLE
+        # Copied without holes once they are more than a third: so memory stays bounded and copies stay rare.
         if 3 * np.count_nonzero(kept) < 2 * len(kept):
             rows = np.concatenate([self._room.rows[: len(old_chunks)], vectors])[kept]
             return VectorMatrix(all_chunks[kept], all_parents[kept], rows)
@@ -99,6 +100,8 @@ class VectorMatrix:
         direction = query.astype(np.float64)
         direction /= np.linalg.norm(direction)
         rough = self._rough(direction.astype(np.float32), scope)
+        # The first pass only finds a bound that enough rows reach; every row within the margin of it is computed again,
+        # so that no rounding of the first pass can cost a row its place.
         leaders, owners = rough, self._parents
         if level == "memory":
             leaders, owners = np.full(len(self._memories), _EXCLUDED), self._memories
@@ -108,10 +111,11 @@ class VectorMatrix:
         rows = rows[scope.admits(self._parents[rows])]
         similarity = self._exact(direction, rows)
         chunks = self._chunks[rows]
-        order = np.lexsort((chunks, -similarity))
+        order = np.lexsort((chunks, -similarity))  # the last key sorts first: similarity, then the smaller chunk
         ids = chunks
         if level == "memory":
             ids = self._parents[rows]
+            # The first of a memory in this order is its best chunk.
             _, best = np.unique(ids[order], return_index=True)
             order = order[best]
             order = order[np.lexsort((ids[order], -similarity[order]))]
@@ -152,6 +156,7 @@ class VectorMatrix:
 
     def _extended(self, vectors: Vectors) -> _Room:
         """Room that holds the rows of this matrix and then these; shared while the places behind are still free."""
+        # Two matrices may share rows, but only the one that ends where the room does may write behind them.
         room, size = self._room, len(self._chunks)
         needed = size + len(vectors)
         if room.taken != size or needed > len(room.rows):
@@ -177,12 +182,14 @@ class VectorMatrix:
         return 2 * (self.dimensions * float(np.finfo(np.float32).eps) + 10.0**-DECIMALS)
 
     def _exact(self, direction: Column, rows: NDArray[np.intp]) -> Column:
+        # A sum along an axis, not a product of matrices: its order of adding does not hang on how many rows there are.
         similarity: Column = (self._room.rows[rows] * direction).sum(axis=1)
         # Adding zero turns a rounded -0.0 into 0.0.
         return np.clip(similarity.round(DECIMALS), -1.0, 1.0) + 0.0
 
     def _mean_directions(self, first: Ids, sizes: Ids) -> Vectors:
         """Directions of the sums of consecutive stretches of `_by_memory`; zeros where a sum is zero."""
+        # The places first, first+1, … of every stretch, one after the other, without a loop over stretches.
         ends = np.cumsum(sizes)
         places = np.arange(ends[-1]) + np.repeat(first - (ends - sizes), sizes)
         rows = self._room.rows[self._by_memory[places]].astype(np.float64)

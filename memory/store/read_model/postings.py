@@ -46,6 +46,7 @@ class _Base:
     @classmethod
     def of(cls, codes: dict[str, int], height: int, code: Ids, rows: Rows, frequency: Frequencies) -> _Base:
         """Take postings ordered by code, then row; `codes` numbers its terms in iteration order."""
+        # Within a row a stable sort keeps the terms in the order of their codes, as a second sort key would.
         by_row = np.argsort(rows, kind="stable")
         every = Postings(rows, frequency)
         return cls(
@@ -165,6 +166,7 @@ class TermIndex:
     def rows_of(self, ids: Ids) -> Rows:
         """The row of each id, `HOLE` for an id without an entry."""
         table = self._rows
+        # A table over all ids makes this one gather; ids are dense, for memories and chunks share one sequence.
         if table is None:
             table = np.full(int(self._ids.max(initial=0)) + 2, HOLE, np.int32)
             table[self._ids] = np.arange(len(self._ids))
@@ -206,6 +208,7 @@ class TermIndex:
         if not self._added:
             return found
         height = self._base.height
+        # Rows added since the build are few: their tokens are kept and simply read.
         both = np.intersect1d(self.postings(first).rows, self.postings(second).rows, assume_unique=True)
         later = [row for row in both[both >= height].tolist() if (first, second) in pairwise(self._added[row])]
         return np.append(found, np.array(later, np.int32))
@@ -255,6 +258,7 @@ class TermIndex:
     def _merged(self, term: str, change: Postings | _Change | None) -> Postings:
         rows: list[int] = []
         frequency: list[int] = []
+        # The chain runs from the newest change to the oldest; postings are ordered by row, so it is turned round.
         while isinstance(change, _Change):
             if change.row != HOLE:
                 rows.append(change.row)
@@ -263,6 +267,7 @@ class TermIndex:
         before = self._base.postings(term) if change is None else change
         all_rows = np.concatenate([before.rows, np.array(rows[::-1], np.int32)])
         all_frequencies = np.concatenate([before.frequency, np.array(frequency[::-1], np.float32)])
+        # A removal only marks the term; which rows are gone is read off the ids, whichever change came first.
         kept = self._ids[all_rows] != HOLE
         return Postings(all_rows[kept], all_frequencies[kept])
 
@@ -274,6 +279,7 @@ class TermIndex:
         found = ((term, self.postings(term)) for term in self._base.codes | self._lists)
         held = {term: postings for term, postings in found if len(postings.rows)}
         kept = self._ids != HOLE
+        # The number of kept rows before each row is its new number; rows keep their order, so postings stay sorted.
         new_row = np.cumsum(kept, dtype=np.int32) - 1
         before, order = self._base, self._order
         self._base = _Base.of(

@@ -44,6 +44,7 @@ class TokenTable:
         all_chunks = np.append(self._chunks[kept], chunks)
         order = np.argsort(all_chunks, kind="stable")
         size = max(len(self._frequencies), int(tokens.max(initial=0)) + 1)
+        # Counts change by what came and what went; counting all tokens anew would cost as much as loading them.
         frequencies = np.bincount(tokens, minlength=size) - np.bincount(old, minlength=size)
         frequencies[: len(self._frequencies)] += self._frequencies
         twin = TokenTable.__new__(TokenTable)
@@ -95,6 +96,7 @@ class TokenTable:
 
     def _gathered(self, starts: Ids, lengths: Ids) -> Tokens:
         """The tokens of some chunks, one after the other."""
+        # start, start+1, … of every stretch, one after the other, without a loop
         ends = np.cumsum(lengths)
         places = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
         gathered: Tokens = self._room.tokens[places]

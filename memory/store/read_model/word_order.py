@@ -26,6 +26,7 @@ class WordOrder:
         """The number of tokens of each row."""
         rows = np.arange(len(sizes))
         self._first: Places = np.cumsum(sizes) - sizes + rows
+        # Stable, so that the places of each term ascend and can be searched.
         order = np.argsort(codes, kind="stable")
         gaps = np.repeat(rows, sizes)
         self._places: NDArray[np.int32] = (order + gaps[order]).astype(np.int32)
@@ -34,6 +35,7 @@ class WordOrder:
     def adjacent(self, first: int, second: int) -> Rows:
         """The rows in which the second term stands right after the first, ascending."""
         before, after = self._of(first), self._of(second)
+        # The shorter list is searched for in the longer one.
         places = before[_among(before + 1, after)] if len(before) < len(after) else after[_among(after - 1, before)]
         rows = np.searchsorted(self._first, places, side="right") - 1
         return np.unique(rows).astype(np.int32)

@@ -12,41 +12,14 @@ from typing import Any
 import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.facts import ATTRIBUTES
 from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.tables import vectors
 from speckit_memory.pipeline.ports import Ids, Vectors
 
-ATTRIBUTES = (
-    "id",
-    "key",
-    "title",
-    "folder",
-    "tier",
-    "context_type",
-    "document_type",
-    "memory_type",
-    "content_hash",
-    "created_at",
-    "updated_at",
-    "last_accessed",
-    "last_review",
-    "access_count",
-    "stability",
-    "difficulty",
-    "confidence",
-    "validation_count",
-    "importance_weight",
-    "interference",
-    "characters",
-    "spec_level",
-    "expires_at",
-)
-"""The columns that `load_attributes` returns, in this order. Times are epoch seconds, stability is in days; spec_level,
-last_accessed, last_review and expires_at may be None."""
-
 
 def load_attributes(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> list[tuple[Any, ...]]:
-    """One tuple per memory with the values of `ATTRIBUTES`, by memory id."""
+    """One tuple per memory with the values of `facts.ATTRIBUTES`, by memory id."""
     return _select(connection, f"SELECT {', '.join(ATTRIBUTES)} FROM memories", "id", ids, "id").fetchall()
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.facts import LIVING_ATTRIBUTES
 from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.records import UNKNOWN_TIME, Document
 from speckit_memory.memory.store.tables import changes, fulltext, link_targets, token_sets, vectors
@@ -25,21 +26,6 @@ from speckit_memory.pipeline.ports import Tokens, Vectors
 
 PIECE = 100_000
 """Characters of a long text that are digested at a time."""
-# What `set_attribute` may change: facts that the life of a memory changes, not its document.
-LIVING_ATTRIBUTES = frozenset(
-    {
-        "last_accessed",
-        "access_count",
-        "last_review",
-        "stability",
-        "difficulty",
-        "confidence",
-        "validation_count",
-        "importance_weight",
-        "interference",
-        "expires_at",
-    }
-)
 
 
 class Put(NamedTuple):

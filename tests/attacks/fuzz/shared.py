@@ -50,7 +50,7 @@ def folder() -> Path:
 def opened(root: Path, pipeline: str = "default", **more: Any) -> Memory:
     """An open store in a folder, with the model that is there already."""
     memory = Memory.open(root / "memory.db", pipeline, root=root, environ={}, **more)
-    memory._open._models.embedder = model()  # type: ignore[misc]  # read once for all stores
+    memory._open._models.embedder = model()  # read once for all stores
     return memory
 
 

@@ -28,7 +28,8 @@ class Plain:
         return np.tile(np.array([0.6, 0.8], np.float32), (len(texts), 1))
 
     def embed_query(self, text: str) -> Vectors:
-        return self.embed_documents([text])[0]
+        vector: Vectors = self.embed_documents([text])[0]
+        return vector
 
 
 def stored(database: Database) -> list[list[int]]:

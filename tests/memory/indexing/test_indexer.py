@@ -41,7 +41,8 @@ class OtherModel:
         return rows
 
     def embed_query(self, text: str) -> Vectors:
-        return self.embed_documents([text])[0]
+        vector: Vectors = self.embed_documents([text])[0]
+        return vector
 
 
 @pytest.mark.requirement("I1", "I3", "I4", "I5", "I8")

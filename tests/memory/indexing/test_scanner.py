@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import scanner
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.store.reading.reader import KnownFile
@@ -141,7 +142,7 @@ def test_a_file_over_the_limit_is_refused(root: Path, write: Write, monkeypatch:
     monkeypatch.setattr(scanner, "LARGEST_FILE", 3)
     write("a.md", "text")
 
-    with pytest.raises(scanner.SpeckitError, match=r"E013 a\.md: 4 bytes, at most 3 are read"):
+    with pytest.raises(SpeckitError, match=r"E013 a\.md: 4 bytes, at most 3 are read"):
         scan([root], root).files["a.md"].read()
 
 

@@ -67,7 +67,8 @@ def unit() -> Callable[..., np.ndarray]:
 
     def make(*seeds: int, dimensions: int = DIMENSIONS) -> np.ndarray:
         rows = np.stack([np.random.default_rng(seed).normal(size=dimensions) for seed in seeds])
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        made: np.ndarray = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return made
 
     return make
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from answered import present
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.clock import query_ns
@@ -64,7 +65,7 @@ def test_scopes_and_indexes_stay_with_the_store_and_are_handed_back_by_number() 
     query = asking.store.vectors.embed("copy file")
     found = asking.store.vectors.nearest(query, 5, scope, "memory")
     whole = STORE.vectors.nearest(
-        STORE.vectors.embed("copy file"), 5, STORE.attributes.scope(Filter("storage"), 0.0), "memory"
+        present(STORE.vectors.embed("copy file")), 5, STORE.attributes.scope(Filter("storage"), 0.0), "memory"
     )
     assert [column.tolist() for column in found] == [column.tolist() for column in whole]
 
@@ -132,7 +133,7 @@ def test_the_store_answers_during_the_call_only() -> None:
 
 
 def test_a_deadline_is_told_by_the_clock_of_each_process() -> None:
-    seen = []
+    seen: list[int | None] = []
 
     class Relevance:
         def score(self, query: str, texts: list[str], deadline_ns: int | None) -> Any:
@@ -149,5 +150,7 @@ def test_a_deadline_is_told_by_the_clock_of_each_process() -> None:
     before = query_ns() + 10**9
     store.relevance.score("q", ["a"], before)
     store.relevance.score("q", ["a"], None)
-    assert before <= seen[0] <= query_ns() + 10**9
-    assert seen[1] is None
+    told, none = seen
+    assert told is not None
+    assert before <= told <= query_ns() + 10**9
+    assert none is None

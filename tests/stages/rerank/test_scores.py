@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from speckit_memory.pipeline.contracts import NoParams, PipelineContext
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory, ask, pool_of
+from speckit_memory.stages.rerank._places import by_place
 from speckit_memory.stages.rerank.collapse import Collapse, CollapseParams
 from speckit_memory.stages.rerank.confidence_cut import ConfidenceCut, ConfidenceCutParams
 from speckit_memory.stages.rerank.min_max import MinMax
 from speckit_memory.stages.rerank.pin import Pin, PinParams
-from speckit_memory.stages.rerank.places import by_place
 from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor, RelevanceFloorParams
 from speckit_memory.stages.rerank.standardise import Standardise
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from answered import present
 
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.indexing.crossencoders.guarded import BATCH, FAILURES, PAUSE_NS
@@ -51,7 +52,7 @@ def guarded(reader: Reader) -> GuardedCrossEncoder:
 def test_without_a_deadline_every_text_gets_the_probability_of_its_logit(
     guarded: GuardedCrossEncoder, reader: Reader
 ) -> None:
-    relevance = guarded.score("query", TEXTS, None)
+    relevance = present(guarded.score("query", TEXTS, None))
 
     np.testing.assert_allclose(relevance, 1 / (1 + np.exp(10.0 - np.arange(20))))
     assert reader.batches == [BATCH, BATCH, 4]
@@ -62,19 +63,19 @@ def test_without_a_deadline_every_text_gets_the_probability_of_its_logit(
 def test_the_first_batch_measures_the_speed_and_the_deadline_cuts_the_tail(
     guarded: GuardedCrossEncoder, reader: Reader
 ) -> None:
-    first = guarded.score("query", TEXTS, 14 * MS + 1)
+    first = present(guarded.score("query", TEXTS, 14 * MS + 1))
     assert reader.batches == [4, 8, 2]
     assert np.isnan(first).tolist() == [False] * 14 + [True] * 6
 
     reader.batches.clear()
-    second = guarded.score("query", TEXTS, reader.now + 3 * MS)
+    second = present(guarded.score("query", TEXTS, reader.now + 3 * MS))
     assert reader.batches == [3]
     assert np.isnan(second).tolist() == [False] * 3 + [True] * 17
 
 
 @pytest.mark.parametrize("left", [0, -5 * MS])
 def test_nothing_is_read_after_the_deadline(guarded: GuardedCrossEncoder, reader: Reader, left: int) -> None:
-    assert np.isnan(guarded.score("query", TEXTS, reader.now + left)).all()
+    assert np.isnan(present(guarded.score("query", TEXTS, reader.now + left))).all()
     assert reader.batches == []
 
 
@@ -99,7 +100,7 @@ def test_after_three_failures_in_a_row_the_model_is_left_alone_for_a_minute(
 
     reader.now += PAUSE_NS
     reader.trouble = None
-    assert np.isfinite(guarded.score("query", TEXTS, None)).all()
+    assert np.isfinite(present(guarded.score("query", TEXTS, None))).all()
 
 
 def test_failures_count_only_in_a_row(guarded: GuardedCrossEncoder, reader: Reader) -> None:
@@ -108,7 +109,7 @@ def test_failures_count_only_in_a_row(guarded: GuardedCrossEncoder, reader: Read
         guarded.score("query", TEXTS, None)
         guarded.score("query", TEXTS, None)
         reader.trouble = None
-        assert np.isfinite(guarded.score("query", TEXTS, None)).all()
+        assert np.isfinite(present(guarded.score("query", TEXTS, None))).all()
 
 
 @pytest.mark.parametrize("answer", [np.array([np.nan] * 3), np.array([1.0, 2.0]), np.ones((3, 2))])

@@ -289,7 +289,7 @@ def test_a_store_in_use_is_closed_once_the_query_has_ended(tmp_path: Path) -> No
     database = Database.open(tmp_path / "store.db")
     started, released = threading.Event(), threading.Event()
 
-    def hold() -> int:
+    def hold(*_: object) -> int:
         started.set()
         return int(released.wait())
 

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.identity import ReplacedError
+from speckit_memory.memory.store.file.identity import KEPT, ReplacedError
 from speckit_memory.memory.store.tables import changes
 
 
@@ -35,8 +35,8 @@ def test_a_checkpoint_by_another_process_is_no_replacement(path: Path) -> None:
 def test_more_changes_than_the_log_keeps_are_a_later_state_all_the_same(path: Path) -> None:
     with Database.open(path) as database, Database.open(path) as other:
         with other.write() as txn:
-            changes.record(txn, [1] * (changes.KEPT + 10), "attributes")
-        assert database.latest() == changes.KEPT + 11
+            changes.record(txn, [1] * (KEPT + 10), "attributes")
+        assert database.latest() == KEPT + 11
 
 
 def test_a_file_written_to_without_sqlite_is_another_state(path: Path) -> None:

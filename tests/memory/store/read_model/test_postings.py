@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -157,7 +157,10 @@ def _columns(postings: Postings) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_published_index_is_changed_by_way_of_a_copy() -> None:
     index = TermIndex([(1, ["x"])]).published()
-    for change in (lambda: index.add(2, ["x"]), lambda: index.remove(1), lambda: index.remove(99)):
+    changes: tuple[Callable[[], None], ...] = (
+        lambda: index.add(2, ["x"]), lambda: index.remove(1), lambda: index.remove(99),
+    )  # fmt: skip
+    for change in changes:
         with pytest.raises(TypeError, match="take a copy"):
             change()
     twin = index.copy()

@@ -189,7 +189,7 @@ def write(database: Database, *documents: Document, linked: bool = False) -> Non
     with database.write() as txn:
         ids = [writer.put_document(txn, each, None, NOW, None).id for each in documents]
         if linked:
-            edges.add_edge(txn, *ids[:2], Relation.CAUSED, 0.5, "", "test", NOW)
+            edges.add_edge(txn, ids[0], ids[1], Relation.CAUSED, 0.5, "", "test", NOW)
 
 
 def parts(store: Snapshot) -> list[Any]:

@@ -15,6 +15,7 @@ from storing.models import WORDS, WordModels, token_sets
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.identity import KEPT
 from speckit_memory.memory.store.read_model import sessions
 from speckit_memory.memory.store.read_model.current import MOST_CHANGES, ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
@@ -203,7 +204,7 @@ def test_a_log_that_does_not_reach_back_makes_the_model_read_everything_again(
     before = model.current()
     b = put(database, document("b", "alpha"))
     with database.write() as txn:
-        changes.record(txn, [b] * (changes.KEPT + 1), "attributes")
+        changes.record(txn, [b] * (KEPT + 1), "attributes")
     assert changes.since(database.reader(), before.sequence) is None
     assert model.current().attributes.count == 2
     assert answers(model.current()) == answers(read_model(database).current())

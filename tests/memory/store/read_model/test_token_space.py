@@ -80,7 +80,7 @@ def test_query_tokens_are_distinct_and_have_the_vectors_of_the_model(model: Read
 
 def test_a_model_without_tokens_is_an_absence(database: Database) -> None:
     class NoTokens(WordModels):
-        def tokens(self, text: str) -> Unavailable:
+        def tokens(self, text: str) -> Unavailable:  # type: ignore[override]
             return Unavailable("no tokens")
 
     assert ReadModel(database, NoTokens()).current().tokens.of_text("alpha") == Unavailable("no tokens")
@@ -175,4 +175,4 @@ def test_numbers_are_stored_narrow(database: Database, put: Callable[..., int]) 
     blobs = database.reader().execute("SELECT tokens FROM chunk_tokens ORDER BY chunk_id").fetchall()
     assert blobs == [(b"\x00\x00\x01\x00",), (b"",)]
     chunks, lengths, flat = on_disk.load(database.reader())
-    assert (len(chunks), lengths.tolist(), flat.tolist(), flat.dtype) == (2, [2, 0], [0, 1], np.uint16)
+    assert (len(chunks), lengths.tolist(), flat.tolist(), flat.dtype) == (2, [2, 0], [0, 1], np.dtype(np.uint16))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +45,9 @@ def expected(of: Sets) -> dict[str, object]:
 
 @pytest.mark.requirement("R1")
 @given(sets, steps)
-def test_a_table_that_followed_the_changes_holds_what_a_new_one_would(first: Sets, changes: list[tuple]) -> None:
+def test_a_table_that_followed_the_changes_holds_what_a_new_one_would(
+    first: Sets, changes: list[tuple[Any, ...]]
+) -> None:
     table, of = TokenTable(*columns(first)), dict(first)
     for gone, new in changes:
         before, was = table, expected(of)

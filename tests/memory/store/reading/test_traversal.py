@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from random import Random
 
 import apsw
 import pytest
@@ -100,9 +101,9 @@ def test_neighbours_are_those_of_a_walk_by_hand(
 ) -> None:
     with new_database() as database:
         fill(database, document, 6, arcs)
-        assert columns(database, seeds, hops) == [
-            (seed, end, hop, pytest.approx(product)) for seed, end, hop, product in by_hand(arcs, seeds, hops)
-        ]
+        found, expected = columns(database, seeds, hops), by_hand(arcs, seeds, hops)
+        assert [way for *way, _ in found] == [way for *way, _ in expected]
+        assert [product for *_, product in found] == pytest.approx([product for *_, product in expected])
 
 
 def by_layers(arcs: list[Arc], seeds: list[int], hops: int) -> list[tuple[int, int, int, float]]:
@@ -213,7 +214,7 @@ def test_an_empty_graph_has_no_degrees(database: Database) -> None:
 @given(graphs(), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_the_order_in_which_edges_came_changes_no_answer(
-    new_database: Callable[[], Database], document: Make, arcs: list[Arc], random: object
+    new_database: Callable[[], Database], document: Make, arcs: list[Arc], random: Random
 ) -> None:
     shuffled = list(arcs)
     random.shuffle(shuffled)

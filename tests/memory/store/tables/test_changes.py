@@ -23,14 +23,14 @@ def test_a_store_that_never_changed_has_no_changes(database: Database) -> None:
 
 def test_every_kind_of_write_is_logged(database: Database, document: Make) -> None:
     log: list[tuple[int, str]] = []
+    seen = 0
 
     def follow() -> list[tuple[int, str]]:
-        seq, entries = changes.since(database.reader(), follow.seq) or (0, [])
-        follow.seq = seq
+        nonlocal seen
+        seen, entries = changes.since(database.reader(), seen) or (0, [])
         log.extend(entries)
-        return entries
+        return list(entries)
 
-    follow.seq = 0
     with database.write() as txn:
         for key in ("a", "b"):
             writer.put_document(txn, document(key, "x"), None, 1.0, None)

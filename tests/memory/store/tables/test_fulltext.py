@@ -40,7 +40,7 @@ def found(database: Database, *tokens: str, limit: int = 99, allowed: list[int] 
     assert ids.dtype == np.int64
     assert scores.dtype == np.float64
     assert (scores > 0).all()
-    return ids.tolist()
+    return [int(id_) for id_ in ids]
 
 
 @pytest.mark.requirement("C2.or")

@@ -8,8 +8,9 @@ import apsw
 import pytest
 
 from speckit_memory.memory.lifecycle.interference import recount
-from speckit_memory.memory.store.file.connection import Database, vector_extension
+from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.migrations import MIGRATIONS, migrate
+from speckit_memory.memory.store.file.opening import vector_extension
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.writing import near_duplicates, writer
@@ -25,7 +26,7 @@ def put(database: Database, *documents: Document) -> list[int]:
 
 
 def stored(database: Database) -> dict[str, float]:
-    rows: list[tuple[str, float]] = database.reader().execute("SELECT key, interference FROM memories").fetchall()
+    rows: Any = database.reader().execute("SELECT key, interference FROM memories").fetchall()
     return dict(rows)
 
 

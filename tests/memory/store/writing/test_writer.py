@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file import facts
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import loading, reader
 from speckit_memory.memory.store.records import Chunk, Document, Link, MemoryRecord, Relation, Tier
@@ -84,7 +85,7 @@ def test_a_document_is_stored_with_everything_it_says(database: Database, docume
             promotion=None,
         )
     )
-    attributes = dict(zip(loading.ATTRIBUTES, loading.load_attributes(connection)[0], strict=True))
+    attributes = dict(zip(facts.ATTRIBUTES, loading.load_attributes(connection)[0], strict=True))
     assert attributes == {
         "id": 1,
         "key": "specs/a.md",
@@ -156,7 +157,7 @@ def test_a_changed_document_keeps_its_id_its_birth_and_what_use_has_taught(
     assert put(database, changed, unit(2, 3)) == Put(1, "updated")
 
     connection = database.reader()
-    attributes = dict(zip(loading.ATTRIBUTES, loading.load_attributes(connection)[0], strict=True))
+    attributes = dict(zip(facts.ATTRIBUTES, loading.load_attributes(connection)[0], strict=True))
     assert {name: attributes[name] for name in learned} == learned
     assert (attributes["created_at"], attributes["updated_at"]) == (100.0, 600.0)
     assert [row[1:3] for row in loading.load_triggers(connection)] == [
@@ -213,7 +214,7 @@ def test_a_document_that_differs_in_anything_is_written_again(
     database: Database, document: Make, change: dict[str, Any]
 ) -> None:
     put(database, document("k", "a"))
-    facts = {
+    facts: dict[str, Any] = {
         "key": "k",
         "title": "Title of k",
         "body": "a",

@@ -1,0 +1,53 @@
+"""The table of facts: what a memory is known by, in one row per column of the table `memories`."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Fact(NamedTuple):
+    """A column of `memories`. Times are seconds since the epoch, stability is in days.
+
+    `optional` may be NULL; `living` is changed by the life of a memory and not by its document.
+    """
+
+    name: str
+    kind: Literal["integer", "real", "text"]
+    optional: bool = False
+    living: bool = False
+
+
+KEY = Fact("id", "integer")
+FACTS = (
+    Fact("key", "text"),
+    Fact("title", "text"),
+    Fact("folder", "text"),
+    Fact("tier", "text"),
+    Fact("context_type", "text"),
+    Fact("document_type", "text"),
+    Fact("memory_type", "text"),
+    Fact("content_hash", "text"),
+    Fact("created_at", "real"),
+    Fact("updated_at", "real"),
+    Fact("last_accessed", "real", optional=True, living=True),
+    Fact("last_review", "real", optional=True, living=True),
+    Fact("access_count", "integer", living=True),
+    Fact("stability", "real", living=True),
+    Fact("difficulty", "real", living=True),
+    Fact("confidence", "real", living=True),
+    Fact("validation_count", "integer", living=True),
+    Fact("importance_weight", "real", living=True),
+    Fact("interference", "real", living=True),
+    Fact("characters", "integer"),
+    Fact("spec_level", "integer", optional=True),
+    Fact("expires_at", "real", optional=True, living=True),
+)
+"""What searches and lists ask for, in the order in which it is read."""
+KEPT_FACTS = (Fact("chunk_count", "integer"), Fact("mtime_ns", "integer", optional=True))
+"""What only the store itself goes by."""
+
+ATTRIBUTES = (KEY.name, *(fact.name for fact in FACTS))
+LABELS = tuple(fact.name for fact in FACTS if fact.kind == "text")
+NUMBERS = tuple(fact.name for fact in FACTS if fact.kind != "text")
+LIVING_ATTRIBUTES = frozenset(fact.name for fact in FACTS if fact.living)
+"""What `memory.store.writing.writer.set_attribute` may change."""
