@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
 
 T = TypeVar("T")
+LOGGER = logging.getLogger(__name__)
 ATTEMPTS = 4
 """A store that is replaced more often during one operation is not worked on."""
 NAMED = 3
@@ -108,6 +110,7 @@ class Following:
                 )
             self._current = opened
             self.replacements.append(Replacement(time.time(), why.what))
+            LOGGER.info("the store was opened anew: its file %s", why.what)
 
 
 def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:

@@ -156,6 +156,10 @@ class Memory(Remembering):
         """How many tokens each text costs a language model, never too low by more than a few per cent (feature T24)."""
         return counted_tokens(texts, self.embedder)
 
+    def load_vectors(self) -> None:
+        """Reads all vectors into memory now, which searches do once they are many: for a process that has the time."""
+        self._followed.run(lambda opened: opened.read_model.load_vectors())
+
     def store(self) -> Store:
         """The current state of the store, as the pipeline sees it.
 

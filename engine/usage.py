@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from threading import Lock, Timer
 
@@ -9,6 +10,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.writing.writer import Use, count_uses
 
+LOGGER = logging.getLogger(__name__)
 SECONDS = 20.0
 """Uses are written this long after the first of them, so that few writes stand for many answers."""
 PATIENCE_MS = 250
@@ -49,7 +51,8 @@ class Usage:
             try:
                 with self._database.write(PATIENCE_MS) as txn:
                     count_uses(txn, uses)
-            except SpeckitError:
+            except SpeckitError as error:
+                LOGGER.info("uses of %d memories are written later: %s", len(uses), error)
                 self._remember(uses)
 
     def forget(self) -> None:

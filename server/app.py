@@ -47,11 +47,16 @@ class MemoryServer(MCPServer[None]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Calls a tool; an unknown name is answered with the nearest one."""
+        """Calls a tool; an unknown name is answered with the nearest one. `_meta` tells under which id it is logged."""
         known = [tool.name for tool in await self.list_tools()]
-        if name not in known:
-            return failure(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {nearest(name, known)}"))
-        return await super().call_tool(name, arguments, context)
+        if name in known:
+            result = await super().call_tool(name, arguments, context)
+        else:
+            result = failure(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {nearest(name, known)}"))
+        if query_id := logs.query_id():
+            # beside the content: it is for whoever reads the log, and costs the model no token
+            result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
+        return result
 
     async def run_on(self, wire: Wire) -> None:
         """Serves one client over standard input and output until it has closed its end."""
@@ -70,7 +75,8 @@ class MemoryServer(MCPServer[None]):
 
 
 class Fence:
-    """The outermost middleware: no request ends the server, and no answer repeats what is long.
+    """The outermost middleware: no request ends the server, no answer repeats what is long, and every request is
+    logged under an id of its own.
 
     An exit or an interrupt that a handler raises would end the event loop, and text of an error that fails the
     connection. Of an error only its type is told, as everywhere.
@@ -78,6 +84,10 @@ class Fence:
 
     async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Passes the request on; whatever goes wrong is an error of the protocol."""
+        with logs.request():
+            return await self._guarded(ctx, call_next)
+
+    async def _guarded(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         try:
             return await call_next(ctx)
         except (anyio.get_cancelled_exc_class(), ValidationError):

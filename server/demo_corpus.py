@@ -22,7 +22,7 @@ class Question:
 
 QUESTIONS: tuple[Question, ...] = (
     Question("why is memory mapping switched off?", "decisions/0003-no-mmap.md"),
-    Question("can the last stage change the order of the results?", "decisions/0001-four-fixed-stages.md"),
+    Question("why is the pipeline not a general graph of steps?", "decisions/0001-four-fixed-stages.md"),
     Question("are scores fused, or ranks?", "decisions/0004-fuse-by-score.md"),
     Question("what happens to blocks in causalLinks", "decisions/0006-link-vocabulary.md"),
     Question("do chunks have ids of their own?", "decisions/0002-one-id-sequence.md"),

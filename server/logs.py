@@ -1,18 +1,28 @@
-"""Logs as JSON lines on standard error. Queries and memories are content: they stay out unless asked for."""
+"""Logs as JSON lines on standard error. Queries and memories are content: they stay out unless asked for.
+
+The one place where logging is configured, and by `serve` alone. The server writes events through structlog; the rooms
+below and the libraries write through the standard library, which says nothing below a warning until it is configured
+here. Both end in one chain, so that every line of a request carries its `query_id`, in whichever thread it is written.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import sys
 import traceback
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Literal
 
 from speckit_memory.server.failures import DEBUG
 
 CONTENT = "SPECKIT_LOG_CONTENT"
+QUERY_ID = "query_id"
+"""What ties the lines of a request to one another, and to its answer, whose `_meta` has it too."""
+OURS = "speckit_memory"
+"""The logger of the standard library above all of ours."""
 
 
 @contextmanager
@@ -39,6 +49,7 @@ def configure() -> None:
     with without_rich():
         import structlog
     shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -51,11 +62,12 @@ def configure() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, _without_traceback],
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, _without_traceback],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger(OURS).setLevel(logging.INFO)
 
 
 def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -69,12 +81,37 @@ def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, An
     return entry
 
 
-def event(name: str, **facts: Any) -> None:
-    """Writes one line. Nothing is ever lost for a line that cannot be written."""
+@contextmanager
+def request() -> Iterator[None]:
+    """Gives a request an id of its own, which every line written inside the block carries."""
+    from structlog.contextvars import bound_contextvars
+
+    with bound_contextvars(**{QUERY_ID: secrets.token_hex(8)}):
+        yield
+
+
+def query_id() -> str:
+    """The id of the request that is being served, empty outside of any."""
+    from structlog.contextvars import get_contextvars
+
+    return str(get_contextvars().get(QUERY_ID, ""))
+
+
+def content_wanted() -> bool:
+    """Whether queries and texts may stand in the log."""
+    return os.environ.get(CONTENT) == "1"
+
+
+def event(name: str, level: Literal["info", "warning"] = "info", /, **facts: Any) -> None:
+    """Writes one line, unless nothing was configured: structlog would print it to standard output then.
+
+    Nothing is ever lost for a line that cannot be written.
+    """
     import structlog
 
-    with suppress(Exception):
-        structlog.get_logger().info(name, **facts)
+    if structlog.is_configured():
+        with suppress(Exception):
+            getattr(structlog.get_logger(), level)(name, **facts)
 
 
 def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int) -> None:
@@ -85,5 +122,5 @@ def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int)
 
 def tool_called(tool: str, latency_ms: float, code: str, arguments: dict[str, Any]) -> None:
     """Notes a tool call: how long it took and the code of its failure; the arguments only when content is wanted."""
-    content = {"arguments": arguments} if os.environ.get(CONTENT) == "1" else {}
+    content = {"arguments": arguments} if content_wanted() else {}
     event("tool", tool=tool, ms=round(latency_ms, 1), outcome=code or "ok", **content)

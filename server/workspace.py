@@ -90,6 +90,7 @@ class Workspace:
                 memory.plan(WARM_UP)
                 memory.embedder.embed_query(WARM_UP)
                 memory.count_tokens([WARM_UP])
+                memory.load_vectors()
             except SpeckitError as error:
                 logs.event("not ready", problems=[str(problem) for problem in error.problems])
             except BaseException as error:  # a component's; nobody waits for this thread

@@ -80,8 +80,9 @@ def _serve(wire: Wire) -> None:
         except (UnsendableError, MemoryError) as error:
             message = str(error) or type(error).__name__
             document, arrays = packed(("error", f"its answer cannot leave its process: {message}"))
-        wire.send(document, arrays, for_ever)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        # before the answer: what a component has printed during a call is told as that call's
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # components replace and close them
                 stream.flush()
+        wire.send(document, arrays, for_ever)
+        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -4,38 +4,81 @@ from __future__ import annotations
 
 import logging
 import os
-from threading import Thread
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from threading import Lock, Thread
 
 from speckit_memory.pipeline.isolation.limits import LONGEST_LINE, SHOWN_LINES
 
 LOGGER = logging.getLogger("speckit_memory.extensions")
 _CHUNK = 65_536
+"""Bytes; no less than a pipe holds."""
 
 
 class Output:
-    """Reads the pipe of one process until everybody has closed it, so that who writes never waits."""
+    """Reads the pipe of one process until everybody has closed it, so that who writes never waits.
+
+    A thread of its own does, which serves no call. So lines are logged in the context of the call during which they
+    came: what a log is told there, such as the id of a query, stands in them too.
+    """
 
     def __init__(self, descriptor: int, pid: int) -> None:
+        os.set_blocking(descriptor, False)
         self._descriptor = descriptor
         self._pid = pid
         self._begun = b""
         self._shown = 0
+        self._reading = Lock()
+        self._ended = False
+        self._context = Context()
         Thread(target=self._drain, name="extension-output", daemon=True).start()
 
+    @contextmanager
+    def of_one_call(self) -> Iterator[None]:
+        """What is written until the end of the block belongs to the caller's call, also if it has not been read yet."""
+        with self._reading:
+            self._context = copy_context()
+        try:
+            yield
+        finally:
+            with self._reading:
+                if not self._ended:
+                    self._read()
+                self._context = Context()
+
     def _drain(self) -> None:
-        while chunk := os.read(self._descriptor, _CHUNK):
-            *lines, rest = (self._begun + chunk).split(b"\n")
-            for line in lines:
-                self._show(line)
-            self._begun = rest[:LONGEST_LINE]
-        if self._begun:
-            self._show(self._begun)
-        os.close(self._descriptor)
+        readable = select.poll()
+        readable.register(self._descriptor, select.POLLIN)
+        while not self._ended:
+            readable.poll()
+            with self._reading:
+                self._ended = not self._read()
+                if self._ended:
+                    os.close(self._descriptor)
+
+    def _read(self) -> bool:
+        """Logs what is in the pipe; False when nobody is left who could write."""
+        try:
+            chunk = os.read(self._descriptor, _CHUNK)
+        except BlockingIOError:
+            return True
+        *lines, rest = (self._begun + chunk).split(b"\n")
+        if not chunk and rest:
+            lines.append(rest)
+            rest = b""
+        self._begun = rest[:LONGEST_LINE]
+        for line in lines:
+            self._show(line)
+        return bool(chunk)
 
     def _show(self, line: bytes) -> None:
         self._shown += 1
         if self._shown <= SHOWN_LINES:
             text = line[:LONGEST_LINE].decode(errors="backslashreplace")
-            LOGGER.warning("an extension (process %d) wrote: %s", self._pid, text)
+            self._context.run(LOGGER.warning, "an extension (process %d) wrote: %s", self._pid, text)
         elif self._shown == SHOWN_LINES + 1:
-            LOGGER.warning("an extension (process %d) wrote more than %d lines", self._pid, SHOWN_LINES)
+            self._context.run(
+                LOGGER.warning, "an extension (process %d) wrote more than %d lines", self._pid, SHOWN_LINES
+            )

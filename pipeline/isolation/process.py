@@ -75,7 +75,7 @@ class Process:
         self._wire = Wire(here, ANSWER_DOCUMENT, ANSWER_ARRAYS)
         self._ending = Lock()
         _living.add(self)
-        Output(out, self._process.pid)
+        self._output = Output(out, self._process.pid)
 
     @property
     def pid(self) -> int:
@@ -94,6 +94,10 @@ class Process:
 
         `seconds` is how long it may take, told to the process; `remaining` what is left of that.
         """
+        with self._output.of_one_call():
+            return self._answer(request, seconds, remaining, store)
+
+    def _answer(self, request: Message, seconds: float, remaining: Remaining, store: StoreServer) -> Message:
         try:
             self._wire.send(*packed((seconds, *request)), remaining)
             while True:

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import structlog
-
 from speckit_memory.engine import Memory
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.results import ResultRow, SearchResult
@@ -133,15 +131,39 @@ def problem_text(_number: int, problem: dict[str, Any]) -> str:
     return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))
 
 
+def log_search(result: SearchResult, shown: int) -> None:
+    """Notes one search: which pipeline answered, how long it took, how many results it had, how many of them are
+    shown, and which parts failed. The query, and reasons that may quote it, only when content is wanted."""
+    states = {step.step: step.outcome for step in result.timings_ms.steps if step.outcome != "ran"}
+    parts: list[dict[str, Any]] = []
+    for part in result.notes.degraded:
+        reason = {"reason": part.reason} if logs.content_wanted() else {}
+        parts.append({"part": part.part, "state": states.get(part.part, "skipped"), **reason})
+    logs.event(
+        "search",
+        "warning" if parts else "info",
+        pipeline=result.pipeline.name,
+        hash=result.pipeline.hash,
+        intent=result.plan.intent,
+        complexity=result.plan.complexity,
+        results=len(result.results),
+        shown=shown,
+        ms=round(result.timings_ms.total, 1),
+        **({"degraded": parts} if parts else {}),
+        **({"query": result.query} if logs.content_wanted() else {}),
+    )
+
+
 def note_served(memory: Memory, result: SearchResult, count: int) -> None:
     """Lets the session know which results the client gets to see; a failure costs no more than a repetition.
 
-    What the pipeline's own budget has cut is logged here, what the tool's has cut by the envelope.
+    The search is logged here, and what the pipeline's own budget has cut; what the tool's has cut by the envelope.
     """
+    log_search(result, count)
     facts = result.notes.facts
     if cut := facts.get("overflow"):
         budget = facts["token_budget"]
         logs.overflowed("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
     warning = memory.served(result, count)
     if warning:
-        structlog.get_logger().warning("not noted in the session", reason=warning)
+        logs.event("not noted in the session", "warning", reason=warning)

@@ -54,11 +54,16 @@ def test_what_reached_a_reader_counts_as_used_and_what_was_cut_off_does_not(root
 
 
 @pytest.mark.requirement("F6")
-def test_uses_that_a_busy_store_did_not_take_are_written_later(root: Path, memory: Memory) -> None:
+def test_uses_that_a_busy_store_did_not_take_are_written_later(
+    root: Path, memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "speckit_memory")
     memory.served(memory.search("rank fusion", limit=1, now=NOW))
     usage = memory._open.usage
     with Database.open(root / "memory.db") as other, other.write():
         usage.write()
+    [told] = caplog.messages
+    assert told.startswith("uses of 1 memories are written later: ")
     memory.served(memory.search("rank fusion", limit=1, now=NOW + 1))
     usage.write()
 

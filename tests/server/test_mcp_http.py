@@ -43,7 +43,9 @@ def serving(root: Path, *arguments: str) -> Iterator[str]:
             os.kill(process.pid, signal.SIGTERM)
             out, err = process.communicate()
         assert (process.returncode, out) == (143, b"")
-        assert json.loads(err.splitlines()[-1])["event"] == "stopped"
+        *lines, last = [json.loads(line) for line in err.splitlines()]
+        assert last["event"] == "stopped"
+        assert all("query_id" in line for line in lines if line["event"] in ("search", "tool"))
 
 
 def search(url: str, headers: dict[str, str] | None = None) -> Any:

@@ -441,7 +441,7 @@ def test_what_the_server_does_not_offer_is_an_error_of_the_protocol_and_no_defec
     _, _, logged = _talk(indexed, ask)
     error = answered[0]["error"]
     assert (error["code"], error["message"]) == (-32601 if "no_such" in method else -32602, message)
-    assert [line["event"] for line in logged] == ["tool", "stopped"]
+    assert [line["event"] for line in logged] == ["search", "tool", "stopped"]
 
 
 def test_a_librarys_error_is_logged_by_its_name_alone_unless_a_traceback_is_asked_for(
@@ -490,14 +490,15 @@ def test_the_server_ends_when_told_to_and_speaks_only_the_protocol(
     ended, lines, logged = _talk(indexed, end)
     assert ended == status
     assert [line["id"] for line in lines] == [1, 2]
-    assert [line["event"] for line in logged] == ["tool", "stopped"]
+    assert [line["event"] for line in logged] == ["search", "tool", "stopped"]
     assert logged[-1]["status"] == status
     assert "secret" not in json.dumps(logged)
 
 
 def test_queries_are_logged_only_when_asked_for(indexed: Path) -> None:
     _, _, logged = _talk(indexed, _close_input, SPECKIT_LOG_CONTENT="1")
-    assert logged[0]["arguments"] == {"query": "a secret question about fusion"}
+    search, tool, _ = logged
+    assert search["query"] == tool["arguments"]["query"] == "a secret question about fusion"
 
 
 def test_an_unknown_step_is_told_by_the_tools_and_does_not_stop_the_server(workspace: Path) -> None:

@@ -93,7 +93,13 @@ def test_commands_that_draw_on_no_terminal_leave_the_library_for_it_alone(indexe
 def test_help_of_the_whole_command_line_imports_no_library_but_click(indexed: Path) -> None:
     packages, _ = imported(indexed, ["--help"], [])
     assert "click" in packages
-    assert packages & (HEAVY | {"mcp", "pydantic", "apsw", "yaml"}) == set()
+    assert packages & (HEAVY | {"mcp", "pydantic", "apsw", "yaml", "structlog"}) == set()
+
+
+def test_a_search_at_the_command_line_does_not_load_the_library_for_the_log(indexed: Path) -> None:
+    packages, _ = imported(indexed, ["search", "rank fusion"], [])
+    assert "numpy" in packages
+    assert "structlog" not in packages
 
 
 @pytest.mark.requirement("T27")

@@ -53,6 +53,11 @@ class ReadModel:
         with self.reading() as snapshot:
             return snapshot
 
+    def load_vectors(self) -> None:
+        """Reads all vectors into memory, where the snapshots that follow find them."""
+        with self.reading() as snapshot:
+            snapshot.vectors.load()
+
     def _snapshot_of(self, connection: apsw.Connection, *, joined: bool) -> Snapshot:
         """The snapshot of the state that the connection sees; a transaction that nobody else uses may begin anew."""
         snapshot = self._snapshot

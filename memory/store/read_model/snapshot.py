@@ -31,7 +31,8 @@ class Snapshot:
 
     It never changes: a later state is another object, which shares what stayed the same. Attributes and triggers are in
     memory from the start; vectors, tokens, inverted indexes and what is derived from edges and folders are read when
-    they are first asked for; passages, sessions, the full-text search and walks along edges are answered by SQLite.
+    they are first asked for, vectors when they are asked for often; passages, sessions, the full-text search, walks
+    along edges and the first questions about vectors are answered by SQLite.
     Inside `ReadModel.reading` all of it is of this state. Elsewhere, what is not in memory yet is of the latest one: a
     memory that changed answers there as it is now, one that came is left out, and nothing of it is kept.
     """

@@ -84,6 +84,24 @@ def load_vectors(connection: apsw.Connection, ids: Sequence[int] | Ids | None = 
             "WHERE c.vector = 'stored' AND c.memory_id IN (SELECT value FROM carray(?)) ORDER BY c.id",
             (integers(ids),),
         )
+    return _as_matrix(found, size)
+
+
+def load_vectors_of_chunks(connection: apsw.Connection, chunks: Ids) -> tuple[Ids, Vectors]:
+    """Which of these chunks have a vector, ascending, and their unit vectors as rows."""
+    size = vectors.dimensions(connection)
+    if not size:
+        return np.empty(0, np.int64), np.empty((0, 0), np.float32)
+    # In this order each vector is looked up by its id; otherwise sqlite-vec would read all of them.
+    found = rows(
+        connection,
+        "SELECT v.rowid, v.embedding FROM carray(?) AS wanted CROSS JOIN chunk_vectors AS v ON v.rowid = wanted.value",
+        (integers(np.unique(chunks)),),
+    )
+    return _as_matrix(found, size)
+
+
+def _as_matrix(found: Sequence[tuple[int, bytes]], size: int) -> tuple[Ids, Vectors]:
     matrix = np.frombuffer(bytearray().join(row[1] for row in found), np.float32).reshape(len(found), size)
     return np.array([row[0] for row in found], np.int64), matrix
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.tables import changes, token_sets
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.pipeline.ports import Column, Ids, Vectors
@@ -23,6 +23,8 @@ MODEL = "embedding_model"
 DIMENSIONS = "embedding_dimensions"
 LARGEST_SEARCH = 4096
 """sqlite-vec returns no more rows than this."""
+LENGTH_ERROR = 1e-3
+"""Below this the square of a stored vector's length differs from one, and so does the length."""
 ROWS_PER_BLOB = 128
 """sqlite-vec keeps vectors in blobs of so many rows. With its default of 1024, reading a row walks through a megabyte:
 loading and deleting take twice as long, searching takes the same."""
@@ -31,6 +33,11 @@ loading and deleting take twice as long, searching takes the same."""
 def dimensions(connection: apsw.Connection) -> int:
     """Length of the stored vectors; 0 when none was ever stored."""
     return int(get_meta(connection, DIMENSIONS) or 0)
+
+
+def any_stored(connection: apsw.Connection) -> bool:
+    """Whether any chunk has a vector. Zero vectors are not stored, so that a dimension alone does not tell."""
+    return value(connection, "SELECT 1 FROM chunks WHERE vector = 'stored' LIMIT 1") is not None
 
 
 def validate(connection: apsw.Connection, vectors: Vectors, count: int, model_id: str | None) -> None:
@@ -43,7 +50,7 @@ def validate(connection: apsw.Connection, vectors: Vectors, count: int, model_id
         return
     lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     # NaN and infinity fail this test as well.
-    if not np.all((np.abs(lengths - 1.0) < 1e-3) | (lengths == 0.0)):
+    if not np.all((np.abs(lengths - 1.0) < LENGTH_ERROR) | (lengths == 0.0)):
         raise SpeckitError(
             "E002",
             "a vector is not finite or has neither length one nor zero",

@@ -173,6 +173,8 @@ FIT: dict[tuple[type, str], set[str]] = {
     (Plan, "limit_factor"): {"seven", "real"},
     (Plan, "attempt"): {"seven"},
     (Hits, "passages"): {"None"},
+    (Rescored, "workings"): {"None"},
+    (Grouped, "workings"): {"None"},
     (Hits, "rest"): {"NaN"},
     (Fused, "names"): {"texts"},
     (Notes, "by_id"): {"lazy dict"},

@@ -146,6 +146,7 @@ def test_a_snapshot_stays_as_it_was_when_the_store_changes(database: Database, d
     a = put(database, document("a", "alpha", "beta"), unit(1, 2))
     model = read_model(database)
     old = model.current()
+    old.vectors.load()
     index, space = old.lexicon.index("body"), old.vectors.vectors(np.array([a]))
     put(database, document("a", "gamma"), unit(3))
     put(database, document("b", "alpha alpha"), unit(4))
@@ -240,6 +241,7 @@ def test_vectors_that_were_forgotten_are_gone_from_the_next_state(
     b = put(database, document("b", "beta"), unit(2))
     model = read_model(database)
     old = model.current()
+    old.vectors.load()
     assert old.vectors.dimensions == SIZE
     with database.write() as txn:
         vectors.forget_all(txn)

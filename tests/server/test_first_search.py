@@ -1,0 +1,103 @@
+"""A process that searches once asks sqlite-vec for the nearest vectors, and one that goes on keeps them in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from speckit_memory.engine import Memory
+from speckit_memory.memory.indexing import Source
+from speckit_memory.memory.store.read_model import vector_space
+from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.vector_space import SEARCHES_OF_FILE
+from speckit_memory.pipeline.ports import Ids, Vectors
+from speckit_memory.server.workspace import Workspace
+
+WORDS = ("gateway", "retries", "payment", "cache", "index", "vector", "ranking", "storage", "deadline", "fusion")
+QUESTION = "why does the payment gateway retry?"
+ONCE = """
+import sys
+from speckit_memory.memory.store.read_model import unloaded, vector_space
+from speckit_memory.server.entry import main
+
+def told(owner, name):
+    original = getattr(owner, name)
+    def work(*arguments):
+        print(name, file=sys.stderr, flush=True)
+        return original(*arguments)
+    setattr(owner, name, work)
+
+told(unloaded, "nearest")
+told(unloaded, "vectors")
+told(vector_space, "VectorMatrix")
+sys.exit(main())
+"""
+"""The command, telling what its vectors are asked of."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Two hundred memories, every fourth of several passages."""
+
+    def text(number: int) -> str:
+        words = [WORDS[(number * step) % len(WORDS)] for step in (1, 3, 5, 7)]
+        return "\n\n".join(f"## {word}\n\n{' '.join(words)} {number} {word}. " * 12 for word in words[: 1 + number % 4])
+
+    with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}) as memory:
+        memory.index_documents(
+            Source(key=f"notes/{number}.md", text=text(number), title=f"Note {number}") for number in range(200)
+        )
+    return tmp_path
+
+
+@pytest.mark.requirement("C1.cosine")
+def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_process_that_has_them(root: Path) -> None:
+    shutil.copy(root / "m.db", root / "unasked.db")  # what is served counts as used, which rows tell
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPECKIT_")}
+    environment |= {"SPECKIT_ROOT": str(root), "SPECKIT_DB": str(root / "m.db")}
+    ran = subprocess.run(
+        [sys.executable, "-c", ONCE, "search", QUESTION, "--json"],
+        env=environment, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+
+    assert ran.stderr.splitlines() == ["nearest", "vectors"]
+    with Memory.open(root / "unasked.db", root=root, environ={}) as memory:
+        memory.load_vectors()
+        warm = json.loads(json.dumps(memory.search(QUESTION).as_json()))
+    cold = json.loads(ran.stdout)
+    assert len(cold["results"]) == 10
+    assert cold["results"] == warm["results"]
+
+
+def matrices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    built: list[int] = []
+
+    def build(chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix:
+        built.append(len(chunks))
+        return VectorMatrix(chunks, parents, vectors)
+
+    monkeypatch.setattr(vector_space, "VectorMatrix", build)
+    return built
+
+
+def test_a_process_that_goes_on_searching_loads_the_vectors_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = matrices(monkeypatch)
+    with Memory.open(root / "m.db", root=root, environ={}) as memory:
+        for number in range(SEARCHES_OF_FILE + 3):
+            memory.search(f"{WORDS[number]} {WORDS[number + 1]}")
+            assert len(built) == (number >= SEARCHES_OF_FILE)
+
+
+def test_the_warm_up_of_a_server_loads_the_vectors(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = matrices(monkeypatch)
+    with Memory.open(root / "m.db", root=root, environ={}) as memory:
+        Workspace(lambda create: memory, memory.settings).warm_up()
+        assert len(built) == 1
+        memory.search(QUESTION)
+        assert len(built) == 1
