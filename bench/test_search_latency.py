@@ -9,6 +9,8 @@ much the machine is slower than an idle one.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -30,8 +32,9 @@ LIMITS_MS = {
 }
 """The default pipeline is held to its aims, except that the aim for simple queries is 10, and the catalogue's to the
 budgets."""
-YARDSTICK_MS = 3.1
-"""What the yardstick takes on the idle machine that the limits are meant for."""
+YARDSTICK_MS = 2.0
+"""What the yardstick takes on the machine that the limits are meant for, where a simple search takes about 7 ms. Measured
+between searches: 3.8 where simple ones took 13.6 ms, and 5.1 where they took 19.3."""
 OVERHEAD_SHARE = 0.2
 """The frame's own part of a search, as a ratio, which does not depend on how busy the machine is; 1 ms is the aim."""
 
@@ -52,12 +55,14 @@ def memories(store: tuple[Path, Corpus], request: pytest.FixtureRequest) -> Iter
 
 
 class Yardstick:
-    """Work like that of a search which does not change with the product: one product with a large matrix, then Python
-    objects and small arrays by the hundred."""
+    """Work like that of a search which does not change with the product: one product with a large matrix, Python objects
+    and small arrays by the hundred, and much code that runs once each, as the parsing of a module does. The last is what
+    a neighbour who empties the caches slows down most, as it does a search."""
 
     def __init__(self) -> None:
         self._rows = np.random.default_rng(0).random((17_000, 256), dtype=np.float32)
         self._ids = np.arange(10_000)
+        self._source = Path(inspect.__file__).read_text(encoding="utf-8")[:6_000].rpartition("\n\n\n")[0]
 
     def measure(self) -> float:
         """Milliseconds of processor time."""
@@ -67,6 +72,7 @@ class Yardstick:
             part = self._ids[number : number + 100]
             np.flatnonzero(part[::-1] > number + 50)
             {id_: str(id_) for id_ in part[:10].tolist()}
+        ast.unparse(ast.parse(self._source))
         return (time.thread_time() - begin) * 1000
 
 

@@ -110,6 +110,11 @@ def test_each_file_holds_at_most_one_component_and_every_component_is_registered
 
     assert {kind.__qualname__ for kind in components} == {kind.__qualname__ for _, kind in COMPONENTS}
     assert len({kind.__module__ for kind in components}) == len(components)
+    # what components share is marked by the name of its file, and so is told from a component at a glance
+    files = {module.__name__ for module in modules if not hasattr(module, "__path__")}
+    assert {name for name in files if not name.rpartition(".")[2].startswith("_")} == {
+        kind.__module__ for kind in components
+    }
 
 
 @pytest.mark.parametrize("entry", list(shipped()), ids=lambda entry: entry.name)
