@@ -33,8 +33,8 @@ LIMITS_MS = {
 """The default pipeline is held to its aims, except that the aim for simple queries is 10, and the catalogue's to the
 budgets."""
 YARDSTICK_MS = 2.0
-"""What the yardstick takes on the machine that the limits are meant for, where a simple search takes about 7 ms. Measured
-between searches: 3.8 where simple ones took 13.6 ms, and 5.1 where they took 19.3."""
+"""What the yardstick takes on the machine that the limits are meant for, where a simple search takes about 7 ms.
+Measured between searches: 3.8 where simple ones took 13.6 ms, and 5.1 where they took 19.3."""
 OVERHEAD_SHARE = 0.2
 """The frame's own part of a search, as a ratio, which does not depend on how busy the machine is; 1 ms is the aim."""
 
@@ -55,9 +55,9 @@ def memories(store: tuple[Path, Corpus], request: pytest.FixtureRequest) -> Iter
 
 
 class Yardstick:
-    """Work like that of a search which does not change with the product: one product with a large matrix, Python objects
-    and small arrays by the hundred, and much code that runs once each, as the parsing of a module does. The last is what
-    a neighbour who empties the caches slows down most, as it does a search."""
+    """Work like that of a search which does not change with the product: one product with a large matrix, Python
+    objects and small arrays by the hundred, and much code that runs once each, as the parsing of a module does. The
+    last is what a neighbour who empties the caches slows down most, as it does a search."""
 
     def __init__(self) -> None:
         self._rows = np.random.default_rng(0).random((17_000, 256), dtype=np.float32)
