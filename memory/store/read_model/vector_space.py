@@ -24,7 +24,7 @@ from speckit_memory.pipeline.ports.immutable import own
 
 SEARCHES_OF_FILE = 2
 """So many searches cost together a quarter of the time in which all vectors are read; a process that asks once more
-will ask often (docs/decisions/0039-the-file-answers-first.md)."""
+will ask often (docs/decisions/0038-the-file-answers-first.md)."""
 
 ROWS_OF_FILE = 1_000
 """So many vectors, read one by one, cost a tenth of the time in which 14,000 are read at once."""
