@@ -34,7 +34,9 @@ def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Proble
     order = _order(ids, [*placed, *added.values()], problems)
     removed = {name for name, _ in edits.remove}
     present = {step.id: step for step in reversed(steps)} | added
-    repeated = [step for place, step in enumerate(steps) if step.id in ids[:place]]  # refused by the rules of pipelines
+    repeated = [
+        step for place, step in enumerate(steps) if step.id in ids[:place] and step.id not in removed
+    ]  # refused by the rules of pipelines
     return (*(present[name] for name in order if name not in removed), *repeated)
 
 

@@ -17,7 +17,7 @@ from speckit_memory.engine.answer import explanation
 from speckit_memory.engine.following import Following, Replacement
 from speckit_memory.engine.health import Examined, HealthReport, health
 from speckit_memory.engine.plans import PlanReport
-from speckit_memory.engine.questions import Question, normalised_folder
+from speckit_memory.engine.questions import Question, normalised_folder, texts
 from speckit_memory.engine.remembering import Remembering
 from speckit_memory.engine.results import Explanation, SearchResult
 from speckit_memory.engine.searching import Searching
@@ -200,7 +200,8 @@ class Memory(Remembering):
 
         question = Question(
             text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
-            concepts=tuple(concepts), anchors=tuple(anchors), token_usage=token_usage, dedup=dedup,
+            concepts=texts(concepts, "concepts"), anchors=texts(anchors, "anchors"), token_usage=token_usage,
+            dedup=dedup,
         )  # fmt: skip
         set_ms = self.settings.deadline_ms
         allowed_ms = set_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")

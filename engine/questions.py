@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from speckit_memory.engine.query_syntax import Typed, read
 from speckit_memory.errors import Problem, SpeckitError, nearest
+from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.lookup import searchable
@@ -46,6 +47,8 @@ class Question:
 
         Lone surrogates, as shells pass on bytes that are not UTF-8, become U+FFFD: no encoding holds them.
         """
+        if misfits := list(_misfits(self)):
+            raise SpeckitError.of(misfits)
         folder, session = clean(self.folder), clean(self.session)
         concepts, anchors = tuple(map(clean, self.concepts)), tuple(map(clean, self.anchors))
         typed = read(clean(self.text))
@@ -67,6 +70,30 @@ class Question:
             token_usage=self.token_usage,
             dedup=self.dedup,
         )
+
+
+def texts(given: object, name: str) -> tuple[str, ...]:
+    """Several texts, as a caller gave them. Raises E030 for a single text, which would fall into its letters."""
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        found = tuple(given)
+        if all(isinstance(one, str) for one in found):
+            return found
+    raise SpeckitError("E030", f"{name} is {_shown(given)}; accepted: a list of texts")
+
+
+def _misfits(question: Question) -> Iterator[Problem]:
+    """What is of another type than the parameter says. Python's callers alone can do that; the doors read types."""
+    for name in ("text", "folder", "tier", "context_type", "mode", "session"):
+        if not isinstance(value := getattr(question, name), str):
+            yield Problem("E030", f"{name} is {_shown(value)}; accepted: a text")
+    if type(question.limit) is not int:
+        yield Problem("E030", f"limit is {_shown(question.limit)}; accepted: a whole number")
+    if question.token_usage is not None and type(question.token_usage) not in (int, float):
+        yield Problem("E030", f"token_usage is {_shown(question.token_usage)}; accepted: a number")
+
+
+def _shown(value: object) -> str:
+    return f"{abridged(repr(value), 60)} ({type(value).__name__})"
 
 
 def _check(question: Question, typed: Typed) -> None:

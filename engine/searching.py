@@ -43,7 +43,7 @@ class Searching:
 
     @cached_property
     def _handovers(self) -> Runner:
-        built = build(resuming.PIPELINE, _registry(self._config), self._config.environ)
+        built = build(resuming.PIPELINE, _registry(self._config), self._config.environ_of_root)
         return Runner(built, strict=self.runner.strict)
 
     def search(

@@ -1,4 +1,4 @@
-"""Pass 3: fill. Lays a document on what it extends and remembers where every value came from (DESIGN: layers).
+"""Pass 3: fill. Lays a document on what it extends and remembers where every value came from.
 
 package default < user file < environment < call. A slot that a document does not mention is inherited from the pipeline
 it extends, and so is what a listed step does not say about itself (`config.layering`); the environment decides flags;

@@ -1,4 +1,4 @@
-"""The JSON Schema of pipeline files, made from the parameter models (DESIGN: configuration)."""
+"""The JSON Schema of pipeline files, made from the parameter models."""
 
 from __future__ import annotations
 

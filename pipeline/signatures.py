@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
-from inspect import CO_VARARGS, iscoroutinefunction
+from inspect import CO_VARARGS, isasyncgenfunction, iscoroutinefunction
 from types import FunctionType
 from typing import NamedTuple, Self
 
@@ -75,7 +75,7 @@ def _misfit(method: Method[object], found: object) -> Iterator[str]:
     if function is None:
         return  # compiled, or an object to be called: it says nothing about what it takes
     its = f"its '{method.name}' at {_place(function)}"
-    if iscoroutinefunction(function):
+    if iscoroutinefunction(function) or isasyncgenfunction(function):
         yield f"{its} is 'async'; accepted: a plain method, as nobody awaits its answer"
     if method.of_class and isinstance(found, FunctionType):
         yield f"{its} is a method of objects; accepted: a class method"

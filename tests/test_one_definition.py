@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("config", "pipeline", "channels", "signals", "stages", "memory", "engine", "evaluation", "server")
+ROOMS = ("config", "pipeline", "channels", "signals", "stages", "memory", "engine", "evaluation", "server",
+         "src/speckit_memory/errors")  # fmt: skip
 
 DEFINITIONS = {
-    "the matched passage of a row": (r"np\.where\([^()]*passages\s*(>=|<)\s*0", "pipeline/arithmetic.py"),
-    "the rarity of a word": (r"np\.log\([^\n]*\+ 0\.5", "pipeline/arithmetic.py"),
+    "the matched passage of a row": (r"np\.where\([^()]*passages\s*(>=|<)\s*0", "pipeline/arithmetic/__init__.py"),
+    "the rarity of a word": (r"np\.log\([^\n]*\+ 0\.5", "pipeline/arithmetic/__init__.py"),
     "the last event of a memory": (r'"last_review",\s*"last_accessed"', "memory/lifecycle/fsrs.py"),
     "the state of a memory": (r"states\(recalled|def states\(\s*recalled", "memory/lifecycle/states.py"),
 }

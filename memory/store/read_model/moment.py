@@ -36,12 +36,18 @@ class Moment:
     still as it was then.
     """
 
-    __slots__ = ("_database", "_kinds", "_sequence")
+    __slots__ = ("_database", "_kinds", "_sequence", "_until")
 
     def __init__(self, database: Database, sequence: int, kinds: frozenset[Kind]) -> None:
         self._database = database
         self._sequence = sequence
+        self._until = sequence
         self._kinds = kinds
+
+    def lasts(self, sequence: int) -> None:
+        """Up to this change nothing of these kinds has changed. The log forgets old changes, and what still holds must
+        not be taken for what nobody can tell any more."""
+        self._until = max(self._until, sequence)
 
     @contextmanager
     def read(self) -> Iterator[tuple[apsw.Connection, bool]]:
@@ -50,5 +56,5 @@ class Moment:
         It always is inside `ReadModel.reading`. Raises RuntimeError inside a transaction that writes.
         """
         with committed_read(self._database) as connection:
-            log = changes.since(connection, self._sequence)
+            log = changes.since(connection, min(self._until, max(self._sequence, changes.latest(connection))))
             yield connection, log is not None and self._kinds.isdisjoint(kind for _, kind in log[1])

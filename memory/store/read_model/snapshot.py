@@ -50,6 +50,10 @@ class Snapshot:
     sessions: Sessions
     tokens: TokenSpace
     relevance: Relevance
+    content: Moment
+    """Since when memories say what they say, as far as parts of this state read it late."""
+    edges: Moment
+    """Since when memories are connected as they are."""
 
     @classmethod
     def load(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot:
@@ -57,6 +61,7 @@ class Snapshot:
         columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
         sequence = changes.latest(connection)
         moment = Moment(database, sequence, CONTENT)
+        edges = Moment(database, sequence, EDGES)
         tokens = TokenSpace(moment, columns, models)
         return cls(
             sequence=sequence,
@@ -66,11 +71,13 @@ class Snapshot:
             vectors=VectorSpace(moment, columns, models, tokens),
             passages=Passages(database),
             fulltext=FullText(database, columns),
-            graph=CausalGraph(database, Moment(database, sequence, EDGES), columns),
+            graph=CausalGraph(database, edges, columns),
             folders=Folders(moment, columns),
             sessions=Sessions(database, columns),
             tokens=tokens,
             relevance=models.relevance,
+            content=moment,
+            edges=edges,
         )
 
     def advanced(
@@ -81,6 +88,7 @@ class Snapshot:
         outdated = np.union1d(put, gone)
         columns, triggers, lexicon, vectors = self.attributes, self.triggers, self.lexicon, self.vectors
         folders, tokens = self.folders, self.tokens
+        moment, edges = self.content, self.edges
         if len(outdated):
             columns = columns.replaced(
                 gone, loading.load_attributes(connection, put), *loading.load_chunk_parents(connection, put)
@@ -91,12 +99,17 @@ class Snapshot:
             tokens = tokens.advanced(moment, connection, columns, outdated, put)
             vectors = vectors.advanced(moment, connection, columns, tokens, outdated, put)
             folders = folders.advanced(moment, columns, outdated)
+        else:
+            moment.lasts(sequence)
         used = _of_kind(changed, "attributes")
         if len(used):
             columns = columns.updated(loading.load_attributes(connection, used))
         graph = self.graph.seen_from(columns)
-        if not EDGES.isdisjoint(kind for _, kind in changed):
-            graph = CausalGraph(database, Moment(database, sequence, EDGES), columns)
+        if EDGES.isdisjoint(kind for _, kind in changed):
+            edges.lasts(sequence)
+        else:
+            edges = Moment(database, sequence, EDGES)
+            graph = CausalGraph(database, edges, columns)
         return Snapshot(
             sequence=sequence,
             attributes=columns,
@@ -110,6 +123,8 @@ class Snapshot:
             sessions=Sessions(database, columns),
             tokens=tokens,
             relevance=self.relevance,
+            content=moment,
+            edges=edges,
         )
 
 

@@ -211,6 +211,23 @@ def test_a_log_that_does_not_reach_back_makes_the_model_read_everything_again(
     assert answers(model.current()) == answers(read_model(database).current())
 
 
+def test_what_is_read_late_is_kept_after_more_changes_of_other_kinds_than_the_log_holds(
+    database: Database, document: Make
+) -> None:
+    model = read_model(database)
+    a = put(database, document("a", "alpha"))
+    model.current()
+    for _ in range(3):
+        with database.write() as txn:
+            changes.record(txn, [a] * (KEPT // 2), "attributes")
+        model.current()
+
+    with model.reading() as store:
+        assert store.lexicon.index("body") is store.lexicon.index("body")
+        assert store.graph.degrees({}) is not None
+    assert model.current().lexicon.index("title") is model.current().lexicon.index("title")
+
+
 def test_more_changes_than_are_worth_following_make_the_model_read_everything_again(
     database: Database, document: Make
 ) -> None:
