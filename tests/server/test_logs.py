@@ -123,7 +123,8 @@ def test_what_an_isolated_extension_prints_belongs_to_the_call_during_which_it_c
         server = logged.server
         for number in calls:
             deed = "leave" if number == 30 else "print"
-            server.send(call_of(number, "memory_search", {"query": f"fusion zz-{deed}", "limit": number}))
+            asked = {"query": f"fusion zz-{deed}", "limit": number, "deadlineMs": 0}
+            server.send(call_of(number, "memory_search", asked))
         answers = {message["id"]: message["result"] for message in (server.next() for _ in calls)}
 
     found = by_id(logged.lines())

@@ -58,6 +58,7 @@ def test_doctor_makes_no_store_either(project: Path) -> None:
     assert not (project / ".speckit").exists()
 
 
+@pytest.mark.requirement("T27.checked")
 def test_a_server_without_a_workspace_starts_and_says_how_to_get_one(project: Path) -> None:
     answers = served(
         project,
