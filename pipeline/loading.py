@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from speckit_memory.config.document import GIVEN, Document, name_of_path, read
+from speckit_memory.config.document import GIVEN, Document, Source, name_of_path, read
 from speckit_memory.config.flags import Offered, nothing_offered
 from speckit_memory.pipeline.effective import Effective, filled
 from speckit_memory.pipeline.variants import with_values
 
-PipelineSource = str | Path | Mapping[str, Any] | Document | Effective
+PipelineSource = Source | Effective
 """Whatever a pipeline can be made from: the name of a preset, a path, a mapping of the form of a file, or a value."""
 
 
