@@ -9,7 +9,7 @@ from typing import Any
 
 from speckit_memory.config.pipeline_file import PipelineFile, shape
 from speckit_memory.config.plain_values import from_plain
-from speckit_memory.config.sources import DEFAULT, NOTHING, pipeline_text, presets
+from speckit_memory.config.sources import DEFAULT, NOTHING, path_named_in, pipeline_text, presets
 from speckit_memory.config.yaml_reader import Node
 from speckit_memory.config.yaml_reader import read as read_yaml
 from speckit_memory.errors import Problem, SpeckitError, Where, nearest
@@ -79,9 +79,8 @@ def with_extended(document: Document) -> tuple[tuple[Document, ...], list[Proble
     documents = [document]
     problems: list[Problem] = []
     while (last := documents[-1]).said.extends != NOTHING:
-        wanted, base = last.said.extends, "" if last.file in (GIVEN, TEXT) else last.file
         try:
-            below = _named(wanted, base)
+            below = named_in(last.file, last.said.extends)
         except SpeckitError as error:
             problems += [_no_parent(problem, last.said) for problem in error.problems]
             below = _named(DEFAULT)
@@ -90,6 +89,23 @@ def with_extended(document: Document) -> tuple[tuple[Document, ...], list[Proble
             below = _named(DEFAULT)
         documents.append(below)
     return tuple(documents), problems
+
+
+def named_in(file: str, source: str) -> Document:
+    """What the preset or file says that a document names: a path starts at the `file` of the document, if it has one.
+
+    Raises SpeckitError (E110, E121) when there is nothing to read.
+    """
+    return _named(source, _base(file))
+
+
+def place_in(file: str, source: str) -> str:
+    """The same preset or file, named so that it can be read from anywhere."""
+    return source if source in presets() else str(path_named_in(source, _base(file)).absolute())
+
+
+def _base(file: str) -> str:
+    return "" if file in (GIVEN, TEXT) else file
 
 
 def _named(source: str, named_in: str = "") -> Document:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from speckit_memory.config.flag_names import PREFIX
 from speckit_memory.config.settings import FLAGS_FILE
 from speckit_memory.config.workspace_text import workspace_text
 from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, read
@@ -42,7 +43,7 @@ def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[Fl
     """The file of the package, or a text in its place, and everything that is wrong with its form."""
     if text is None:
         text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
-    node, problems = read(text, file)
+    node, problems = _read(text, file)
     entry = node.get("flags") if isinstance(node, Mapping) else None
     if entry is None or not isinstance(entry.value, Mapping):
         missing = Problem("E114", "the file must hold a mapping under 'flags'", where=Where(file, 1, 1))
@@ -57,13 +58,15 @@ def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
     nothing = FlagFile(str(file), (), of_workspace=True)
     if text is None:
         return nothing, unread
-    node, problems = read(text, str(file))
+    node, problems = _read(text, str(file))
     if node is None or _empty(node):
         return nothing, problems
     if not isinstance(node, Mapping):
         return nothing, [*problems, _form(node.where, "the file must be a mapping with the key 'flags'")]
     for other in (entry for entry in node.entries if entry.key != "flags"):
         message = f"the file has no key '{other.key}'; {nearest(other.key, ('flags',))}"
+        if isinstance(other.value, Mapping) and other.key.startswith(PREFIX):
+            message = f"'{other.key}' is a flag; write it, indented, below a line 'flags:'"
         problems.append(Problem("E115", message, where=other.where))
     entry = node.get("flags")
     if entry is None or _empty(entry.value):
@@ -71,6 +74,21 @@ def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
     if not isinstance(entry.value, Mapping):
         return nothing, [*problems, _form(entry.value.where, "'flags' must be a mapping of names to flags")]
     return FlagFile(str(file), entry.value.entries, of_workspace=True), problems
+
+
+def _read(text: str, file: str) -> tuple[Node | None, list[Problem]]:
+    """What a text says. The state `off` needs no quotes: here it cannot be meant as anything else."""
+    node, problems = read(text, file)
+    entry = node.get("flags") if isinstance(node, Mapping) else None
+    flags = [one.value for one in entry.value.entries] if entry and isinstance(entry.value, Mapping) else []
+    states = {
+        said.value.where
+        for flag in flags
+        if isinstance(flag, Mapping)
+        for said in flag.entries
+        if said.key in ("state", "was") and isinstance(said.value, Scalar) and said.value.value == "off"
+    }
+    return node, [problem for problem in problems if problem.code != "E113" or problem.where not in states]
 
 
 def _empty(node: Node) -> bool:

@@ -6,33 +6,33 @@ of the product and of extensions on and off, and declares flags of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
+from speckit_memory.config.criterion import criterion_of
 from speckit_memory.config.files.paths import resolved
+from speckit_memory.config.flag import Flag
+from speckit_memory.config.flag_checks import (
+    FACTS,
+    OF_STATE,
+    STATE,
+    UNDECLARED,
+    beyond,
+    misnamed,
+    misstated,
+    misvalued,
+    said,
+    taken,
+    undeclared,
+    well_named,
+)
 from speckit_memory.config.flag_files import SHIPPED_FILE, FlagFile, shipped_flags, workspace_flags
+from speckit_memory.config.flag_names import PREFIX, meant
+from speckit_memory.config.flag_states import ON, STATES, WORDS
 from speckit_memory.config.settings import VARIABLES, root_named_in
-from speckit_memory.config.yaml_reader import Entry, locate, plain
+from speckit_memory.config.yaml_reader import Entry
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
-from speckit_memory.errors import Problem, SpeckitError, Where, closest, nearest
-
-STATES = ("off", "enabled", "permanent")
-UNBUILT = ("dark_run", "shadow")
-"""States that the product knows and cannot keep: a step would neither run beside the others nor be compared."""
-
-INSTEAD = "Switch the step on in a pipeline file of its own, and compare the two with `speckit-memory eval run`."
-
-PREFIX = "SPECKIT_"
-
-UNDECLARED = "E120"
-"""The code of a name that no flag has."""
-
-STATE = "state"
-FACTS = ("group", "owner", "since", "expires", "evidence")
-"""What a declaration says of a flag beside its state."""
-
-BY_ENVIRONMENT = "environment"
-
+from speckit_memory.errors import Problem, SpeckitError, nearest
 
 Offered = Callable[[], Sequence[FlagFile]]
 """Loads extensions, if that has not been done, and tells their flags."""
@@ -41,36 +41,6 @@ Offered = Callable[[], Sequence[FlagFile]]
 def nothing_offered() -> Sequence[FlagFile]:
     """The flags of no extension."""
     return ()
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """One flag and its state in this process.
-
-    `where` is the place of the declaration, `facts` what stands there, and `of_workspace` tells whether that is a file
-    of the workspace. `decided` is the place that decided on the state, None when the environment did. `extension` is
-    the distribution that declares it, "" unless one does.
-    """
-
-    name: str
-    state: str
-    where: Where
-    decided: Where | None
-    facts: Mapping[str, object] = field(default_factory=dict)
-    of_workspace: bool = False
-    extension: str = ""
-
-    @property
-    def origin(self) -> str:
-        """Who decided on the state: a file and its line, the environment or the call."""
-        if self.decided is None:
-            return BY_ENVIRONMENT
-        return f"{self.decided.file}:{self.decided.line}" if self.decided.path is None else str(self.decided)
-
-    @property
-    def on(self) -> bool:
-        """True when steps behind the flag take part in the served answer."""
-        return self.state in ("enabled", "permanent")
 
 
 def load_flags(
@@ -109,7 +79,9 @@ def flags_for(
     `named` are the flags that steps wait for. Extensions are `offered` to be loaded, which costs time, if need be.
     """
     flags, problems = read_flags(environ)
-    strange = not flags.keys() >= set(named) or any(problem.code == UNDECLARED for problem in problems)
+    strange = not flags.keys() >= set(named)
+    if any(problem.code == UNDECLARED for problem in problems):
+        strange |= not flags.keys() >= _switched(environ)
     extensions = offered() if strange else ()
     return read_flags(environ, extensions=extensions) if extensions else (flags, problems)
 
@@ -141,85 +113,41 @@ def layered(files: Sequence[FlagFile], problems: list[Problem]) -> dict[str, Fla
     for file in files:
         for item in file.entries:
             below = flags.get(item.key)
-            found = list(_misnamed(item)) or list(_misstated(item))
+            found = list(misnamed(item)) or list(misstated(item)) or list(misvalued(item))
             if not found and file.of_workspace:
-                found = list(_beyond(item, below) if below else _undeclared(item, flags))
+                found = list(beyond(item, below) if below else undeclared(item, flags))
             if not found and file.extension and below:
-                found = [_taken(item, below)]
+                found = [taken(item, below)]
             problems += found
             if not found:
-                said = _facts(item)
-                facts = {name: said[name] for name in FACTS if name in said}
-                own = Flag(item.key, str(said[STATE]), item.where, item.where, facts, file.of_workspace, file.extension)
-                flags[item.key] = replace(below, state=own.state, decided=item.where) if below else own
+                flags[item.key] = _flag(item, file, below)
     return flags
 
 
-def _facts(item: Entry) -> Mapping[str, object]:
-    value = plain(item.value)
-    return value if isinstance(value, dict) else {}
+def _flag(item: Entry, file: FlagFile, below: Flag | None) -> Flag:
+    """A flag as an entry without problems has it."""
+    says = said(item)
+    state, decision = str(says[STATE]), {key: says[key] for key in OF_STATE if key in says}
+    if below:
+        return replace(below, state=state, decided=item.where, decision=decision, before=below.state)
+    written = item.value.get("criterion") if isinstance(item.value, YamlMapping) else None
+    return Flag(
+        item.key,
+        state,
+        item.where,
+        item.where,
+        {name: says[name] for name in FACTS if name in says},
+        file.of_workspace,
+        file.extension,
+        criterion_of(written.value)[0] if written else (),
+        decision,
+    )
 
 
-def _misnamed(item: Entry) -> Iterator[Problem]:
-    if not item.key.startswith(PREFIX):
-        yield Problem("E120", f"'{item.key}' must begin with {PREFIX}", where=item.where)
-    elif item.key in VARIABLES:
-        yield Problem("E120", f"'{item.key}' is the name of a setting, and no flag can have it", where=item.where)
-
-
-def _misstated(item: Entry) -> Iterator[Problem]:
-    state = _facts(item).get(STATE)
-    if not isinstance(item.value, YamlMapping):
-        message = f"'{item.key}' must be a mapping such as {{state: enabled}}; found {plain(item.value)!r}"
-        yield Problem("E114", message, where=item.value.where)
-    elif state in UNBUILT:
-        message = f"the state of '{item.key}' is '{state}', which is not built: nothing would run or be compared"
-        message += f"; accepted: {', '.join(STATES)}"
-        yield Problem("E114", message, hint=INSTEAD, where=item.value.where)
-    elif state not in STATES:
-        message = f"the state of '{item.key}' is {state!r}; accepted: {', '.join(STATES)}"
-        yield Problem("E114", message, where=item.value.where)
-
-
-def _taken(item: Entry, below: Flag) -> Problem:
-    message = f"two flags are called '{item.key}': {below.where} declares one, and {item.where} another"
-    hint = "An extension names its flags after itself: SPECKIT_, its own name, what is switched."
-    return Problem("E124", message, hint, ("rename the flag of the extension",), item.where)
-
-
-def _beyond(item: Entry, below: Flag) -> Iterator[Problem]:
-    """What a workspace may not say of a flag that it does not declare: anything but on or off."""
-    for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
-        if entry.key != STATE:
-            message = f"a workspace decides only the state of '{item.key}', which {below.where} declares"
-            yield Problem("E115", f"{message}; found '{entry.key}'", where=entry.where)
-    state = _facts(item)[STATE]
-    if (state == "permanent") != (below.state == "permanent"):
-        message = f"{item.key} is permanent and cannot be switched off"
-        if state == "permanent":
-            message = f"{item.key} cannot be made permanent here; accepted: off, enabled"
-        hint = f"What is permanent is decided where the flag is declared: {below.where}."
-        actions = ("remove the entry",)
-        yield Problem("E124", message, hint, actions, locate(item.value, (STATE,)))
-
-
-def _undeclared(item: Entry, flags: Collection[str]) -> Iterator[Problem]:
-    """What is wrong with a flag that a workspace adds. Without any facts it is a misspelt one."""
-    said = _facts(item).keys()
-    if not said & set(FACTS):
-        message = f"no flag is called '{item.key}'; {_nearest(item.key, flags)}"
-        hint = f"To declare a flag of your own, give it {', '.join(FACTS)}."
-        yield Problem(UNDECLARED, message, hint=hint, where=item.where)
-        return
-    for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
-        if entry.key not in (STATE, *FACTS):
-            message = f"a flag has no key '{entry.key}'; {nearest(entry.key, (STATE, *FACTS))}"
-            yield Problem("E115", message, where=entry.where)
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    close = closest(name.removeprefix(PREFIX), [other.removeprefix(PREFIX) for other in known])
-    return f"did you mean '{PREFIX}{close}'?" if close else "see `speckit-memory flags list`"
+def _switched(environ: Mapping[str, str]) -> set[str]:
+    """What the workspace says something about and a flag can be called."""
+    entries = workspace_flags(resolved(root_named_in(environ)))[0].entries
+    return {item.key for item in entries if well_named(item)}
 
 
 def unknown_variables(
@@ -233,38 +161,42 @@ def unknown_variables(
     Never a failure: another version of the product, or another product, may know the name.
     """
     flags, _ = declared_flags(environ)
-    known = {*flags, *VARIABLES, *others}
+    return [remark for _, remark in _strange(environ, {*flags, *others}, offered)]
+
+
+def misspelt_variables(
+    environ: Mapping[str, str], flags: Collection[str], offered: Offered = nothing_offered
+) -> tuple[str, ...]:
+    """The same, but only on variables that most likely mean one of the `flags` or a setting: for every answer."""
+    return tuple(remark for close, remark in _strange(environ, flags, offered) if close)
+
+
+def _strange(environ: Mapping[str, str], flags: Collection[str], offered: Offered) -> list[tuple[str, str]]:
+    """What each variable without effect most likely means, "" for nothing, and a remark on it."""
+    known = {*flags, *VARIABLES}
     strange = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     if strange:
         known |= {entry.key for file in offered() for entry in file.entries}
-        strange = [name for name in strange if name not in known]
-    return [f"the environment variable {name} has no effect{_meant(name, known)}" for name in strange]
-
-
-def _meant(name: str, known: Collection[str]) -> str:
-    # the common beginning alone would make any two names similar
-    close = closest(name.removeprefix(PREFIX), [other.removeprefix(PREFIX) for other in known])
-    return f"; did you mean '{PREFIX}{close}'?" if close else ": no flag or setting is called so"
+    found = []
+    for name in (name for name in strange if name not in known):
+        close = meant(name, known)
+        perhaps = f"; did you mean '{close}'?" if close else ": no flag or setting is called so"
+        found.append((close, f"the environment variable {name} has no effect{perhaps}"))
+    return found
 
 
 def _overridden(flag: Flag, environ: Mapping[str, str], problems: list[Problem]) -> Flag:
     value = environ.get(flag.name)
-    if value is None:
+    if not value or not value.strip():  # as a shell writes what is not set
         return flag
     word = value.strip().lower()
-    wanted = {"true": "enabled", "false": "off"}.get(word)
-    if word in UNBUILT:
-        message = (
-            f"the environment variable {flag.name} asks for '{word}', which is not built: nothing would run or be "
-        )
-        problems.append(Problem("E030", f"{message}compared; accepted: false, true", hint=INSTEAD))
+    wanted = WORDS.get(word, word)
+    if wanted not in STATES:
+        message = f"the environment variable {flag.name} is {value!r}; {nearest(word, (*WORDS, *STATES))}"
+        problems.append(Problem("E030", message))
         return flag
-    if wanted is None:
-        problems.append(
-            Problem("E030", f"the environment variable {flag.name} is {value!r}; {nearest(value, ('true', 'false'))}")
-        )
+    if flag.state == "permanent":
+        if wanted not in ON:
+            problems.append(Problem("E030", f"{flag.name} is permanent and cannot be switched off"))
         return flag
-    if flag.state == "permanent" and wanted == "off":
-        problems.append(Problem("E030", f"{flag.name} is permanent and cannot be switched off"))
-        return flag
-    return replace(flag, state=wanted, decided=None)
+    return replace(flag, state=wanted, decided=None, decision={}, before=flag.state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from speckit_memory.config.beside import MODES, Beside, beside
 from speckit_memory.config.sources import DEFAULT
 from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain
 from speckit_memory.errors import Problem, Where, nearest
@@ -28,7 +29,8 @@ BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500
 MOST_STEPS = 200
 """Steps of one list. Every one is checked against every other, and the shipped pipelines have up to twenty."""
 
-_TOP_KEYS = ("pipeline", "description", "extends", "budgets_ms", "candidates", "fusion", "rerank", "annotate")
+_STAGES = ("candidates", "fusion", "rerank", "annotate")
+_TOP_KEYS = ("pipeline", "description", "extends", *MODES, "budgets_ms", *_STAGES)
 STEP_KEYS = ("use", "id", "flag", "optional", "replaces")
 """What the frame understands of a step; all other keys are the component's."""
 PLACEMENT_KEYS = ("before", "after")
@@ -39,14 +41,17 @@ INSTRUCTIONS = ("add", "change", "remove")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step as written. `params` are the keys that belong to the component."""
+    """One step as written. `params` are the keys that belong to the component.
+
+    With `flags` the step takes part while one of them is on.
+    """
 
     slot: str
     use: str
     id: str
     where: Where
     params: Mapping
-    flag: str = ""
+    flags: tuple[str, ...] = ()
     optional: bool = False
     replaces: str = ""
     places: dict[str, Where] = field(default_factory=dict)
@@ -54,6 +59,11 @@ class Step:
     before: str = ""
     after: str = ""
     """Ids of the steps beside which an added or changed one goes; "" in lists."""
+
+    @property
+    def waits_for(self) -> str:
+        """Its flags, for people; "none" without."""
+        return " or ".join(self.flags) or "none"
 
     def place(self, key: str) -> Where:
         """Where a key of the frame stands; the step itself when it was not written."""
@@ -85,6 +95,8 @@ class PipelineFile:
     """Where each slot stands, the file itself for those it does not mention; and each budget that it mentions."""
     edits: dict[str, Edits] = field(default_factory=dict)
     """What it changes of the slots of which it lists no steps."""
+    beside: dict[str, tuple[Beside, ...] | None] = field(default_factory=dict)
+    """What runs beside it, by the key that says so; None for a key that it does not write."""
 
     def mentions(self, slot: str) -> bool:
         """Whether the file says anything about a slot."""
@@ -136,6 +148,7 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
             places={slot: entry.where if entry else node.where for slot, entry in sources.items()}
             | {name: where for name, (_, where) in budgets.items()},
             edits=edits,
+            beside={key: beside(node.get(key), problems) for key in MODES},
         ),
         problems,
     )
@@ -262,7 +275,7 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instructi
             id=read.text("id", name),
             where=item.where,
             params=Mapping(tuple(e for e in item.entries if e.key not in keys), item.where),
-            flag=read.text("flag", ""),
+            flags=read.names("flag"),
             optional=read.switch("optional"),
             replaces=read.text("replaces", ""),
             places={e.key: e.value.where for e in item.entries if e.key in keys},
@@ -281,6 +294,19 @@ class _StepKeys:
     def text(self, key: str, default: str) -> str:
         """A text key."""
         return _text(self.step.get(key), default, self.problems)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """A key with one name or a list of them."""
+        entry = self.step.get(key)
+        if entry is None or not isinstance(entry.value, Sequence):
+            name = self.text(key, "")
+            return (name,) if name else ()
+        names = [plain(item) for item in entry.value.items]
+        if len(set(map(str, names))) == len(names) and all(isinstance(name, str) and name for name in names):
+            return tuple(map(str, names))
+        message = f"'{key}' must be a name or a list of different names; found {names!r}"
+        self.problems.append(Problem("E114", message, where=entry.value.where))
+        return ()
 
     def switch(self, key: str) -> bool:
         """A true/false key, false when absent."""

@@ -9,6 +9,8 @@ from os.path import lexists
 from pathlib import Path
 
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolved, working_folder
+from speckit_memory.config.recording_modes import Recording
+from speckit_memory.config.vector_indexing import VectorIndexing
 from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
@@ -28,6 +30,14 @@ EXTENSIONS_VARIABLE = "SPECKIT_EXTENSIONS"
 """Where the components of installed extensions run: "trusted" here, "isolated" in a process of their own, or "none"."""
 EXTENSIONS_MEMORY_VARIABLE = "SPECKIT_EXTENSIONS_MEMORY_MB"
 """The most address space in megabytes that the process of isolated extensions may have; 0 for no limit."""
+EVALUATION_VARIABLE = "SPECKIT_EVALUATION"
+"""What is noted beside answers: "all", "shadows" or "off" (docs/workspace.md)."""
+VECTOR_INDEX_VARIABLE = "SPECKIT_VECTOR_INDEX"
+"""From how many passages on an approximate index finds the nearest vectors; "exact" or "off" (docs/large-stores.md)."""
+DEBUG_VARIABLE = "SPECKIT_DEBUG"
+"""Set to anything: tracebacks of defects are shown."""
+LOG_CONTENT_VARIABLE = "SPECKIT_LOG_CONTENT"
+"""Set to 1: logs of the server hold what was asked and answered."""
 VARIABLES = (
     DB_VARIABLE,
     PIPELINE_VARIABLE,
@@ -39,6 +49,10 @@ VARIABLES = (
     DEADLINE_VARIABLE,
     EXTENSIONS_VARIABLE,
     EXTENSIONS_MEMORY_VARIABLE,
+    EVALUATION_VARIABLE,
+    VECTOR_INDEX_VARIABLE,
+    DEBUG_VARIABLE,
+    LOG_CONTENT_VARIABLE,
 )
 FOLDER = ".speckit"
 """The folder of the product in the root of a workspace."""
@@ -63,7 +77,8 @@ class Settings:
     `root` is the folder that keys of memories are relative to; `deadline_ms` is that of searches, None for none.
     `pipeline` is a path, the name of a preset or what messages call a value, and `pipeline_by` who chose it: the call,
     a variable of the environment, the workspace's file by its path, or nobody, so that it is what is shipped.
-    `overrides` are the values of its steps that the call sets.
+    `overrides` are the values of its steps that the call sets; `recording` is what is noted beside answers, and
+    `vector_index` tells which stores have an index of their vectors.
     """
 
     db: Path
@@ -73,6 +88,8 @@ class Settings:
     deadline_ms: float | None = DEADLINE_MS
     pipeline_by: str = SHIPPED
     overrides: Mapping[str, str] = field(default_factory=dict)
+    recording: Recording = field(default_factory=Recording)
+    vector_index: VectorIndexing = field(default_factory=VectorIndexing)
 
     @property
     def pipeline_told(self) -> str:

@@ -33,6 +33,8 @@ def edited(below: Sequence[Step], edits: Edits, slot: str, problems: list[Proble
         problems += _misplaced(step, [*ids, *added], slot)
     order = _order(ids, [*placed, *added.values()], problems)
     removed = {name for name, _ in edits.remove}
+    # what waits for a flag to take a place that is gone goes with it
+    removed |= {step.id for step in below if step.flags and step.replaces in removed and step.id not in changes}
     present = {step.id: step for step in reversed(steps)} | added
     repeated = [
         step for place, step in enumerate(steps) if step.id in ids[:place] and step.id not in removed
@@ -76,7 +78,7 @@ def _changed(below: Step, step: Step) -> Step:
         below,
         where=step.where,
         params=merged(below.params, step.params),
-        flag=step.flag or below.flag,
+        flags=step.flags or below.flags,
         optional=step.optional if "optional" in step.places else below.optional,
         replaces=step.replaces or below.replaces,
         places=below.places | step.places,

@@ -25,6 +25,11 @@ def presets() -> list[str]:
     return [DEFAULT, *sorted(names)]
 
 
+def path_named_in(source: str, named_in: str) -> Path:
+    """The path that a source is, relative to the file `named_in` that names it, or to the working directory."""
+    return Path(normpath(Path(named_in).parent / named_path(source, "the pipeline")))
+
+
 def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
     """The text of a pipeline file and the name to show in positions.
 
@@ -37,7 +42,7 @@ def pipeline_text(source: str, named_in: str = "") -> tuple[str, str]:
         return resources.files("speckit_memory.config").joinpath(relative).read_text(
             encoding="utf-8"
         ), f"{SHIPPED}{relative}"
-    path = Path(normpath(Path(named_in).parent / named_path(source, "the pipeline")))
+    path = path_named_in(source, named_in)
     if not lexists(path):
         hint = f"Paths in a file start at that file: there is no {path}." if named_in else ""
         raise SpeckitError(

@@ -12,14 +12,17 @@ from pathlib import Path
 
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
 from speckit_memory.config.files.patterns import compiled
+from speckit_memory.config.recording_modes import Recording
+from speckit_memory.config.recording_values import recording_of
 from speckit_memory.config.settings import CONFIG_FILE
+from speckit_memory.config.vector_indexing import ACCEPTED, VectorIndexing, understood
 from speckit_memory.config.workspace_text import workspace_text
-from speckit_memory.config.yaml_reader import Mapping, Node, Scalar, Sequence, read
-from speckit_memory.errors import Problem, SpeckitError, Where, nearest
+from speckit_memory.config.workspace_values import ACTIONS, empty, form, report_unknown
+from speckit_memory.config.yaml_reader import Mapping, Scalar, Sequence, read
+from speckit_memory.errors import Problem, SpeckitError, Where
 
-_KEYS = ("sources", "deadline_ms", "extensions", "extensions_memory_mb")
+_KEYS = ("sources", "deadline_ms", "extensions", "extensions_memory_mb", "evaluation", "vector_index")
 _SOURCE_KEYS = ("include", "exclude")
-_ACTIONS = ("correct the value at the position shown", "see docs/workspace.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class WorkspaceConfig:
     deadline_ms: float | None = None
     extensions: Mode | None = None
     extensions_memory_mb: int | None = None
+    evaluation: Recording = field(default_factory=Recording)
+    vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     places: MappingOf[str, Where] = field(default_factory=dict)
     """Where each key of the file stands; a key that is not written has none."""
 
@@ -71,14 +76,16 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return WorkspaceConfig(), problems
     if not isinstance(node, Mapping):
-        return WorkspaceConfig(), [*problems, _form(node, "the file", f"a mapping with {', '.join(_KEYS)}")]
-    _report_unknown(node, _KEYS, "the file", problems)
+        return WorkspaceConfig(), [*problems, form(node, "the file", f"a mapping with {', '.join(_KEYS)}")]
+    report_unknown(node, _KEYS, "the file", problems)
     return (
         WorkspaceConfig(
             sources=_sources(node, problems),
             deadline_ms=_milliseconds(node, "deadline_ms", problems),
             extensions=_mode(node, "extensions", problems),
             extensions_memory_mb=_megabytes(node, "extensions_memory_mb", problems),
+            evaluation=recording_of(node.get("evaluation"), problems),
+            vector_index=_vector_indexing(node, "vector_index", problems),
             places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
         ),
         problems,
@@ -87,31 +94,31 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
 
 def _sources(node: Mapping, problems: list[Problem]) -> SourcePatterns:
     entry = node.get("sources")
-    if entry is None or _empty(entry.value):
+    if entry is None or empty(entry.value):
         return SourcePatterns()
     if not isinstance(entry.value, Mapping):
-        problems.append(_form(entry.value, "'sources'", "a mapping with 'include' and 'exclude'"))
+        problems.append(form(entry.value, "'sources'", "a mapping with 'include' and 'exclude'"))
         return SourcePatterns()
-    _report_unknown(entry.value, _SOURCE_KEYS, "'sources'", problems)
+    report_unknown(entry.value, _SOURCE_KEYS, "'sources'", problems)
     include, exclude = (_patterns(entry.value, key, problems) for key in _SOURCE_KEYS)
     return SourcePatterns(include, exclude)
 
 
 def _patterns(node: Mapping, key: str, problems: list[Problem]) -> tuple[SourcePattern, ...]:
     entry = node.get(key)
-    if entry is None or _empty(entry.value):
+    if entry is None or empty(entry.value):
         return ()
     if not isinstance(entry.value, Sequence):
-        problems.append(_form(entry.value, f"'{key}'", "a list of patterns, such as ['drafts/', '*.tmp.md']"))
+        problems.append(form(entry.value, f"'{key}'", "a list of patterns, such as ['drafts/', '*.tmp.md']"))
         return ()
     patterns = []
     for item in entry.value.items:
         if not isinstance(item, Scalar) or not isinstance(item.value, str):
-            problems.append(_form(item, f"a pattern of '{key}'", "a text; put it in quotes"))
+            problems.append(form(item, f"a pattern of '{key}'", "a text; put it in quotes"))
         elif reason := _useless(item.value, key):
             message = f"'{item.value}' is no pattern for '{key}': {reason}"
             hint = "A pattern is a path below the workspace root, as .gitignore files have them: * ? [a-z] and **."
-            problems.append(Problem("E114", message, hint, _ACTIONS, item.where))
+            problems.append(Problem("E114", message, hint, ACTIONS, item.where))
         else:
             patterns.append(SourcePattern(item.value, item.where))
     return tuple(patterns)
@@ -132,50 +139,42 @@ def _useless(pattern: str, key: str) -> str:
 
 def _milliseconds(node: Mapping, key: str, problems: list[Problem]) -> float | None:
     entry = node.get(key)
-    if entry is None or _empty(entry.value):
+    if entry is None or empty(entry.value):
         return None
     value = entry.value.value if isinstance(entry.value, Scalar) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        problems.append(_form(entry.value, f"'{key}'", "a number of milliseconds above 0, or null"))
+        problems.append(form(entry.value, f"'{key}'", "a number of milliseconds above 0, or null"))
         return None
     return float(value)
 
 
 def _mode(node: Mapping, key: str, problems: list[Problem]) -> Mode | None:
     entry = node.get(key)
-    if entry is None or _empty(entry.value):
+    if entry is None or empty(entry.value):
         return None
     written = entry.value.value if isinstance(entry.value, Scalar) else None
     found = next((mode for mode in MODES if mode == written), None)
     if found is None:
-        problems.append(_form(entry.value, f"'{key}'", f"one of {', '.join(MODES)}"))
+        problems.append(form(entry.value, f"'{key}'", f"one of {', '.join(MODES)}"))
     return found
 
 
 def _megabytes(node: Mapping, key: str, problems: list[Problem]) -> int | None:
     entry = node.get(key)
-    if entry is None or _empty(entry.value):
+    if entry is None or empty(entry.value):
         return None
     value = entry.value.value if isinstance(entry.value, Scalar) else None
     if isinstance(value, bool) or not isinstance(value, int) or not enough(value):
-        problems.append(_form(entry.value, f"'{key}'", ACCEPTED_MEMORY))
+        problems.append(form(entry.value, f"'{key}'", ACCEPTED_MEMORY))
         return None
     return value
 
 
-def _empty(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.value is None
-
-
-def _form(node: Node, what: str, expected: str) -> Problem:
-    kinds = {Sequence: "a list", Mapping: "a mapping"}
-    found = repr(node.value) if isinstance(node, Scalar) else kinds[type(node)]
-    hint = "The value has another form than expected here."
-    return Problem("E114", f"{what} must be {expected}; found {found}", hint, _ACTIONS, node.where)
-
-
-def _report_unknown(node: Mapping, accepted: tuple[str, ...], owner: str, problems: list[Problem]) -> None:
-    for entry in node.entries:
-        if entry.key not in accepted:
-            message = f"{owner} has no key '{entry.key}'; {nearest(entry.key, accepted)}"
-            problems.append(Problem("E115", message, where=entry.where))
+def _vector_indexing(node: Mapping, key: str, problems: list[Problem]) -> VectorIndexing:
+    entry = node.get(key)
+    if entry is None or empty(entry.value):
+        return VectorIndexing()
+    found = understood(entry.value.value) if isinstance(entry.value, Scalar) else None
+    if found is None:
+        problems.append(form(entry.value, f"'{key}'", ACCEPTED))
+    return found or VectorIndexing()

@@ -113,7 +113,7 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
         message = f"the YAML has {len(text):,} characters; at most {MOST_CHARACTERS:,} are accepted"
         return None, [Problem("E111", message, where=Where(file, first_line, 1))]
     try:
-        problem = reader.survey(text)
+        problem = None if _small(text) else reader.survey(text)
         if problem:
             return None, [problem]
         documents = list(yaml.compose_all(text, Loader=_LOADER))
@@ -131,6 +131,19 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     if not documents or documents[0] is None:
         return None, reader.problems
     return reader.convert(documents[0]), reader.problems
+
+
+def _small(text: str) -> bool:
+    """Whether a text is too short to hold too many values, and too plain to be nested too deeply or to have aliases.
+
+    So is the front matter of nearly all documents; it is then parsed once. No value takes less than half a character,
+    no level comes without one of these signs.
+    """
+    return 2 * len(text) < MOST_VALUES and not any(sign in text for sign in "*&") and _signs(text) < MAX_DEPTH
+
+
+def _signs(text: str) -> int:
+    return sum(map(text.count, "[{-:?"))
 
 
 class _Reader:

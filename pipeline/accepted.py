@@ -22,9 +22,9 @@ def schema_at(params: type[BaseModel], path: tuple[str | int, ...]) -> dict[str,
     root = params.model_json_schema(by_alias=True)
     found: dict[str, Any] = root
     for part in path:
-        found = next((inner for branch in _branches(found, root) if (inner := _inside(branch, part))), {})
-    branches = _branches(found, root)
-    return branches[0] if len(branches) == 1 else {"anyOf": branches}
+        found = next((inner for branch in branches(found, root) if (inner := inside(branch, part))), {})
+    forms = branches(found, root)
+    return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
 
 def describe(schema: dict[str, Any]) -> str:
@@ -54,13 +54,15 @@ def _range(schema: dict[str, Any]) -> list[str]:
     return words
 
 
-def _branches(schema: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
+def branches(schema: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
+    """The forms that a value of this schema may take, none of which refers to another; `root` has the definitions."""
     if "$ref" in schema:
         schema = root["$defs"][str(schema["$ref"]).rpartition("/")[2]]
-    return [inner for branch in schema["anyOf"] for inner in _branches(branch, root)] if "anyOf" in schema else [schema]
+    return [inner for branch in schema["anyOf"] for inner in branches(branch, root)] if "anyOf" in schema else [schema]
 
 
-def _inside(schema: dict[str, Any], part: str | int) -> dict[str, Any]:
+def inside(schema: dict[str, Any], part: str | int) -> dict[str, Any]:
+    """The schema of a key or an item of what has this schema, empty where it has none."""
     if isinstance(part, int):
         return dict(schema.get("items", {}))
     inner = schema.get("properties", {}).get(part) or schema.get("additionalProperties")

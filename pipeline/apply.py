@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.arithmetic import row_sums
+from speckit_memory.pipeline.arithmetic import distinct, row_sums
 from speckit_memory.pipeline.contracts import Combine, SignalParams
 from speckit_memory.pipeline.model import (
     NO_RANK,
@@ -52,7 +52,7 @@ def union(searches: Sequence[Search], attributes: Attributes) -> Candidates:
 
     Hits of one score share a rank, so that fusion by rank does not hang on ids, which is to say on insertion order.
     """
-    ids = np.unique(np.concatenate([s.hits.ids for s in searches])) if searches else np.empty(0, np.int64)
+    ids = distinct(np.concatenate([s.hits.ids for s in searches])) if searches else np.empty(0, np.int64)
     parents = attributes.parents(ids)
     memories_only = np.array_equal(parents, ids)
     if not memories_only:

@@ -31,14 +31,17 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: Journa
     judges = [(step, judge) for step in stage.channels if (judge := ABOUT_CONCEPT.of(step.component))]
     scope = store.attributes.scope(query.wanted, query.now)
     found: Ids | None = None
-    for concept in query.concepts:
+    for number, concept in enumerate(query.concepts):
         about = memories_with_all(concept, store.lexicon)
         for step, judge in judges:
             work = partial(_judged, judge, step.id, concept, query, scope, store, journal.shown)
-            judged = journal.call("candidates", step, len(about), work, "the words of the concepts alone")
+            judged = journal.call(
+                "candidates", step, len(about), work, "the words of the concepts alone", branch=number
+            )
             if judged is not None:
                 about = np.union1d(about, judged)
         found = about if found is None else np.intersect1d(found, about)
+    journal.join()
     assert found is not None  # there is a concept
     return tuple(found[scope.admits(found)].tolist())
 

@@ -50,6 +50,11 @@ def shape_of(found: object) -> str:
     return name_of(found)
 
 
+def kind_of(error: BaseException) -> str:
+    """The name of the class of an exception."""
+    return said(_NAME.__get__(type(error)), 100)
+
+
 def describe(error: BaseException) -> str:
     """An exception in words, without a traceback; the step is named beside it.
 
@@ -62,7 +67,7 @@ def describe(error: BaseException) -> str:
         message = said(_text(error))
     except Exception:  # it has no text, such as a number of too many digits
         message = ""
-    name = said(_NAME.__get__(kind), 100)
+    name = kind_of(error)
     return message if message and kind in _OF_THE_PRODUCT else f"{name}: {message}" if message else name
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from speckit_memory.config.beside import MODES, Beside
 from speckit_memory.config.document import Document, with_extended
-from speckit_memory.config.flags import Flag, Offered, flags_for
+from speckit_memory.config.flag import Flag
+from speckit_memory.config.flags import Offered, flags_for
 from speckit_memory.config.layering import slots_of
 from speckit_memory.config.pipeline_file import BUDGETS_MS, SLOTS, Step
 from speckit_memory.errors import Problem, Where
@@ -75,6 +77,13 @@ class Effective:
         return {name: file.places[name] for file in said for name in file.budgets_ms}
 
     @property
+    def beside(self) -> tuple[Beside, ...]:
+        """The pipelines that run beside it: of each key what the nearest document says that writes it."""
+        said = [document.said.beside for document in self.documents]
+        written = (next((one[key] for one in said if one.get(key) is not None), None) for key in MODES)
+        return tuple(entry for entries in written for entry in entries or ())
+
+    @property
     def places(self) -> dict[str, Where]:
         """Where each slot stands, for problems of a slot as a whole."""
         files = [document.said for document in self.documents]
@@ -105,7 +114,9 @@ def filled(document: Document, environ: Mapping[str, str], offered: Offered) -> 
     documents, unextended = with_extended(document)
     unedited: list[Problem] = []
     listed = slots_of([one.said for one in documents], unedited)
-    flags, misread = flags_for(environ, {step.flag for steps in listed.values() for step in steps} - {""}, offered)
+    flags, misread = flags_for(
+        environ, {name for steps in listed.values() for step in steps for name in step.flags}, offered
+    )
     problems = (*(problem for one in documents for problem in one.problems), *unextended, *unedited, *misread)
     return Effective(
         documents=documents,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from speckit_memory.config.flags import Flag
+from speckit_memory.config.flag import Flag
+from speckit_memory.config.flag_names import nearest_flag
+from speckit_memory.config.merging import merged
 from speckit_memory.config.pipeline_file import Step
 from speckit_memory.errors import Problem, nearest
 
@@ -18,17 +21,21 @@ def flags_resolved(
     for slot, steps in slots.items():
         active: list[Step] = []
         for step in steps:
-            if step.flag and step.flag not in flags:
-                message = f"the flag '{step.flag}' is not declared; {nearest(step.flag, flags)}"
-                problems.append(Problem("E120", message, where=step.place("flag")))
+            for name in step.flags:
+                if name not in flags:
+                    message = f"the flag '{name}' is not declared; {nearest_flag(name, flags)}"
+                    problems.append(Problem("E120", message, where=step.place("flag")))
             # a step behind an undeclared flag counts as active: one problem is enough
-            (active if not step.flag or step.flag not in flags or flags[step.flag].on else inactive).append(step)
+            opened = not step.flags or any(name not in flags or flags[name].on for name in step.flags)
+            (active if opened else inactive).append(step)
         ids = {step.id for step in steps}
         for step in steps:
             if step.replaces and (step.replaces not in ids or step.replaces == step.id):
                 message = f"'{step.id}' replaces '{step.replaces}', which is no other step of '{slot}'; "
                 message += nearest(step.replaces, ids - {step.id})
                 problems.append(Problem("E119", message, where=step.place("replaces")))
+        listed = {step.id: step for step in steps}
+        active = [_heir(step, listed.get(step.replaces)) for step in active]
         replacing: dict[str, Step] = {}
         for step in active:
             first = replacing.setdefault(step.replaces, step) if step.replaces else step
@@ -42,6 +49,13 @@ def flags_resolved(
     return resolved, tuple(inactive)
 
 
+def _heir(step: Step, replaced: Step | None) -> Step:
+    """A step that takes the place of one of the same component says only what differs."""
+    if replaced is None or replaced.use != step.use:
+        return step
+    return replace(step, params=merged(replaced.params, step.params))
+
+
 def _flag_hint(*steps: Step) -> str:
-    flags = [step.flag for step in steps if step.flag]
+    flags = [name for step in steps for name in step.flags]
     return f" (close one of the flags {', '.join(flags)})" if flags else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,8 @@ from speckit_memory.pipeline.ports import Column
 BEFORE = "before"
 """Stands in every formula for the score that a row had before the step."""
 MOST_CHARACTERS = 120
+_TOKENS = re.compile(r"(?:\s|[-+*/()]|[^\W\d]\w*+|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?+(?![\w.]))*+")
+"""All that a formula is written of. Of some other texts Python's parser warns before it refuses them."""
 _OPERATORS = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
 
 
@@ -43,7 +46,7 @@ def parsed(text: str) -> Formula:
         f"the formula '{text[:MOST_CHARACTERS]}'; accepted: names, numbers, parentheses and + - * /, "
         f"{MOST_CHARACTERS} characters at most"
     )
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MOST_CHARACTERS or not _TOKENS.fullmatch(text):
         raise refused
     try:
         tree = ast.parse(text, mode="eval").body

@@ -33,8 +33,11 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
     query = query.planned(with_demands(plan, query, store))
     for step in stage.understand:
         work = partial(_understood, step, stage, query, store, journal.shown)
-        changed = journal.call("candidates", step, 0, work, "the plan without this step")
-        query = query if changed is None or changed is query.plan else query.planned(changed)
+        changed = journal.call("candidates", step, 0, work, "the plan without this step", fits=partial(_fits, stage))
+        before = query.plan
+        query = query if changed is None or changed is before else query.planned(changed)
+        journal.reached(step, before, query.plan)
+    journal.understood(query.plan)
     return query
 
 
@@ -76,12 +79,18 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: Journal) 
         while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
             query = query.planned(replace(query.plan, asked_similarity=_similarity(stage, searches)))
             work = partial(_recovered, step, stage, query, store, journal.shown)
-            plan = journal.call("candidates", step, 0, work, "the empty answer")
+            plan = journal.call("candidates", step, 0, work, "the empty answer", fits=partial(_fits, stage))
+            journal.reached(step, query.plan, query.plan if plan is None else plan)
             if plan is None or plan == query.plan:
                 break
             query = query.planned(replace(plan, attempt=query.plan.attempt + 1))
             searches = _ask(stage, query, store, journal)
     return query, union(searches, store.attributes)
+
+
+def _fits(stage: CandidateStage, plan: Plan) -> bool:
+    """Whether a plan made for another pipeline asks a channel of this stage."""
+    return plan.channels is None or any(channel.id in plan.channels for channel in stage.channels)
 
 
 def _similarity(stage: CandidateStage, searches: list[Search]) -> float:
@@ -111,13 +120,16 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: Journal) ->
             bounds = unbound if step.about.unconditional else scope
             work = partial(found, step, asked, limit, bounds, store, journal.shown)
             # the first answer of a search is due even when the deadline has passed: an empty answer helps nobody
-            hits = journal.call("candidates", step, 0, work, "the other channels", due=not searched)
+            due = not searched
+            hits = journal.call("candidates", step, 0, work, "the other channels", due=due, branch=variant)
+            journal.reached(step, None, hits)
             if hits is not None:
                 searches.append(Search(step.id, variant, hits, limit))
                 searched = searched or step.about.costly
     if not searches:
         reasons = "; ".join(f"{part.part}: {part.reason}" for part in journal.degraded)
         raise SpeckitError("E040", f"no channel could answer ({reasons})")
+    journal.join()
     return searches
 
 

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.arithmetic import idf
+from speckit_memory.pipeline.arithmetic import distinct, idf
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 MOST_TERMS = 800
@@ -16,8 +16,7 @@ MOST_TERMS = 800
 MOST_SEEDING = 400
 """So many words of a query, the rarest, find the memories whose connections are followed."""
 MOST_COMPARED = 128
-"""Of so many words of a query the holders are compared where a rough look is enough: the table takes a byte for each
-memory and word."""
+"""Of so many words of a query, the rarest, the holders are looked at where a rough look is enough."""
 
 
 def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
@@ -47,7 +46,7 @@ def memories_with(term: str, lexicon: Lexicon) -> Ids:
     indexes = [index for field in FIELDS if (index := lexicon.index(field)).holders(term)]
     if not indexes:
         return np.empty(0, np.int64)
-    return np.unique(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
+    return distinct(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
 
 
 def memories_with_all(text: str, lexicon: Lexicon) -> Ids:
@@ -100,12 +99,21 @@ def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexico
     Of a pasted page only the rarest words are looked at."""
     indexes = [(index := lexicon.index(field), index.ids) for field in FIELDS]
     looked_at = _rarest(tuple(dict.fromkeys(terms)), [index for index, _ in indexes])
-    # One column per memory id, whichever field holds the word: a word in two fields counts once.
-    held = np.zeros((len(looked_at), 1 + max(ids.max(initial=-1) for _, ids in indexes)), np.bool_)
-    for row, term in zip(held, looked_at, strict=True):
+    size = 1 + max(ids.max(initial=-1) for _, ids in indexes)
+    information, held = np.zeros(size), np.zeros(size, np.bool_)
+    for term in looked_at:
+        holding = []
         for index, ids in indexes:
-            row[ids[index.postings(term).rows]] = True
-    information = idf(held.sum(axis=1).astype(np.float64), indexes[0][0].count) @ held
+            if index.holders(term):
+                memories = ids[index.postings(term).rows]
+                holding.append(memories[~held[memories]])  # a word in two fields counts once
+                held[memories] = True
+        if holding:
+            frequency = sum(map(len, holding))
+            worth = idf(np.array(frequency, np.float64), indexes[0][0].count)
+            for memories in holding:
+                information[memories] += worth
+                held[memories] = False
     found: Ids = np.flatnonzero(information > 0.0).astype(np.int64)
     found = found[scope.admits(found)]
     best: Ids = found[np.argsort(-information[found], kind="stable")[:limit]]

@@ -128,6 +128,6 @@ def _no_mapping(step: Step, keys: list[str], where: Where) -> Problem | None:
 def _why_absent(step: Step, active: list[Step]) -> str:
     instead = next((other for other in active if other.replaces == step.id), None)
     if instead is None:
-        return f"the step '{step.id}' waits for the flag {step.flag}"
-    flag = f" (flag {instead.flag})" if instead.flag else ""
+        return f"the step '{step.id}' waits for the flag {step.waits_for}"
+    flag = f" (flag {instead.waits_for})" if instead.flags else ""
     return f"'{instead.id}'{flag} stands in the place of '{step.id}'; set it on '{instead.id}'"

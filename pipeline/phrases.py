@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.lookup import memories_with
 from speckit_memory.pipeline.ports import Ids, Lexicon, Store, TermIndex
 
@@ -45,7 +46,7 @@ def memories_with_phrase(phrase: str, store: Store) -> Ids:
             found.append(store.attributes.parents(passages))
             labelled = _with_run(tokens, words, titles, lexicon, lambda ids: _titles(ids, store))
             found.append(labelled)
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 def _with_run(tokens: Sequence[str], words: Sequence[str], index: TermIndex, lexicon: Lexicon, read: Read) -> Ids:

@@ -152,18 +152,28 @@ class Registry:
         self._by_name[name] = Registered(name, role, component, params, about, self._extension)
 
     def add_flag(
-        self, name: str, *, owner: str, since: str, expires: str, evidence: str, state: str = "off", group: str = ""
+        self,
+        name: str,
+        *,
+        owner: str,
+        since: str,
+        expires: str,
+        evidence: str = "",
+        criterion: str = "",
+        state: str = "off",
+        group: str = "",
     ) -> None:
         """Declares a flag of an extension, by which steps of pipeline files may wait.
 
         It has the facts of a flag of `flags.yaml`: who answers for it, its dates (YYYY-MM-DD), what must be measured
-        before its state may advance; groups are the extension's own. Raises SpeckitError for a name that is taken.
+        before its state may advance, as YAML text (`{metric: nDCG@10, direction: not_worse, margin: 0.005}`), and what
+        its state rests on; groups are the extension's own. Raises SpeckitError for a name that is taken.
         """
         if self._frozen:
             raise SpeckitError("E199", f"the registry is frozen; the flag '{name}' came too late")
         where = _place(sys._getframe(1))
         facts = {"state": state, "group": group, "owner": owner, "since": since, "expires": expires}
-        facts["evidence"] = evidence
+        facts |= {key: text for key, text in (("evidence", evidence), ("criterion", criterion)) if text}
         offers = self._extension or where.file
         entry = said_in_code(name, facts, where)
         if problems := refused(self._flags, FlagFile(offers, (entry,), extension=offers)):

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from speckit_memory.pipeline.apply import fused, ordered, reranked, signalled
-from speckit_memory.pipeline.boundary import Clock, Journal
+from speckit_memory.pipeline.boundary import Clock, Journal, Pause
 from speckit_memory.pipeline.checks import (
     check_column,
     check_combine,
@@ -23,6 +23,7 @@ from speckit_memory.pipeline.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
 from speckit_memory.pipeline.errors import StageInvariantError
 from speckit_memory.pipeline.gathering import gather, understand
+from speckit_memory.pipeline.lineage import Answers, Configurations
 from speckit_memory.pipeline.model import Candidates, Fused, Notes, Pool, Query, Reranking
 from speckit_memory.pipeline.note_checks import check_sections
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
@@ -56,10 +57,19 @@ class Runner:
         self.pipeline = pipeline
         self.strict = strict
         self._clock = clock
+        self.configurations = Configurations()
 
     def run(self, query: Query, store: Store) -> Outcome:
         """One query, end to end. Raises SpeckitError when nothing could answer it."""
-        with Journal(self._clock, query.deadline_ns, strict=self.strict) as journal:
+        return self.noted(query, store, self.journal(query))
+
+    def journal(self, query: Query, answers: Answers | None = None, pause: Pause | None = None) -> Journal:
+        """What is written down of a run; see there for what else may be given."""
+        return Journal(self._clock, query.deadline_ns, strict=self.strict, answers=answers, pause=pause)
+
+    def noted(self, query: Query, store: Store, journal: Journal) -> Outcome:
+        """The same as `run`, for who wants the journal of a run that failed too."""
+        with journal:
             return self._run(query, StoreView(store), journal)
 
     def _run(self, query: Query, store: Store, journal: Journal) -> Outcome:
@@ -67,6 +77,17 @@ class Runner:
         query, candidates = gather(self.pipeline.candidates, query, store, journal)
         pool = self._fusion(query, candidates, store, journal)
         pool = self._rerank(query, pool, store, journal)
+        return self._sealed(query, pool, store, journal)
+
+    def annotated(self, query: Query, pool: Pool, store: Store) -> Outcome:
+        """A ranking that was made elsewhere, with what the last stage of this pipeline says of it.
+
+        The trace is that of this stage alone.
+        """
+        with self.journal(query) as journal:
+            return self._sealed(query, pool, StoreView(store), journal)
+
+    def _sealed(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Outcome:
         pool, notes, room = self._annotate(query, pool, store, journal)
         served = pool.take(np.arange(min(room, len(pool))))
         journal.lost("limit", pool.ids[room:])
@@ -78,6 +99,7 @@ class Runner:
         answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True)
         assert answer is not None  # a required step answers or raises
         pool = fused(step.id, _declared(step), candidates, answer)
+        journal.reached(step, None, pool)
         added: dict[str, Column] = {}
         for signal in self.pipeline.fusion.signals:
             assert isinstance(signal.params, SignalParams)  # the registry admits no other
@@ -87,9 +109,11 @@ class Runner:
             after = journal.call(
                 "fusion", signal, len(pool), evidence, "the score without this signal", required=not signal.optional
             )
+            before = pool
             if after is not None:
                 pool, column = after
                 added[group] = used + column if group else used
+            journal.reached(signal, before, pool)
         return ordered(pool) if self.pipeline.fusion.signals else pool
 
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Pool:
@@ -99,10 +123,12 @@ class Runner:
             answer = journal.call(
                 "rerank", step, len(pool), work, "the order before this step", required=not step.optional
             )
+            before = pool
             if answer is not None:
-                before, pool = pool, reranked(step.id, scale, pool, answer)
+                pool = reranked(step.id, scale, pool, answer)
                 if len(pool) < len(before):
                     journal.lost(step.id, np.setdiff1d(before.candidates.parents, pool.candidates.parents))
+            journal.reached(step, before, pool)
         return pool
 
     def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes], int]:
@@ -114,6 +140,7 @@ class Runner:
         for step in self.pipeline.annotate:
             work = partial(self._noted, step, query, pool, sealed, store, journal.shown)
             answer = journal.call("annotate", step, len(pool), work, "the sealed ranking without this step's notes")
+            before = pool
             if answer is not None:
                 notes[step.id] = answer
                 if answer.keep is not None and not answer.keep.all():
@@ -123,6 +150,7 @@ class Runner:
                     sealed = Seal.of(pool)
             elif sealed.broken():
                 sealed = Seal.of(pool)
+            journal.reached(step, (before, None), (pool, answer))
         return pool, notes, room
 
     def _fused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from speckit_memory.config.beside import KEYS, LONGEST_NAME, MODES, MOST_BESIDE, BesideMode
 from speckit_memory.config.pipeline_file import BUDGETS_MS, CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import NOTHING
 from speckit_memory.pipeline.contracts import SLOT_ROLES
@@ -39,6 +40,7 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
                 "description": "Where what this file leaves out comes from: 'default' unless set, 'none' for nowhere.",
                 "examples": [*presets, NOTHING],
             },
+            **{key: _beside(mode, presets) for key, mode in MODES.items()},
             "budgets_ms": {
                 "type": "object",
                 "additionalProperties": False,
@@ -52,6 +54,36 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
             **{slot: steps[slot] for slot in SLOTS if slot not in CANDIDATE_SLOTS},
         },
         "$defs": definitions,
+    }
+
+
+def _beside(mode: BesideMode, presets: list[str]) -> dict[str, Any]:
+    """The pipelines that run beside this one."""
+    source = {"type": "string", "minLength": 1, "examples": presets}
+    properties: dict[str, Any] = {
+        "use": source | {"description": "A preset or a file, whose path starts at this one."},
+        "sample": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "description": "The share of queries that it sees; 1 unless set.",
+        },
+        "interleave": {"type": "boolean", "description": "Mix its answers with those of this pipeline."},
+        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Its name in reports."},
+    }
+    entry = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["use"],
+        "properties": {key: properties[key] for key in KEYS[mode]},
+    }
+    what = {
+        "shadow": "answers are compared with those of this one",
+        "dark_run": "cost is measured and result discarded",
+    }
+    return {
+        "description": f"Pipelines that run beside this one, and whose {what[mode]}.",
+        "anyOf": [{"type": "array", "maxItems": MOST_BESIDE, "items": {"anyOf": [source, entry]}}, {"type": "null"}],
     }
 
 
@@ -96,7 +128,10 @@ def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, An
         "properties": {
             "use": {"const": entry.name},
             "id": {"type": "string", "description": "The name of the step; the component's name unless set."},
-            "flag": {"type": "string", "description": "The step takes part when this flag of flags.yaml is enabled."},
+            "flag": {
+                "description": "The step takes part when this flag of flags.yaml is enabled, or one of these flags.",
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "uniqueItems": True}],
+            },
             "optional": {"type": "boolean", "description": "The step may be skipped; the answer says so."},
             "replaces": {"type": "string", "description": "The id of the step whose place this one takes."},
             **properties,

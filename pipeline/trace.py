@@ -26,6 +26,8 @@ class StepRecord:
     ns: int
     state: State
     reason: str = ""
+    shared: bool = False
+    """Whether the answer is that of another run of the same step, whose time `ns` tells."""
 
 
 @dataclass(frozen=True, slots=True)

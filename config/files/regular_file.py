@@ -46,6 +46,11 @@ def read_text(path: Path, largest: int = LARGEST_CONFIGURATION, errors: str = "s
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def as_written(path: Path) -> str:
+    """The UTF-8 text of a file of settings with its byte order mark and its ends of lines. Raises as `read_text`."""
+    return read_bytes(path, LARGEST_CONFIGURATION).decode()
+
+
 def beginning(path: Path, size: int) -> bytes:
     """The first bytes of a regular file, `size` of them or less. Raises OSError."""
     with _closing(open_regular(path)) as descriptor:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -45,12 +47,20 @@ def check_target(file: Path, is_ours: Callable[[str], bool], what: str = "the fi
 def written(file: Path) -> Iterator[TextIO]:
     """A UTF-8 file that takes its name when all of it is written; until then what had the name stays. Raises OSError.
 
-    It takes the place of a link, and never what the link leads to.
+    It takes the place of a link, and never what the link leads to. Of a file it keeps the mode, and the owner and the
+    group as far as this process may give them.
     """
     temporary = file.absolute().with_name(f".speckit-{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0), 0o666)
+    before = _replaced(file)
+    mode = stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666  # no moment at which more people may read it
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0), mode)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            if before is not None and sys.platform != "win32":
+                for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+                    with suppress(OSError):
+                        os.fchown(stream.fileno(), owner, group)
+                os.fchmod(stream.fileno(), mode)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -59,3 +69,11 @@ def written(file: Path) -> Iterator[TextIO]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _replaced(file: Path) -> os.stat_result | None:
+    """The regular file that has the name now, None where there is none."""
+    with suppress(OSError):
+        found = file.lstat()
+        return found if stat.S_ISREG(found.st_mode) else None
+    return None

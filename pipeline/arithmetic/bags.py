@@ -59,7 +59,7 @@ class Setting(NamedTuple):
 class WordBags:
     """Bags of one setting over one state of the indexes. Implements `pipeline.ports.Bags`."""
 
-    __slots__ = ("_attributes", "_bm25f", "_ids", "_memories", "_neighbours", "_parents")
+    __slots__ = ("_alone", "_attributes", "_bm25f", "_ids", "_memories", "_neighbours", "_parents")
 
     def __init__(self, setting: Setting, indexes: Mapping[Part, TermIndex], attributes: Attributes) -> None:
         """`indexes` are those of the setting's `parts`, and `attributes` of the same state as these."""
@@ -72,6 +72,7 @@ class WordBags:
         owners[live] = attributes.parents(self._ids[live])
         self._parents = _rows(owners, self._memories)
         self._neighbours: tuple[Rows, Rows] | None = None
+        self._alone = False
         fields = []
         for part, weight in setting.weighted:
             index = indexes[part]
@@ -92,12 +93,15 @@ class WordBags:
     @property
     def neighbours(self) -> tuple[Rows, Rows] | None:
         """The rows of the memories just before and just after each row's memory, -1 for none; None where all are."""
+        if self._neighbours is None and not self._alone:
+            rows = [_rows(side, self._memories) for side in self._attributes.neighbours(self._ids)]
+            if any(np.any(side >= 0) for side in rows):
+                self._neighbours = rows[0], rows[1]
+            else:
+                self._alone = True
         if self._neighbours is None:
-            before, after = self._attributes.neighbours(self._ids)
-            self._neighbours = _rows(before, self._memories), _rows(after, self._memories)
-        before, after = self._neighbours
-        if not np.any(before >= 0) and not np.any(after >= 0):
             return None
+        before, after = self._neighbours
         return before.copy(), after.copy()
 
     def scores(self, terms: Mapping[str, float]) -> Column:

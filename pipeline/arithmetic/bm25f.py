@@ -15,6 +15,9 @@ from speckit_memory.pipeline.ports.immutable import own
 Rows = NDArray[np.intp]
 
 
+_NOWHERE: tuple[NDArray[np.integer], Column] = (np.empty(0, np.intp), np.empty(0))
+
+
 class WeightedField:
     """A weighted field of a bag. `places` are the index rows of the bag's rows, -1 for none; None: the same rows."""
 
@@ -34,9 +37,11 @@ class WeightedField:
 
     def occurrences(self, term: str) -> tuple[NDArray[np.integer], Column]:
         """The bag's rows that hold a term and its weighted frequency in each."""
+        if not self._index.holders(term):
+            return _NOWHERE  # most words stand in no title, trigger or path
         postings = self._index.postings(term)
         frequency = np.multiply(postings.frequency, self._weight, dtype=np.float64)
-        if self._same or not len(postings.rows):
+        if self._same:
             return postings.rows, frequency
         first = self._starts[postings.rows]
         count = self._starts[postings.rows + 1] - first
@@ -114,14 +119,14 @@ class Bm25F:
         """The rows that hold a term and its frequency summed over the parts."""
         found = [found for part in self._parts if len((found := part.occurrences(term))[0])]
         if len(found) < 2:
-            return found[0] if found else (np.empty(0, np.intp), np.empty(0))
-        total = np.zeros(len(self._norm))
-        distinct = []
-        for rows, frequency in found:
-            distinct.append(rows[total[rows] == 0.0])
-            total[rows] += frequency
-        rows = np.concatenate(distinct)
-        return rows, total[rows]
+            return found[0] if found else _NOWHERE
+        together = np.concatenate([rows for rows, _ in found])
+        # The rows of each part ascend, or nearly: a merge. Of one row the parts stay in their order.
+        order = np.argsort(together, kind="stable")
+        ordered = together[order]
+        first = np.append(True, ordered[1:] != ordered[:-1])
+        frequency = np.concatenate([frequency for _, frequency in found])[order]
+        return ordered[first], np.asarray(np.bincount(np.cumsum(first) - 1, weights=frequency), np.float64)
 
 
 def _plain(terms: Mapping[str, float]) -> list[tuple[str, float]]:

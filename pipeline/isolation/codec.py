@@ -106,7 +106,7 @@ class _Packing:
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
             return ["t" if isinstance(value, tuple) else "l", *map(self.value, value)]
         if isinstance(value, Set):
-            return ["s", *map(self.value, value)]
+            return ["s", *sorted(map(self.value, value), key=repr)]  # equal sets are packed alike
         raise UnsendableError(f"'{kind.__name__}' is no kind of value that leaves its process")
 
     def _array(self, array: np.ndarray[Any, Any]) -> list[Any]:

@@ -21,7 +21,7 @@ class Output:
     """Reads the pipe of one process until everybody has closed it, so that who writes never waits.
 
     A thread of its own does, which serves no call. So lines are logged in the context of the call during which they
-    came: what a log is told there, such as the id of a query, stands in them too.
+    began: what a log is told there, such as the id of a query, stands in them too.
     """
 
     def __init__(self, descriptor: int, pid: int) -> None:
@@ -33,6 +33,7 @@ class Output:
         self._reading = Lock()
         self._ended = False
         self._context = Context()
+        self._of_begun = self._context
         Thread(target=self._drain, name="extension-output", daemon=True).start()
 
     @contextmanager
@@ -68,17 +69,17 @@ class Output:
         if not chunk and rest:
             lines.append(rest)
             rest = b""
-        self._begun = rest[:LONGEST_LINE]
+        context = self._of_begun if self._begun else self._context
         for line in lines:
-            self._show(line)
+            self._show(line, context)
+            context = self._context
+        self._begun, self._of_begun = rest[:LONGEST_LINE], context
         return bool(chunk)
 
-    def _show(self, line: bytes) -> None:
+    def _show(self, line: bytes, context: Context) -> None:
         self._shown += 1
         if self._shown <= SHOWN_LINES:
             text = line[:LONGEST_LINE].decode(errors="backslashreplace")
-            self._context.run(LOGGER.warning, "an extension (process %d) wrote: %s", self._pid, text)
+            context.run(LOGGER.warning, "an extension (process %d) wrote: %s", self._pid, text)
         elif self._shown == SHOWN_LINES + 1:
-            self._context.run(
-                LOGGER.warning, "an extension (process %d) wrote more than %d lines", self._pid, SHOWN_LINES
-            )
+            context.run(LOGGER.warning, "an extension (process %d) wrote more than %d lines", self._pid, SHOWN_LINES)

@@ -14,11 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.changes import Change as Change
     from speckit_memory.engine.following import Replacement as Replacement
     from speckit_memory.engine.health import Check as Check
     from speckit_memory.engine.health import HealthReport as HealthReport
     from speckit_memory.engine.memory import Memory as Memory
     from speckit_memory.engine.plans import PlannedChannel as PlannedChannel
+    from speckit_memory.engine.plans import PlannedVariant as PlannedVariant
     from speckit_memory.engine.plans import PlanReport as PlanReport
     from speckit_memory.engine.result_parts import Coverage as Coverage
     from speckit_memory.engine.result_parts import NamedMemory as NamedMemory
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from speckit_memory.engine.results import Explanation as Explanation
     from speckit_memory.engine.results import ResultRow as ResultRow
     from speckit_memory.engine.results import SearchResult as SearchResult
+    from speckit_memory.engine.results import ShadowAnswer as ShadowAnswer
+    from speckit_memory.engine.shadowing.variant import ShadowState as ShadowState
+    from speckit_memory.engine.smallest_change import SmallestChange as SmallestChange
     from speckit_memory.engine.work import Work as Work
     from speckit_memory.errors import ConfigurationError as ConfigurationError
     from speckit_memory.errors import DocumentError as DocumentError
@@ -57,14 +62,17 @@ if TYPE_CHECKING:
     from speckit_memory.pipeline.trace import Degradation as Degradation
 
 _MODULES = {
+    "engine.changes": ("Change",),
     "engine.following": ("Replacement",),
     "engine.health": ("Check", "HealthReport"),
     "engine.memory": ("Memory",),
-    "engine.plans": ("PlanReport", "PlannedChannel"),
+    "engine.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
     "engine.result_parts": (
         "Coverage", "NamedMemory", "PipelineIdentity", "SearchNotes", "SearchPlan", "StepTiming", "Timings",
     ),
-    "engine.results": ("ChannelEvidence", "Explanation", "ResultRow", "SearchResult"),
+    "engine.results": ("ChannelEvidence", "Explanation", "ResultRow", "SearchResult", "ShadowAnswer"),
+    "engine.shadowing.variant": ("ShadowState",),
+    "engine.smallest_change": ("SmallestChange",),
     "engine.work": ("Work",),
     "errors": (
         "ConfigurationError", "DocumentError", "InternalError", "InvalidRequestError", "ModelUnavailableError",

@@ -166,6 +166,20 @@ CODES: dict[str, Code] = {
         True,
         "store closed",
     ),
+    "E028": Code(
+        "segment is not used",
+        "database",
+        "low",
+        "Answers are the same without the segment and come later.",
+        ("run `speckit-memory doctor --fix`", "or wait: a running server and `index` write it by themselves"),
+    ),
+    "E029": Code(
+        "segment cannot be written",
+        "database",
+        "medium",
+        "Answers are the same without the segment and come later.",
+        ("make the folder beside the store writable, or free disk space", "run `speckit-memory doctor --fix`"),
+    ),
     "E030": Code(
         "invalid parameter",
         "parameter",
@@ -291,6 +305,13 @@ CODES: dict[str, Code] = {
         ("correct the date in the document", "correct the time of the file with `touch`"),
         True,
     ),
+    "E096": Code(
+        "helping process ended",
+        "internal",
+        "low",
+        "Nothing is lost: what it had been given was read by the process that writes.",
+        ("look whether memory is short or processes are limited",),
+    ),
     "E110": Code(
         "configuration file not readable",
         "configuration",
@@ -403,6 +424,21 @@ CODES: dict[str, Code] = {
         "medium",
         "The documents hold nothing that a query of this kind could be judged by.",
         ("choose another kind", "give a dataset with more or longer documents"),
+    ),
+    "E126": Code(
+        "judge failed",
+        "configuration",
+        "medium",
+        'A judge gets one pair as JSON on its standard input and says {"grade": 0} to {"grade": 3} on its output.',
+        ("run the program by hand with one pair", "give it more time with --timeout"),
+    ),
+    "E127": Code(
+        "flag not changed",
+        "configuration",
+        "low",
+        "A flag goes one state at a time: off, dark_run, shadow, enabled, permanent (docs/flags.md).",
+        ("see `speckit-memory flags list` for its state and its criterion",),
+        True,
     ),
     "E130": Code(
         "stage 4 changed the ranking",
