@@ -45,7 +45,7 @@ STOP_WORDS = frozenset(
 LONGEST_WORD = 64
 """Longer runs (encoded data, long URLs) are not kept whole; only their parts are words."""
 
-_CACHED_WORDS = 200_000
+_CACHED_STRETCHES = 200_000
 
 _CJK = (
     r"\u1100-\u11ff\u3005-\u3007\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff"
@@ -71,27 +71,29 @@ class Analyser:
     """Stored with the index: tokens of another version do not match."""
 
     def __init__(self, stop_words: frozenset[str] = STOP_WORDS) -> None:
-        self._words = _Words(stop_words)
+        self._stretches = _Stretches(stop_words)
 
     def tokens(self, text: str) -> tuple[str, ...]:
         """The tokens in text order, repeats included, none with a blank in it.
 
         Never empty when the text holds a letter or digit: a text of stop words alone keeps them.
         """
-        words = _WORD.findall(text if text.isascii() else normalize("NFKC", text))
-        tokens = tuple(chain.from_iterable(map(self._words.__getitem__, words)))
+        plain = text if text.isascii() else normalize("NFKC", text)
+        # no word has a blank in it, or looks behind one: each stretch between blanks can be cut by itself
+        tokens = tuple(chain.from_iterable(map(self._stretches.__getitem__, plain.split())))
         if tokens:
             return tokens
-        kept = {word: self._words.cut(word, frozenset()) for word in dict.fromkeys(words)}
+        words = _WORD.findall(plain)
+        kept = {word: self._stretches.cut(word, frozenset()) for word in dict.fromkeys(words)}
         return tuple(chain.from_iterable(map(kept.__getitem__, words)))
 
     def forget(self) -> None:
         """Gives up what is kept of the words met so far; they are cut anew when they are met again."""
-        self._words.clear()
+        self._stretches.clear()
 
 
-class _Words(dict[str, tuple[str, ...]]):
-    """Raw word to its tokens, filled on demand, so that every distinct word is split and stemmed once."""
+class _Stretches(dict[str, tuple[str, ...]]):
+    """What stands between blanks to its tokens, filled on demand, so that each is split and stemmed once."""
 
     def __init__(self, stop_words: frozenset[str]) -> None:
         super().__init__()
@@ -99,13 +101,18 @@ class _Words(dict[str, tuple[str, ...]]):
         self._stemmer = Stemmer.Stemmer("english")
         self._lock = threading.Lock()  # the stemmer keeps a cache of its own, which is not thread safe
 
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        tokens = self.cut(word, self._stop_words)
-        if len(word) <= LONGEST_WORD:
-            if len(self) >= _CACHED_WORDS:
+    def __missing__(self, stretch: str) -> tuple[str, ...]:
+        cut: dict[str, tuple[str, ...]] = {}  # a long stretch, such as a text without blanks, repeats its words
+        tokens: list[str] = []
+        for word in _WORD.findall(stretch):
+            if word not in cut:
+                cut[word] = self.cut(word, self._stop_words)
+            tokens += cut[word]
+        if len(stretch) <= LONGEST_WORD:
+            if len(self) >= _CACHED_STRETCHES:
                 self.clear()
-            self[word] = tokens
-        return tokens
+            self[stretch] = tuple(tokens)
+        return tuple(tokens)
 
     def cut(self, word: str, stop_words: frozenset[str]) -> tuple[str, ...]:
         """The tokens of one raw word."""

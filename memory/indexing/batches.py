@@ -6,12 +6,14 @@ run finishes the work. A model that fails leaves memories pending; every later r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenModel
-from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, title_repeats
+from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
+from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, known, title_repeats
+from speckit_memory.memory.indexing.making import Made
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
@@ -19,6 +21,7 @@ from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import embedding_cache, token_sets, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.writing.rows import Entry
 
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 2_000_000
@@ -42,7 +45,7 @@ class BatchWriter:
         self._now = now
         self._report = report
         self._model_id = ""
-        self._documents: list[Document] = []
+        self._made: list[Made] = []
         self._characters = 0
 
     def begin(self, *, takeover: bool = True) -> None:
@@ -76,23 +79,24 @@ class BatchWriter:
             )
         )
 
-    def add(self, document: Document) -> bool:
-        """Takes a document; True when that filled a batch, which has been written."""
-        self._documents.append(document)
+    def add(self, document: Document, made: Made | None = None) -> bool:
+        """Takes a document, and what else was made of it; True when that filled a batch, which has been written."""
+        self._made.append(made or Made(document.key, document))
         self._characters += len(document.body)
-        if len(self._documents) < BATCH_DOCUMENTS and self._characters < BATCH_CHARACTERS:
+        if len(self._made) < BATCH_DOCUMENTS and self._characters < BATCH_CHARACTERS:
             return False
         self.flush()
         return True
 
     def flush(self) -> None:
         """Writes what was taken since the last batch. A document that cannot be written is reported."""
-        documents, self._documents = self._documents, []
+        batch, self._made = self._made, []
         characters, self._characters = self._characters, 0
+        documents = [made.document for made in batch if made.document is not None]
         large = characters > LARGE_BATCH or sum(len(document.chunks) for document in documents) > LARGE_PASSAGES
         if not documents:
             return
-        embedded = self._embed(
+        embedded = self._known(batch) or self._embed(
             self._text("" if document.title == document.key else document.title, chunk.heading, chunk.text)
             for document in documents
             for chunk in document.chunks
@@ -102,23 +106,17 @@ class BatchWriter:
         with self._database.write() as txn, txn.with_small_cache() if large else nullcontext():
             if embedded:
                 embedded.note(txn, self._model_id, self._now)
-            start = 0
-            for document in documents:
-                end = start + len(document.chunks)
-                rows = embedded.rows[start:end] if embedded else None
-                tokens = embedded.tokens[start:end] if embedded and embedded.tokens else None
-                start = end
-                try:
-                    put = writer.put_document(txn, document, rows, self._now, self._model_id, tokens)
-                except SpeckitError as error:
-                    report.failures += error.problems
-                except (ValueError, TypeError, OverflowError) as error:  # what SQLite cannot hold
-                    message = f"{document.key}: it cannot be stored: {type(error).__name__}: {error}"
+            entries = _entries(documents, embedded, [made.fingerprint for made in batch])
+            for entry, put in zip(entries, writer.put_documents(txn, entries, self._now, self._model_id), strict=True):
+                if isinstance(put, SpeckitError):
+                    report.failures += put.problems
+                elif isinstance(put, Exception):  # what SQLite cannot hold
+                    message = f"{entry.document.key}: it cannot be stored: {type(put).__name__}: {put}"
                     report.failures.append(Problem("E081", message))
                 else:
-                    outcomes[put.outcome].append(document.key)
+                    outcomes[put.outcome].append(entry.document.key)
                     if put.outcome != "unchanged":
-                        report.count(document)
+                        report.count(entry.document)
 
     def finish(self, progress: OnProgress | None = None) -> None:
         """Writes the last batch, completes pending embeddings and tidies the cache."""
@@ -156,6 +154,14 @@ class BatchWriter:
             if progress:
                 progress(Progress(done, max(done, total), memories[waiting[-1][1]].key))
 
+    def _known(self, batch: Sequence[Made]) -> Embedded | None:
+        """The vectors of a batch that another process has found; None where they are to be found here."""
+        passages = [made.passages for made in batch if made.passages is not None]
+        if len(passages) < len(batch) or not isinstance(self._embedder, StaticEmbedder):
+            return None
+        embedded = known(self._database.reader(), self._embedder, passages)
+        return self._counted(embedded)
+
     def _embed(self, texts: Iterable[str]) -> Embedded | None:
         """The vectors of these texts; None without a model, and from the model's first failure on."""
         if self._embedder is None:
@@ -165,6 +171,9 @@ class BatchWriter:
         except SpeckitError as error:
             self._give_up(error)
             return None
+        return self._counted(embedded)
+
+    def _counted(self, embedded: Embedded) -> Embedded:
         self._report.embedded += len(embedded.computed)
         self._report.cache_hits += len(embedded.used)
         return embedded
@@ -172,3 +181,17 @@ class BatchWriter:
     def _give_up(self, error: SpeckitError) -> None:
         self._report.problems += error.problems
         self._embedder = None
+
+
+def _entries(
+    documents: Sequence[Document], embedded: Embedded | None, fingerprints: Sequence[bytes | None]
+) -> list[Entry]:
+    """The documents with the vectors and tokens of their passages, which follow one another in `embedded`."""
+    entries, start = [], 0
+    for document, digest in zip(documents, fingerprints, strict=True):
+        end = start + len(document.chunks)
+        rows = embedded.rows[start:end] if embedded else None
+        tokens = embedded.tokens[start:end] if embedded and embedded.tokens else None
+        entries.append(Entry(document, rows, tokens, digest))
+        start = end
+    return entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from speckit_memory.memory.indexing.anchors import without_tags
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, PoolingModel, TokenModel
+from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import embedding_cache, token_sets
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
@@ -54,6 +56,52 @@ class Embedded:
             token_sets.claim(txn, self.token_model_id)
         embedding_cache.store(txn, model_id, self.computed, now)
         embedding_cache.touch(txn, model_id, self.used, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """The passages of one document: hashes of what is embedded of them, their vectors, shape (n, dimensions), and the
+    distinct token numbers of each, ascending."""
+
+    hashes: tuple[str, ...]
+    rows: Vectors
+    tokens: list[Tokens]
+
+
+def document_texts(document: Document, embedder: Embedder) -> list[str]:
+    """What is embedded of each passage of a document by this model."""
+    title = "" if document.title == document.key else document.title
+    repeats = title_repeats(embedder)
+    return [embedding_text(title, chunk.heading, chunk.text, repeats) for chunk in document.chunks]
+
+
+def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) -> list[Passages]:
+    """The passages of documents, given what is embedded of each."""
+    texts = [text for document in documents for text in document]
+    sequences = embedder.tokenise(texts)
+    rows = embedder.pool_documents(sequences)
+    found, start = [], 0
+    for document in documents:
+        end = start + len(document)
+        hashes = tuple(sha256(text.encode()).hexdigest() for text in document)
+        found.append(Passages(hashes, rows[start:end], [np.unique(sequence) for sequence in sequences[start:end]]))
+        start = end
+    return found
+
+
+def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[Passages]) -> Embedded:
+    """As `embed`, where vectors and tokens have been found already; those in the cache go before them."""
+    hashes = [each for document in passages for each in document.hashes]
+    if not hashes:
+        return Embedded(np.empty((0, 0), np.float32), [], embedder.token_model_id, {}, ())
+    rows = np.concatenate([document.rows for document in passages])
+    cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
+    for at, key in enumerate(hashes):
+        if key in cached:
+            rows[at] = cached[key]
+    computed = {key: row for key, row in zip(hashes, rows, strict=True) if key not in cached}
+    tokens = [each for document in passages for each in document.tokens]
+    return Embedded(rows, tokens, embedder.token_model_id, computed, tuple(cached))
 
 
 def embed(connection: Connection, embedder: Embedder, texts: Iterable[str]) -> Embedded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,11 +12,12 @@ from speckit_memory.memory.indexing import aliases, causal_links, preflight
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
-from speckit_memory.memory.indexing.documents import build, content_hash
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
+from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.limits import few
+from speckit_memory.memory.indexing.making import Made, Maker, Task
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
@@ -24,7 +25,6 @@ from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
-from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
@@ -54,7 +54,7 @@ class Indexer:
         self._embedder = embedder
         self._analyser = analyser
         self._root = root
-        self._sizes = sizes
+        self._maker = Maker(analyser, sizes)
         self._sources = WorkspaceSources(database, root)
 
     def index(
@@ -65,12 +65,14 @@ class Indexer:
         dry_run: bool = False,
         now: float,
         progress: OnProgress | None = None,
+        processes: int = 0,
     ) -> IndexReport:
         """Brings the store up to date with these files and folders: new, changed and vanished files.
 
         They are remembered as sources. What lies below them and was named in an earlier run is looked at as well.
         `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
-        reported, and the rest is indexed. `now` is in epoch seconds.
+        reported, and the rest is indexed. `now` is in epoch seconds. Up to so many further `processes` read and analyse
+        the files where they are many: see `beside`.
         """
         report = IndexReport(dry_run=dry_run)
         connection = self._database.reader()
@@ -89,10 +91,10 @@ class Indexer:
             if not any(gone == key or gone.startswith(f"{key}/") for gone in decision.gone)
         ]
         report.unchanged += decision.skip
-        touched: dict[int, int] = {}
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
-        sources = self._changed(decision.read, {} if force else known, touched, report)
-        self._run(sources, hashes, known, report, now, progress, len(decision.read))
+        tasks = self._tasks(decision.read, {} if force else known)
+        with beside(tasks, self._maker, self._embedder, processes, report) as made:
+            touched = self._run(made, hashes, known, report, now, progress, len(tasks))
         if dry_run:
             report.deleted += decision.gone
         else:
@@ -127,7 +129,7 @@ class Indexer:
         report = IndexReport()
         known = reader.known_files(self._database.reader())
         hashes = {key: stored.content_hash for key, stored in known.items()}
-        self._run(sources, hashes, known, report, now, progress, None)
+        self._run(map(self._maker.of_source, sources), hashes, known, report, now, progress, None)
         with self._database.write() as txn:
             report.links = resolve_links(txn, now)
         interference.recount(self._database)
@@ -165,8 +167,10 @@ class Indexer:
     ) -> Saved:
         connection = self._database.reader()
         known = reader.known_files(connection)
-        targets: list[tuple[str, Where]] = []
-        document, problems = self._build(source, targets)
+        made = self._maker.of_source(source)
+        if made.document is None:
+            raise SpeckitError.of(made.failures)
+        document, problems, targets = made.document, made.problems, made.targets
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
@@ -207,85 +211,61 @@ class Indexer:
         found = (*problems, *remarks, *report.problems)
         return Saved(document.key, memory.id, outcome, found, duplicates, tokens, len(document.chunks), pending)
 
-    def _changed(
-        self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], touched: dict[int, int], report: IndexReport
-    ) -> Iterator[Source]:
-        """The files whose content is not the known one; the others are noted in `touched` and the report.
-
-        An empty file makes no memory; a memory whose file was emptied stays, so that what was learned of it does.
-        """
-
-        def source(file: FoundFile) -> Source | None:
-            try:
-                text, mtime_ns = file.read()
-            except SpeckitError as error:
-                if error.code != "E010":  # deleted since the scan: nobody's mistake, and the next run will find it gone
-                    report.failures += error.problems
-                return None
+    def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile]) -> list[Task]:
+        """The files to be read, with what is known of those whose content may be the stored one."""
+        tasks = []
+        for file in files:
             stored = known.get(file.key)
-            if stored and stored.mtime_ns is not None and stored.content_hash == content_hash(text):
-                touched[stored.id] = mtime_ns
-                report.unchanged.append(file.key)
-            elif stored is None and not text.strip():
-                report.problems.append(preflight.no_text(text, file.key))
-            else:
-                return Source(file.key, text, file=file.path, mtime_ns=mtime_ns)
-            return None
-
-        return filter(None, map(source, files))  # no loop here that would hold a long text until the next one is read
+            same = stored.content_hash if stored and stored.mtime_ns is not None else ""
+            tasks.append(Task(file, stored is not None, same))
+        return tasks
 
     def _run(
         self,
-        sources: Iterable[Source],
+        made_ones: Iterable[Made],
         hashes: dict[str, str],
         known: Mapping[str, KnownFile],
         report: IndexReport,
         now: float,
         progress: OnProgress | None,
         total: int | None,
-    ) -> None:
-        """Builds the documents of the sources and writes them. `hashes` are the contents that stay in the store by
-        key."""
+    ) -> dict[int, int]:
+        """Writes the documents that are made. `hashes` are the contents that stay in the store by key.
+
+        Returns the times of modification (ns) of files whose content is stored already, by memory id.
+        """
         batches = BatchWriter(self._database, self._embedder, now, report)
         if not report.dry_run:
             batches.begin()
         done, key, written = 0, "", set()
         targets: list[tuple[str, Where]] = []
-        for source in sources:
-            try:
-                document, problems = self._build(source, targets)
-            except SpeckitError as error:
-                report.failures += error.problems
+        touched: dict[int, int] = {}
+        for made in made_ones:
+            report.failures += made.failures
+            report.problems += made.problems
+            targets += made.targets
+            if made.unchanged_since is not None:
+                touched[known[made.key].id] = made.unchanged_since
+                report.unchanged.append(made.key)
+            document = made.document
+            if document is None:
                 continue
-            report.problems += problems
             hashes[document.key] = document.content_hash
             written.add(document.content_hash)
             done, key = done + 1, document.key
             if report.dry_run:
                 report.count(document)
                 (report.updated if key in known else report.created).append(key)
-            elif batches.add(document) and progress:
+            elif batches.add(document, made) and progress:
                 progress(Progress(done, total, key))
-            del source, document  # before the next one is read: both may be long
+            del made, document  # before the next one is read: both may be long
         if not report.dry_run:
             batches.finish(progress)
         if progress:
             progress(Progress(done, total, key))
         report.problems += few(causal_links.unresolved(targets, hashes.keys()))
         aliases.equal_contents(hashes, written, report)
-
-    def _build(self, source: Source, targets: list[tuple[str, Where]]) -> tuple[Document, list[Problem]]:
-        """As `documents.build`. Raises E090 for a text that a parser gives up on: it must not stop a whole run."""
-        found: list[tuple[str, Where]] = []
-        try:
-            built = build(source, self._analyser, self._sizes, found)
-        except SpeckitError:
-            raise
-        except Exception as error:  # whatever a document leads to ends no more than itself
-            message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
-            raise SpeckitError("E090", message) from error
-        targets += found
-        return built
+        return touched
 
     def _note_analyser(self, known: Mapping[str, KnownFile], report: IndexReport) -> None:
         """Notes in the store which analyser cut its words, once no memory has words of another."""

@@ -7,8 +7,6 @@ from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.crossencoders.guarded import GuardedCrossEncoder
 from speckit_memory.memory.indexing.crossencoders.none import NoCrossEncoder
-from speckit_memory.memory.indexing.crossencoders.onnx import OnnxCrossEncoder
-from speckit_memory.memory.indexing.crossencoders.sentence_transformers import SentenceTransformersCrossEncoder
 
 _ONNX_FILES = ("model.onnx", "onnx/model.onnx")
 
@@ -21,6 +19,10 @@ def chosen(setting: str) -> NoCrossEncoder | GuardedCrossEncoder:
     """
     if not setting:
         return NoCrossEncoder()
+    # imported by who names a model
+    from speckit_memory.memory.indexing.crossencoders.onnx import OnnxCrossEncoder
+    from speckit_memory.memory.indexing.crossencoders.sentence_transformers import SentenceTransformersCrossEncoder
+
     try:
         path = named_path(setting, CROSS_ENCODER_VARIABLE)
     except SpeckitError as error:

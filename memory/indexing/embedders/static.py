@@ -14,19 +14,22 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders.token_rows import TokenRows
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
+
+    from speckit_memory.memory.indexing.embedders.pieces import Pieces
 
 DIMENSIONS = 256
 FREQUENT_TOKEN = 1e-3
@@ -41,13 +44,19 @@ _FIRST_RANKED_TOKEN = 258  # special tokens and single bytes come first; then id
 _RANK_OFFSET = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Model:
-    """`units` are the token vectors brought to length one (32 MB), `weights` their lengths times a / (a + p)."""
+    """The weights of `rows` are the lengths of the token vectors times a / (a + p)."""
 
     tokenizer: Tokenizer
-    units: Vectors
-    weights: NDArray[np.float32]
+    rows: TokenRows
+
+    @cached_property
+    def pieces(self) -> Pieces | None:
+        """How texts are cut piece by piece; None where that is not the same as cutting whole texts."""
+        from speckit_memory.memory.indexing.embedders.pieces import Pieces, divisible
+
+        return Pieces(self.tokenizer) if divisible(self.tokenizer) else None
 
 
 class StaticEmbedder:
@@ -61,10 +70,16 @@ class StaticEmbedder:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
+        self._bundled = folder is None
         self._lock = threading.Lock()
         self._model: _Model | None = None
         self._tokenizer: Tokenizer | None = None
         self._id = ""
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether its files are those of the installed package."""
+        return self._bundled
 
     @property
     def model_id(self) -> str:
@@ -92,8 +107,13 @@ class StaticEmbedder:
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """The token numbers of each text in text order, repeats included."""
-        tokenizer = self._loaded().tokenizer
-        return [np.array(encoding.ids, np.uint16) for encoding in _encoded(tokenizer, texts)]
+        model = self._loaded()
+        pieces = model.pieces if len(texts) > 1 else None  # who asks for one text has no time to get ready for many
+        if pieces is None:
+            return [np.array(encoding.ids, np.uint16) for encoding in _encoded(model.tokenizer, texts)]
+        cut = [pieces.tokens(text) for text in texts]
+        whole = _encoded(model.tokenizer, [text for text, tokens in zip(texts, cut, strict=True) if tokens is None])
+        return [np.array(next(whole).ids, np.uint16) if tokens is None else tokens for tokens in cut]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has. Reads the tokeniser alone, where the vectors were not asked for before."""
@@ -102,22 +122,24 @@ class StaticEmbedder:
     def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
         """Unit rows, shape (len(texts), dimensions); zeros for a text without tokens."""
         model = self._loaded()
-        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
+        pooled = np.zeros((len(texts), DIMENSIONS), np.float32)
+        many, rows = len(texts) > 1, model.rows
         for row, tokens in enumerate(texts):
-            rows[row] = _unit_sum(model.units[tokens] * model.weights[tokens, None])
-        return rows
+            # the same numbers either way
+            pooled[row] = _unit_sum(
+                rows.weighted.take(tokens, axis=0) if many else rows.units(tokens) * rows.weights(tokens)[:, None]
+            )
+        return pooled
 
     def pool_query(self, tokens: Tokens, factors: Column) -> Vectors:
         """The unit vector of a query, each token's own weight times its factor; shape (dimensions,)."""
-        model = self._loaded()
-        weights = model.weights[tokens] * factors.astype(np.float32)
-        return _unit_sum(model.units[tokens] * weights[:, None])
+        rows = self._loaded().rows
+        weights = rows.weights(tokens) * factors.astype(np.float32)
+        return _unit_sum(rows.units(tokens) * weights[:, None])
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions)."""
-        # Never a view of the table, whatever stands for the numbers.
-        units: Vectors = self._loaded().units.take(tokens, axis=0)
-        return units
+        return self._loaded().rows.units(np.asarray(tokens))
 
     def _loaded(self) -> _Model:
         model = self._model
@@ -177,11 +199,7 @@ def _load(folder: Path, tokenizer: Tokenizer) -> _Model:
     probability = 1.0 / (ranks + _RANK_OFFSET)
     probability /= probability.sum()
     weights = (FREQUENT_TOKEN / (FREQUENT_TOKEN + probability)).astype(np.float32)
-    # Half precision saves space on disk; in memory it would cost a slow conversion with every use.
-    units = np.array(vectors, np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", units, units))
-    units /= np.maximum(lengths, np.finfo(np.float32).tiny)[:, None]
-    return _Model(tokenizer, units, weights * lengths)
+    return _Model(tokenizer, TokenRows(np.asarray(vectors), weights))
 
 
 def _unit_sum(vectors: Vectors) -> Vectors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,20 +16,34 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import translated
+from speckit_memory.memory.store.file.holding import Held
 from speckit_memory.memory.store.file.identity import Identity, ReplacedError
-from speckit_memory.memory.store.file.opening import harden, prepare, require_sqlite, start_of, vector_extension
+from speckit_memory.memory.store.file.opening import (
+    declare_words,
+    harden,
+    prepare,
+    require_sqlite,
+    start_of,
+    vector_extension,
+)
 from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_file, require_file
 from speckit_memory.pipeline.clock import opening
 
 BUSY_TIMEOUT_MS = 10_000
+SPARE = 4
+"""Connections that no thread uses and that are kept for the next one: making one takes a millisecond or two. As many
+as variants hold at most (`engine.shadowing.worker.MOST_HELD`)."""
 CACHE_KIB = 65_536
 SMALL_CACHE_KIB = 8_192
+LOG_BYTES = 4 << 20
+"""The write-ahead log begins anew at about this size, and is cut to it when it had grown beyond."""
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON;"
     f"PRAGMA cache_size = -{CACHE_KIB};"
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA temp_store = MEMORY;"
     "PRAGMA mmap_size = 0;"  # docs/decisions/0003-no-mmap.md
+    f"PRAGMA journal_size_limit = {LOG_BYTES};"
 )
 
 
@@ -78,8 +92,12 @@ class Database:
         self._local = threading.local()
         self._guard = threading.Lock()
         self._writing = threading.Lock()
-        self._connections: list[tuple[threading.Thread, apsw.Connection]] = []
+        self._taking_up = threading.Lock()
+        self._connections: list[tuple[threading.Thread | None, apsw.Connection]] = []
+        """Every open connection with the thread that uses it; None for one that is held or spare."""
+        self._spare: list[apsw.Connection] = []
         self._identity = Identity(path)
+        self._ending: list[Callable[[], None]] = []
         self._closed = False
         self._replaced: ReplacedError | None = None
 
@@ -137,6 +155,11 @@ class Database:
         with suppress(SpeckitError):  # what cannot be closed now is closed when its thread lets go of it
             self.close()
 
+    @property
+    def lost(self) -> bool:
+        """Whether nobody can read through this object any more: it was closed, or the store was replaced."""
+        return self._closed or self._replaced is not None
+
     def left_behind(self) -> tuple[Path, ...]:
         """Files of the store that was opened, which lie beside another one that took its path: see `Identity`."""
         return self._identity.left_behind()
@@ -148,7 +171,7 @@ class Database:
         if self._closed:
             raise SpeckitError("E027", f"{self.path} has been closed")
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
-        return connection or self._connect()
+        return connection or self._taken() or self._connect()
 
     @contextmanager
     def snapshot_read(self) -> Iterator[apsw.Connection]:
@@ -156,14 +179,30 @@ class Database:
         connection = self.reader()
         with translated(self.path):
             if connection.in_transaction:
-                yield connection
+                with self._joining():
+                    yield connection
                 return
             connection.execute("BEGIN")
             try:
                 yield connection
             finally:
-                with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
-                    connection.execute("ROLLBACK")
+                if getattr(self._local, "connection", None) is connection:  # else it was handed over
+                    with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
+                        connection.execute("ROLLBACK")
+
+    def hand_over(self) -> Held | None:
+        """The state that this thread sees inside `snapshot_read`, for another thread to go on with.
+
+        The rest of the block must not read any more. None where the block has joined a transaction of somebody else,
+        who still needs it.
+        """
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        joins: int = getattr(self._local, "joins", 0)
+        if connection is None or not connection.in_transaction or joins:
+            return None
+        self._owned(connection, None)
+        self._local.connection = None
+        return Held(connection, self._adopted, self._given_back, self._given_up)
 
     @contextmanager
     def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:
@@ -210,13 +249,20 @@ class Database:
         except SpeckitError as error:
             return [str(error)]
 
+    def before_closing(self, end: Callable[[], None]) -> None:
+        """Has `close` call this first: by whom works beside the searches, and must not be inside a query then."""
+        self._ending.append(end)
+
     def close(self) -> None:
         """Closes the connections of all threads.
 
-        Raises E022 when another thread is inside a query; closing can be repeated when that has ended.
+        Raises E022 when another thread is inside a query; closing can be repeated when that has ended. One that takes
+        up the log is waited for.
         """
         self._closed = True
-        with self._guard:
+        for end in self._ending:
+            end()
+        with self._taking_up, self._guard:
             remaining = []
             for thread, connection in self._connections:
                 try:
@@ -225,8 +271,62 @@ class Database:
                     remaining.append((thread, connection))
             self._connections = remaining
         if remaining:
-            names = ", ".join(thread.name for thread, _ in remaining)
+            names = ", ".join(thread.name if thread else "a search beside another" for thread, _ in remaining)
             raise SpeckitError("E022", f"{self.path} is still in use by {names}", actions=("close it again",))
+
+    @contextmanager
+    def _joining(self) -> Iterator[None]:
+        """Counts the blocks of this thread that stand inside a transaction which is not theirs."""
+        self._local.joins = getattr(self._local, "joins", 0) + 1
+        try:
+            yield
+        finally:
+            self._local.joins -= 1
+
+    def _owned(self, connection: apsw.Connection, owner: threading.Thread | None) -> None:
+        with self._guard:
+            self._connections = [(owner if other is connection else old, other) for old, other in self._connections]
+
+    def _adopted(self, connection: apsw.Connection | None) -> apsw.Connection | None:
+        before: apsw.Connection | None = getattr(self._local, "connection", None)
+        self._local.connection = connection
+        return before
+
+    def _given_back(self, connection: apsw.Connection, take_up_log: bool) -> None:
+        """Ends the transaction of a connection that was held, and keeps it for the next thread or closes it."""
+        with suppress(apsw.Error):  # it is closed already, or a thread that was given up is still inside a query
+            connection.execute("ROLLBACK")
+            if take_up_log:
+                self._take_up_log(connection)
+            with self._guard:
+                if not self._closed and len(self._spare) < SPARE:
+                    self._spare.append(connection)
+                    return
+                self._connections = [entry for entry in self._connections if entry[1] is not connection]
+            connection.close()
+
+    def _take_up_log(self, connection: apsw.Connection) -> None:
+        """Writes a long log into the file. Who writes does that by itself, but not what somebody does not see yet that
+        holds an earlier state: where each write comes while a state is held, the log would never begin anew."""
+        with suppress(apsw.Error, OSError), self._taking_up:
+            if not self._closed and Path(connection.filename_wal).stat().st_size > LOG_BYTES + LOG_BYTES // 2:
+                taken_up(connection)
+
+    def _given_up(self, connection: apsw.Connection) -> None:
+        """Closes a connection that a thread may still have; while it is inside a query, it stays until `close`."""
+        with suppress(apsw.ThreadingViolationError):
+            connection.close()
+            with self._guard:
+                self._connections = [entry for entry in self._connections if entry[1] is not connection]
+
+    def _taken(self) -> apsw.Connection | None:
+        """A spare connection, this thread's from now on."""
+        with self._guard:
+            connection = self._spare.pop() if self._spare else None
+        if connection is not None:
+            self._owned(connection, threading.current_thread())
+            self._local.connection = connection
+        return connection
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
@@ -252,11 +352,17 @@ class Database:
             connection.load_extension(vector_extension())
             connection.enable_load_extension(False)
             harden(connection)
+            declare_words(connection)
         with self._guard:
             for thread, abandoned in self._connections:
-                if not thread.is_alive():
+                if thread and not thread.is_alive():
                     abandoned.close()
-            self._connections = [entry for entry in self._connections if entry[0].is_alive()]
+            self._connections = [entry for entry in self._connections if not entry[0] or entry[0].is_alive()]
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection
+
+
+def taken_up(connection: apsw.Connection) -> None:
+    """Writes into the file what of the log nobody needs who holds an earlier state."""
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -11,6 +11,7 @@ import numpy as np
 
 from speckit_memory.memory.store.file.facts import FACTS, KEPT_FACTS
 from speckit_memory.memory.store.file.queries import table_exists, value
+from speckit_memory.memory.store.file.schema import COUNTED, COUNTED_PASSAGES
 
 _TOLERANCE = 1e-2
 """How far the squared length of a stored vector may be from 1."""
@@ -24,6 +25,18 @@ _RULES = (
     ("memory {} has no full-text row", "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts"),
     ("the full-text row {} belongs to no memory", "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories"),
     ("memory {} has no texts", "SELECT id FROM memories EXCEPT SELECT memory_id FROM texts"),
+    ("the tokens of memory {} are not counted", "SELECT id FROM memories EXCEPT SELECT memory_id FROM token_counts"),
+    (
+        "memory {} does not have as many tokens as it says",
+        "SELECT n.memory_id FROM token_counts n JOIN texts t USING (memory_id) WHERE (n.title, n.triggers, n.path) <> "
+        f"({', '.join(COUNTED.format(f't.{name}') for name in ('title_tokens', 'trigger_tokens', 'path_tokens'))}) "
+        f"OR n.passages <> coalesce((SELECT {COUNTED_PASSAGES} FROM chunks c WHERE c.memory_id = n.memory_id), x'')",
+    ),
+    (
+        "the chunks of memory {} have ids in another order",
+        "SELECT memory_id FROM (SELECT memory_id, id - lag(id) OVER (PARTITION BY memory_id ORDER BY ordinal) AS step "
+        "FROM chunks) WHERE step < 0",
+    ),
     (
         "memory {} does not have the number of chunks it says",
         "SELECT m.id FROM memories m WHERE m.chunk_count <> "

@@ -22,6 +22,7 @@ from speckit_memory.memory.store.file.schema import (
     PROMOTIONS,
     SESSIONS,
     SOURCE_PATHS,
+    TOKEN_COUNTS,
     TOKEN_MODEL,
     UNCOUNTED_FOLDERS,
 )
@@ -46,6 +47,7 @@ MIGRATIONS = (
     Migration("0007_promotions", PROMOTIONS),
     Migration("0008_source_paths", SOURCE_PATHS),
     Migration("0009_change_tokens", CHANGE_TOKENS),
+    Migration("0010_token_counts", TOKEN_COUNTS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
@@ -67,19 +69,26 @@ def pending(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRA
     # of a damaged file, names may be anything
     unknown = sorted(map(str, set(done) - {migration.name for migration in migrations}))
     if unknown:
-        raise SpeckitError("E025", f"the store has the unknown migration {', '.join(unknown)}")
+        raise SpeckitError("E025", f"the file has the unknown migration {', '.join(unknown)}")
     return tuple(migration for migration in migrations if migration.name not in done)
 
 
-def migrate(connection: apsw.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> tuple[str, ...]:
-    """Runs what is pending and returns the names; an old store is first copied to `<file>.before-<migration>`.
+def migrate(
+    connection: apsw.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS, *, copied: bool = True
+) -> tuple[str, ...]:
+    """Runs what is pending and returns the names; an old file is first copied to `<file>.before-<migration>`.
 
+    One that is not to be `copied` leaves none, not even of earlier times: what is given up later would stay in it.
     Raises E023 when a migration fails; the file then still has the schema it had before that migration.
     """
     todo = pending(connection, migrations)
-    if todo and applied(connection):
+    if todo and copied and applied(connection):
         _copy(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
-    return tuple(migration.name for migration in todo if _run(connection, migration))
+    done = tuple(migration.name for migration in todo if _run(connection, migration))
+    if todo and not copied:
+        for step in migrations:
+            path.with_name(f"{path.name}.before-{step.name}").unlink(missing_ok=True)
+    return done
 
 
 def _run(connection: apsw.Connection, migration: Migration) -> bool:
@@ -103,7 +112,7 @@ def _run(connection: apsw.Connection, migration: Migration) -> bool:
 
 
 def _copy(connection: apsw.Connection, target: Path) -> None:
-    """A consistent copy of the store, replacing one left by an attempt that did not finish."""
+    """A consistent copy of the file, replacing one left by an attempt that did not finish."""
     target.unlink(missing_ok=True)
     make_file(target)
     copy = apsw.Connection(str(target))

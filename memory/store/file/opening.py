@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -19,6 +20,19 @@ _SHADOWS = {
     "chunk_vectors": ("chunks", "info", "rowids", "vector_chunks00"),
     "memory_fts": ("config", "data", "docsize", "idx"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file of ours: what its header says, how one is made and brought up to date, and whether a copy of it is
+    left then."""
+
+    application_id: int
+    steps: tuple[migrations.Migration, ...]
+    copied: bool = True
+
+
+STORE = Kind(APPLICATION_ID, migrations.MIGRATIONS)
 
 
 def require_sqlite(version: str) -> None:
@@ -38,8 +52,8 @@ def start_of(path: Path) -> bytes:
         file.xClose()
 
 
-def prepare(connection: apsw.Connection, path: Path) -> None:
-    """Makes a new file a store and brings an old one up to date; writes nothing to a current one.
+def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE) -> None:
+    """Makes a new file one of this kind and brings an old one up to date; writes nothing to a current one.
 
     Raises E024 when the file belongs to another program, and as `migrations.migrate` does.
     """
@@ -48,13 +62,13 @@ def prepare(connection: apsw.Connection, path: Path) -> None:
     identity = connection.pragma("application_id")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
     connection.execute("COMMIT")
-    if identity != APPLICATION_ID and (identity or tables):
+    if identity != kind.application_id and (identity or tables):
         raise SpeckitError("E024", f"{path} is a SQLite file of another program")
-    todo = migrations.pending(connection)
+    todo = migrations.pending(connection, kind.steps)
     if connection.pragma("journal_mode") != "wal":
         connection.pragma("journal_mode", "wal")
     if todo:
-        migrations.migrate(connection, path)
+        migrations.migrate(connection, path, kind.steps, copied=kind.copied)
     _require_shadows(connection, path)
 
 
@@ -79,3 +93,9 @@ def vector_extension() -> str:
     if package is None or package.origin is None:
         raise SpeckitError("E020", "the package sqlite-vec is not installed", actions=("install sqlite-vec",))
     return str(Path(package.origin).with_name("vec0"))
+
+
+def declare_words(connection: apsw.Connection) -> None:
+    """Declares the views of the full-text table that tell its words, for this connection alone: nothing is written."""
+    for name, kind in (("memory_words", "row"), ("memory_word_places", "instance")):
+        connection.execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab('main', 'memory_fts', '{kind}')")

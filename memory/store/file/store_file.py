@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import sys
@@ -30,6 +31,9 @@ IGNORED = """\
 FOR_THE_OWNER = 0o600
 """A store holds what files hold that only their owner may read. SQLite gives its log and index the same mode."""
 FOLDER_FOR_THE_OWNER = 0o700
+
+LOGS_KEPT = 3
+"""So many logs of earlier files stay beside a store: nobody looks further back."""
 
 _HEADER = b"SQLite format 3\0"
 
@@ -119,10 +123,22 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def set_aside(files: Sequence[Path]) -> None:
-    """Renames files that must not be taken for part of the store beside them; nothing of them is lost."""
+    """Takes files away that must not be taken for part of the store beside them.
+
+    A log is renamed, as its changes may be in no other file; the latest few of such logs stay. An empty log, and the
+    index of a log, which SQLite makes anew, tell of nothing.
+    """
     for file in files:
         with suppress(OSError):
-            file.rename(f"{file}.of-{file.stat().st_ino}")
+            found = file.stat()
+            if file.name.endswith("-wal") and found.st_size:
+                file.rename(f"{file}.of-{found.st_ino}")
+            else:
+                file.unlink()
+        with suppress(OSError):
+            aside = sorted(file.parent.glob(f"{glob.escape(file.name)}.of-*"), key=lambda one: one.stat().st_mtime_ns)
+            for earlier in aside[:-LOGS_KEPT] if file.name.endswith("-wal") else aside:
+                earlier.unlink()
 
 
 def keep_out_of_git(folder: Path) -> bool:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.file.facts import ATTRIBUTES, LABELS, NUMBERS
+from speckit_memory.memory.store.read_model.labels import Labels, Texts
+from speckit_memory.memory.store.read_model.reading_order import ReadingOrder, natural
 from speckit_memory.memory.store.read_model.scope import Mask, MemoryScope
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
+from speckit_memory.memory.store.segments.container import Container
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Filter, Ids
 from speckit_memory.pipeline.ports.immutable import own
@@ -28,44 +27,54 @@ SHORT = 600
 UNKNOWN = -1
 """The memory of an id that the store does not hold."""
 
-Labels = NDArray[np.object_]
 Places = NDArray[np.int32]
 
-_DIGITS = re.compile(r"[0-9]+")
-
 _ENDS = len(NUMBERS)
-"""Row behind the numbers: the time after which a memory is not admitted any more."""
+"""Stands behind the numbers: the time after which a memory is not admitted any more."""
 
 
 class Columns:
     """Facts about memories. Implements `pipeline.ports.Attributes`. Immutable.
 
-    Every table is ordered by memory id and ends in one column more, which holds the answer for an unknown id: its place
-    is -1. `_places` holds the place of every id ever drawn up to the largest one stored; its first and last element
-    are those of ids below and above.
+    Every column is ordered by memory id and has one place more, which holds the answer for an unknown id: that is the
+    place -1. `_places` holds the place of every id ever drawn up to the largest one stored; its first and last element
+    are those of ids below and above. No array is ever written to, so that states share them, and processes a file.
     """
 
-    __slots__ = (
-        "_chunks", "_coded", "_ids", "_labels", "_numbers", "_of_tier", "_parents", "_places", "_reading",
-    )  # fmt: skip
-    _coded: dict[str, tuple[tuple[str, ...], NDArray[np.int64]]]
-    _of_tier: dict[str, Ids]
+    __slots__ = ("_chunks", "_ids", "_labels", "_numbers", "_of_tier", "_parents", "_places", "_reading")
+    _ids: Ids
+    _labels: tuple[Labels, ...]
+    _numbers: tuple[Column, ...]
+    _chunks: Ids
+    _parents: Ids
     _places: Places
-    _reading: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    _of_tier: dict[str, Ids]
+    _reading: ReadingOrder | None
 
     def __init__(self, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> None:
         """Take rows of `facts.ATTRIBUTES` by ascending id, and chunk ids with the memory of each."""
-        ids, labels, numbers = _transposed(rows)
-        self._take_facts(
-            np.append(ids, UNKNOWN),
-            np.hstack([labels, np.full((len(LABELS), 1), "", np.object_)]),
-            np.hstack([numbers, np.full((_ENDS + 1, 1), np.nan)]),
-        )
+        ids, labels, numbers = transposed(rows)
+        self._ids = np.append(ids, UNKNOWN)
+        self._labels = tuple(map(Labels.of, labels))
+        self._numbers = tuple(np.append(column, np.nan) for column in numbers)
+        self._of_tier, self._reading = {}, None
         self._take_chunks(chunks, parents)
+
+    @classmethod
+    def of_segment(cls, segment: Container) -> Columns:
+        """The columns that stand in a file, where they lie."""
+        columns = cls.__new__(cls)
+        columns._ids = segment.array("memories.ids")
+        columns._labels = tuple(Labels.of_segment(segment, f"label.{name}") for name in LABELS)
+        columns._numbers = tuple(segment.array(f"number.{name}") for name in (*NUMBERS, "ends"))
+        columns._chunks, columns._parents = segment.array("chunks.ids"), segment.array("chunks.parents")
+        columns._places = segment.array("places")
+        columns._of_tier, columns._reading = {}, ReadingOrder.of_segment(segment)
+        return columns
 
     def replaced(self, gone: Ids, rows: Sequence[tuple[Any, ...]], chunks: Ids, parents: Ids) -> Columns:
         """The columns without the memories in `gone`, and with these rows and chunks in place of any older ones."""
-        ids, labels, numbers = _transposed(rows)
+        ids, labels, numbers = transposed(rows)
         outdated = np.append(gone, ids)
         if not len(gone) and np.isin(ids, self._known).all():
             twin = self.updated(rows)
@@ -74,28 +83,32 @@ class Columns:
             kept = np.delete(self._ids, drop)
             at = np.searchsorted(kept[:-1], ids)
             twin = Columns.__new__(Columns)
-            twin._take_facts(
-                np.insert(kept, at, ids),
-                _spliced(self._labels, drop, at, labels),
-                _spliced(self._numbers, drop, at, numbers),
+            twin._ids = np.insert(kept, at, ids)
+            twin._labels = tuple(old.spliced(drop, at, new) for old, new in zip(self._labels, labels, strict=True))
+            twin._numbers = tuple(
+                np.insert(np.delete(old, drop), at, new) for old, new in zip(self._numbers, numbers, strict=True)
             )
+            twin._of_tier, twin._reading = {}, None
+            if self._reading is not None:
+                names = list(map(natural, labels[LABELS.index("folder")], labels[LABELS.index("key")]))
+                twin._reading = self._reading.spliced(drop, at, names, self._name)
         current = ~np.isin(self._parents, outdated)
         twin._take_chunks(np.append(self._chunks[current], chunks), np.append(self._parents[current], parents))
         return twin
 
     def updated(self, rows: Sequence[tuple[Any, ...]]) -> Columns:
         """The columns with these facts about memories that they hold already; chunks stay as they are."""
-        ids, labels, numbers = _transposed(rows)
+        ids, labels, numbers = transposed(rows)
         at = np.searchsorted(self._known, ids)
         twin = Columns.__new__(Columns)
         for name in Columns.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin._numbers = self._numbers.copy()
-        twin._numbers[:, at] = numbers
-        if not np.array_equal(self._labels[:, at], labels):
-            twin._labels = self._labels.copy()
-            twin._labels[:, at] = labels
-            twin._forget()
+        twin._numbers = tuple(_written(old, at, new) for old, new in zip(self._numbers, numbers, strict=True))
+        twin._labels = tuple(old.changed(at, new) for old, new in zip(self._labels, labels, strict=True))
+        if any(new is not old for new, old in zip(twin._labels, self._labels, strict=True)):
+            twin._of_tier = {}
+            if any(twin._label(name) is not self._label(name) for name in ("folder", "key")):
+                twin._reading = None
         return twin
 
     @property
@@ -134,7 +147,8 @@ class Columns:
         """
         if self._reading is None:
             with opening():
-                self._reading = _reading(self._labels)
+                names = map(natural, *(self._label(name).at(np.arange(self.count)) for name in ("folder", "key")))
+                self._reading = ReadingOrder.of(list(names))
         order, rank = self._reading
         at = self.places(ids)
         return self._neighbour(at, order[rank[at] - 1]), self._neighbour(at, order[rank[at] + 1])
@@ -147,25 +161,24 @@ class Columns:
         facts: Column = self._numbers[_place(name, NUMBERS)][self.places(ids)]
         return facts
 
-    def label(self, name: str, ids: Ids) -> Labels:
+    def label(self, name: str, ids: Ids) -> Texts:
         """A textual fact (one of `LABELS`) about each id, "" for an unknown id. Raises ValueError for another name."""
-        facts: Labels = self._labels[_place(name, LABELS)][self.places(ids)]
-        return facts
+        return self._label(name).at(self.places(ids))
 
     def scope(self, wanted: Filter, now: float) -> MemoryScope:
         """The memories that the filter admits at the time `now` (epoch seconds).
 
         Never a deprecated one, nor one that expired before `now` (features C6, F7).
         """
-        admitted: Mask = self._numbers[_ENDS, :-1] >= now
+        admitted: Mask = self._numbers[_ENDS][:-1] >= now
         if wanted.folder:
-            admitted &= self._where("folder", _within((wanted.folder,)))
+            admitted &= self._label("folder").where(_within((wanted.folder,)))
         if wanted.folders:
-            admitted &= self._where("folder", _within(wanted.folders))
+            admitted &= self._label("folder").where(_within(wanted.folders))
         if wanted.tier:
-            admitted &= self._where("tier", lambda value: value == wanted.tier)
+            admitted &= self._label("tier").where(lambda value: value == wanted.tier)
         if wanted.context_type:
-            admitted &= self._where("context_type", lambda value: value == wanted.context_type)
+            admitted &= self._label("context_type").where(lambda value: value == wanted.context_type)
         if wanted.memories is not None:
             admitted &= np.isin(self._known, np.array(wanted.memories, np.int64))
         return MemoryScope(self, admitted)
@@ -175,57 +188,50 @@ class Columns:
         tier = own(tier)
         found = self._of_tier.get(tier)
         if found is None:
-            found = self._of_tier[tier] = self._known[self._where("tier", lambda value: value == tier)]
+            found = self._of_tier[tier] = self._known[self._label("tier").where(lambda value: value == tier)]
         return found.copy()
 
     def in_folder(self, folder: str) -> Ids:
         """All memories whose folder is exactly this one, ascending."""
         folder = own(folder)
-        return self._known[self._where("folder", lambda value: value == folder)]
+        return self._known[self._label("folder").where(lambda value: value == folder)]
 
     @property
     def _known(self) -> Ids:
         """All memories, ascending, not copied."""
         return self._ids[:-1]
 
-    def _neighbour(self, at: Places, other: NDArray[np.int64]) -> Ids:
+    def _label(self, name: str) -> Labels:
+        return self._labels[_place(name, LABELS)]
+
+    def _name(self, place: int) -> str:
+        """What the memory at a place sorts by in reading order."""
+        at = np.array([place])
+        return natural(self._label("folder").at(at)[0], self._label("key").at(at)[0])
+
+    def _neighbour(self, at: Places, other: NDArray[np.integer[Any]]) -> Ids:
         """The memory at the place `other` where it and the one at the place `at` are neighbours, else `UNKNOWN`."""
-        folder = self._labels[_place("folder", LABELS)]
-        short = self._numbers[_place("characters", NUMBERS)] < SHORT
+        characters = self._numbers[_place("characters", NUMBERS)]
         # The place behind the last is that of an unknown id, which has neither a folder nor a length.
-        linked = (folder[at] == folder[other]) & (folder[at] != "") & short[at] & short[other]
+        linked = self._label("folder").equal(at, other) & (characters[at] < SHORT) & (characters[other] < SHORT)
         return np.where(linked, self._ids[other], UNKNOWN)
-
-    def _where(self, name: str, holds: Callable[[str], bool]) -> Mask:
-        """Which memories have a label that passes the test. The test runs once per distinct label."""
-        coded = self._coded.get(name)
-        if coded is None:
-            numbering: defaultdict[str, int] = defaultdict(count().__next__)
-            column = self._labels[_place(name, LABELS), :-1].tolist()
-            codes = np.fromiter(map(numbering.__getitem__, column), np.int64, len(column))
-            coded = self._coded[name] = (tuple(numbering), codes)
-        values, codes = coded
-        return np.array([holds(value) for value in values], np.bool_)[codes]
-
-    def _take_facts(self, ids: Ids, labels: Labels, numbers: Column) -> None:
-        self._ids = ids
-        self._labels = labels
-        self._numbers = numbers
-        self._forget()
-
-    def _forget(self) -> None:
-        """Gives up what was derived from labels."""
-        self._coded = {}
-        self._of_tier = {}
-        self._reading = None
 
     def _take_chunks(self, chunks: Ids, parents: Ids) -> None:
         order = np.argsort(chunks, kind="stable")
         self._chunks, self._parents = chunks[order], parents[order]
-        largest = max(self._known.max(initial=0), chunks.max(initial=0))
-        self._places = np.full(largest + 2, -1, np.int32)
-        self._places[self._chunks] = np.searchsorted(self._known, self._parents)
-        self._places[self._known] = np.arange(self.count)
+        self._places = table_of_places(self._known, self._chunks, self._parents)
+
+
+def table_of_places(memories: Ids, chunks: Ids, parents: Ids) -> Places:
+    """The place among `memories` of every id up to the largest of a memory or chunk; -1 in front, behind and between.
+
+    `memories` ascend; `parents` are those of the chunks.
+    """
+    largest = max(memories.max(initial=0), chunks.max(initial=0))
+    places: Places = np.full(largest + 2, -1, np.int32)
+    places[chunks] = np.searchsorted(memories, parents)
+    places[memories] = np.arange(len(memories))
+    return places
 
 
 def _within(folders: Sequence[str]) -> Callable[[str], bool]:
@@ -234,10 +240,13 @@ def _within(folders: Sequence[str]) -> Callable[[str], bool]:
     return lambda value: any(not name or value == name or value.startswith(f"{name}/") for name in names)
 
 
-def _spliced(table: NDArray[Any], drop: NDArray[np.intp], at: NDArray[np.intp], columns: NDArray[Any]) -> NDArray[Any]:
-    """The table without the columns in `drop`, and then with new ones before the places `at`."""
-    kept = np.delete(table, drop, axis=1) if len(drop) else table
-    return np.insert(kept, at, columns, axis=1) if len(at) else kept
+def _written(column: Column, at: NDArray[np.intp], values: Column) -> Column:
+    """The column with these values at these places; itself when they are there already."""
+    if np.array_equal(column[at], values, equal_nan=True):
+        return column
+    written = column.copy()
+    written[at] = values
+    return written
 
 
 def _place(name: str, names: tuple[str, ...]) -> int:
@@ -246,39 +255,15 @@ def _place(name: str, names: tuple[str, ...]) -> int:
     return names.index(name)
 
 
-@lru_cache(maxsize=131_072)  # a change of one memory must not cost the parsing of all keys
-def _natural(key: str) -> str:
-    """A text that sorts as the key does, but numbers by value: before each stands how many digits it has."""
-    return _DIGITS.sub(lambda number: f"{len(number[0].lstrip('0')):04d}{number[0].lstrip('0')}", key)
-
-
-def _reading(labels: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of all memories in reading order, between two places of no memory; and where each place stands there.
-
-    Folders follow one another, within a folder keys do, numbers in them by value: turn 9 before turn 10. The order in
-    which memories were stored plays no part.
-    """
-    folders, keys = (labels[_place(name, LABELS), :-1].tolist() for name in ("folder", "key"))
-    natural = [f"{folder}\0{_natural(key)}\0{key}" for folder, key in zip(folders, keys, strict=True)]
-    order = np.array([-1, *sorted(range(len(natural)), key=natural.__getitem__), -1], np.int64)
-    rank = np.zeros(len(natural) + 1, np.int64)
-    rank[order[1:-1]] = np.arange(1, len(natural) + 1)
-    return order, rank
-
-
-def _transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, Labels, Column]:
-    """Ids, labels (one row each of `LABELS`) and numbers (one row each of `NUMBERS`, and the ends)."""
+def transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, list[list[str]], list[Column]]:
+    """Ids, labels (a list each of `LABELS`) and numbers (a column each of `NUMBERS`, and the ends)."""
     table = dict(zip(ATTRIBUTES, zip(*rows, strict=True) if rows else [()] * len(ATTRIBUTES), strict=True))
-    labels = np.empty((len(LABELS), len(rows)), np.object_)
-    for place, name in enumerate(LABELS):
-        labels[place] = table[name]
-    numbers = np.empty((_ENDS + 1, len(rows)))
-    for place, name in enumerate(NUMBERS):
-        numbers[place] = np.array(table[name], np.float64)  # None becomes NaN
+    labels = [list(table[name]) for name in LABELS]
+    numbers = [np.array(table[name], np.float64) for name in NUMBERS]  # None becomes NaN
     for name in ("created_at", "updated_at"):
         known = numbers[_place(name, NUMBERS)]
         known[(known == UNKNOWN_TIME) | (known < EARLIEST) | (known > LATEST)] = np.nan
-    tier = labels[LABELS.index("tier")]
+    tier = np.array(table["tier"], np.object_)
     ends = numbers[_place("expires_at", NUMBERS)].copy()
     unlimited = np.isnan(ends)
     ends[unlimited] = np.inf
@@ -286,5 +271,4 @@ def _transposed(rows: Sequence[tuple[Any, ...]]) -> tuple[Ids, Labels, Column]:
     ends[temporary] = numbers[_place("created_at", NUMBERS)][temporary] + TEMPORARY_LIFE
     ends[np.isnan(ends)] = np.inf  # nobody can tell when a temporary memory without a date is over
     ends[tier == Tier.DEPRECATED] = -np.inf
-    numbers[_ENDS] = ends
-    return np.array(table["id"], np.int64), labels, numbers
+    return np.array(table["id"], np.int64), labels, [*numbers, ends]

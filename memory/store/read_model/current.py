@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import apsw
 
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.beside import Beside
 from speckit_memory.memory.store.read_model.models import Models
 from speckit_memory.memory.store.read_model.moment import committed_read
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
@@ -17,6 +18,8 @@ from speckit_memory.pipeline.clock import opening
 
 MOST_CHANGES = 500
 """Beyond so many changes, reading everything again is faster than applying them one by one."""
+LOADS = 4
+"""So often something is read beside the searches when others write all the while; then it is left for later."""
 
 
 class ReadModel:
@@ -32,6 +35,7 @@ class ReadModel:
         """Take what turns queries into words, tokens and vectors, as it did with the stored texts."""
         self._database = database
         self._models = models
+        self._beside = Beside(database)
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
 
@@ -54,9 +58,32 @@ class ReadModel:
             return snapshot
 
     def load_vectors(self) -> None:
-        """Reads all vectors into memory, where the snapshots that follow find them."""
-        with self.reading() as snapshot:
-            snapshot.vectors.load()
+        """Reads all vectors into memory, where the snapshots that follow find them.
+
+        A snapshot that another thread has made meanwhile came of one without vectors, and reads them for itself.
+        """
+        for _ in range(LOADS):
+            with self.reading() as snapshot:
+                if snapshot.vectors.loaded:
+                    return
+                snapshot.vectors.load()
+
+    def renew(self) -> bool:
+        """Has the queries that come answered from what lies in the store's segment now, where they were not before.
+
+        The state is read beside them; nothing changes for the ones under way, or before the first. False when others
+        write all the while, so that what was read was not the latest state any more.
+        """
+        if self._snapshot is None:
+            return True
+        for _ in range(LOADS):
+            with committed_read(self._database) as connection:
+                renewed = Snapshot.load(self._database, connection, self._models, self._beside)
+            with self._refreshing:
+                if self._snapshot.sequence <= renewed.sequence:
+                    self._snapshot = renewed
+                    return True
+        return False
 
     def _snapshot_of(self, connection: apsw.Connection, *, joined: bool) -> Snapshot:
         """The snapshot of the state that the connection sees; a transaction that nobody else uses may begin anew."""
@@ -69,10 +96,10 @@ class ReadModel:
                 connection.execute("ROLLBACK; BEGIN")
             snapshot, latest = self._snapshot, changes.latest(connection)
             if snapshot is not None and snapshot.sequence > latest:
-                return Snapshot.load(self._database, connection, self._models)
+                return Snapshot.load(self._database, connection, self._models, self._beside)
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
             if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:
-                snapshot = Snapshot.load(self._database, connection, self._models)
+                snapshot = Snapshot.load(self._database, connection, self._models, self._beside)
             elif log[0] != snapshot.sequence:
                 snapshot = snapshot.advanced(self._database, connection, *log)
             self._snapshot = snapshot

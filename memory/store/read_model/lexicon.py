@@ -1,17 +1,23 @@
-"""The inverted indexes of a snapshot, each built when it is first asked for."""
+"""The words of a snapshot: asked of the file, and indexed in memory when many questions come."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 import apsw
 
+from speckit_memory.memory.store.read_model import stored_tokens
+from speckit_memory.memory.store.read_model.beside import Beside
 from speckit_memory.memory.store.read_model.columns import Columns
+from speckit_memory.memory.store.read_model.file_words import FileIndex, FileWords
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.postings import TermIndex
-from speckit_memory.memory.store.reading import loading
+from speckit_memory.memory.store.read_model.vocabulary import Vocabulary
+from speckit_memory.memory.store.segments.container import Container
+from speckit_memory.memory.store.tables import fulltext
 from speckit_memory.pipeline.arithmetic.bags import Part, Setting, WordBags
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
@@ -25,31 +31,66 @@ _ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
 """Where words in a row are looked for. A whole body would join the last word of a passage to the first of the next."""
 MOST_BAGS = 12
 """Bags of so many settings are kept, those last asked for; a pipeline has two as a rule, and seven at most."""
+MOST_BUILT = 20_000_000
+"""Indexes of more tokens than so many, about 2 GB, are made by nobody who was not told to."""
+PLACES_PER_INDEX = 4
+"""To read and arrange a place of a word takes so many times what it takes to index a token."""
+LEAST_READ = 50_000
+"""Fewer places than so many, a tenth of a second's work, are worth no thread."""
+BLOCK = 200
+"""Memories whose tokens are read at a time beside the searches."""
 
 
 class Lexicon:
-    """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`."""
+    """The analysed words of one state of the store. Implements `pipeline.ports.Lexicon`.
 
-    __slots__ = ("_analyse", "_bags", "_columns", "_indexes", "_keeping", "_loading", "_moment", "_words")
+    No search waits for an index: the file answers, the same to the last bit. Whoever has read so many places of words
+    from it that it cost about as much as indexes do has them built beside the searches
+    (docs/decisions/0050-words-from-the-file.md).
+    """
+
+    __slots__ = (
+        "_analyse", "_bags", "_beside", "_columns", "_file", "_file_read", "_indexes", "_keeping", "_loading",
+        "_moment", "_places_read", "_words",
+    )  # fmt: skip
 
     def __init__(
-        self, moment: Moment, columns: Columns, analyse: Analyse, indexes: Mapping[Part, TermIndex] | None = None
+        self,
+        moment: Moment,
+        columns: Columns,
+        analyse: Analyse,
+        beside: Beside,
+        indexes: Mapping[Part, TermIndex] | None = None,
     ) -> None:
         """Take the indexes that are built already."""
         self._analyse = analyse
         self._moment = moment
         self._columns = columns
-        self._indexes = MappingProxyType({part: index.published() for part, index in (indexes or {}).items()})
-        self._words: frozenset[str] | None = None
+        self._beside = beside
+        built: dict[Part, TermIndex | FileIndex] = {part: index.published() for part, index in (indexes or {}).items()}
+        self._indexes: Mapping[Part, TermIndex | FileIndex] = MappingProxyType(built)
+        self._file: FileWords | None = None
+        self._file_read = False
+        # Of this state and those before it. Threads may lose a count, and then go on with the file a little longer.
+        self._places_read = 0
+        self._words: AbstractSet[str] | None = None
         self._loading = threading.Lock()
         self._bags: dict[Setting, WordBags] = {}
         self._keeping = threading.Lock()
+
+    @classmethod
+    def of_segment(
+        cls, segment: Container, moment: Moment, columns: Columns, analyse: Analyse, beside: Beside
+    ) -> Lexicon:
+        """The lexicon whose indexes stand in a file."""
+        indexes = {part: TermIndex.of_segment(segment, *part) for part in _PARTS.values()}
+        return cls(moment, columns, analyse, beside, indexes)
 
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query, in order, made by the analyser that made the index."""
         return self._analyse(text)
 
-    def index(self, field: Field, level: Level = "memory") -> TermIndex:
+    def index(self, field: Field, level: Level = "memory") -> TermIndex | FileIndex:
         """The inverted index of a field. Only "body" exists at level "chunk": ValueError for the others."""
         found = self._indexes.get((field, level))
         if found is not None:
@@ -61,11 +102,16 @@ class Lexicon:
             if part in self._indexes:
                 return self._indexes[part]
             with self._moment.read() as (connection, is_of_it):
-                entries = _entries(connection, part, None, self._columns)
-                index = TermIndex(entries, ordered=part in _ORDERED).published()
+                words = self._of_file(connection) if is_of_it else None
+                index = words.index(part, ordered=part in _ORDERED) if words else self._built(connection, part)
             if is_of_it:
                 self._indexes = MappingProxyType({**self._indexes, part: index})
             return index
+
+    @property
+    def from_file(self) -> bool:
+        """Whether the file answers for want of indexes; nobody may have asked yet."""
+        return not all(isinstance(self._indexes.get(part), TermIndex) for part in _PARTS.values())
 
     def bags(
         self, weights: tuple[float, float, float, float], k1: float, b: float, level: Level = "memory"
@@ -79,20 +125,27 @@ class Lexicon:
                 return found
         indexes = {part: self.index(*part) for part in setting.parts}
         laid_out = WordBags(setting, indexes, self._columns)
-        if any(self._indexes.get(part) is not index for part, index in indexes.items()):
-            return laid_out  # one of the indexes is of a later state
         with self._keeping:
+            if any(self._indexes.get(part) is not index for part, index in indexes.items()):
+                return laid_out  # one of the indexes is of a later state, or there are better ones
             kept = self._bags.setdefault(setting, laid_out)
             while len(self._bags) > MOST_BAGS:
                 del self._bags[next(iter(self._bags))]
         return kept
 
-    def words(self) -> frozenset[str]:
+    def words(self) -> AbstractSet[str]:
         """All terms of the memories; some that only removed ones held may be there."""
         if self._words is not None:
             return self._words
-        words = frozenset[str]().union(*(self.index(field).terms() for field in FIELDS))
-        if all((field, "memory") in self._indexes for field in FIELDS):
+        indexes = [self.index(field) for field in FIELDS]
+        built = [index for index in indexes if isinstance(index, TermIndex)]
+        if len(built) == len(indexes):
+            words: AbstractSet[str] = Vocabulary(built)
+            kept = all((field, "memory") in self._indexes for field in FIELDS)
+        else:
+            with opening(), self._moment.read() as (connection, kept):
+                words = frozenset(fulltext.words(connection))
+        if kept:
             self._words = words
         return words
 
@@ -101,38 +154,55 @@ class Lexicon:
     ) -> Lexicon:
         """The lexicon of the state `columns`, without what outdated memories said, and with what `put` ones say.
 
-        Indexes that nobody has asked for yet stay unbuilt.
+        Indexes that are not in memory stay so.
         """
         twins = {}
         for part, index in self._indexes.items():
+            if isinstance(index, FileIndex):
+                continue
             changed = index.copy()
-            for id_ in outdated.tolist() if part[1] == "memory" else self._columns.chunks_of(outdated).tolist():
-                changed.remove(id_)
-            for id_, tokens in _entries(connection, part, put, columns):
-                changed.add(id_, tokens)
+            changed.remove(outdated if part[1] == "memory" else self._columns.chunks_of(outdated))
+            changed.add(stored_tokens.entries(connection, part, put, columns))
             twins[part] = changed
-        return Lexicon(moment, columns, self._analyse, twins)
+        later = Lexicon(moment, columns, self._analyse, self._beside, twins)
+        later._places_read = self._places_read
+        return later
 
+    def _of_file(self, connection: apsw.Connection) -> FileWords | None:
+        if not self._file_read:
+            self._file = FileWords.of(self._moment, connection, self._columns, self._built, self._note_places)
+            self._file_read = True
+        return self._file
 
-def _entries(
-    connection: apsw.Connection, part: Part, memories: Ids | None, columns: Columns
-) -> Iterator[tuple[int, Sequence[str]]]:
-    """Tokens of these memories (all for None) or of their chunks, in order; only of those that the columns know."""
-    field, level = part
-    known = columns.ids if memories is None else memories
-    if level == "chunk":
-        known = columns.chunks if memories is None else columns.chunks_of(memories)
-    texts: dict[int, list[str]] = {id_: [] for id_ in known.tolist()}
-    if field == "body":
-        for chunk, memory, _, text in loading.load_chunks(connection, memories):
-            id_ = chunk if level == "chunk" else memory
-            if text and id_ in texts:
-                texts[id_].append(text)
-    else:
-        for id_, title, triggers, path in loading.load_fields(connection, memories):
-            text = {"title": title, "triggers": triggers, "path": path}[field]
-            if text and id_ in texts:
-                texts[id_].append(text)
-    for id_, held in texts.items():
-        # Tokens are joined by blanks; other white space may be part of one.
-        yield id_, " ".join(held).split(" ") if held else ()
+    def _built(self, connection: apsw.Connection, part: Part) -> TermIndex:
+        entries = stored_tokens.entries(connection, part, None, self._columns)
+        return TermIndex(entries, ordered=part in _ORDERED).published()
+
+    def _note_places(self, count: int, tokens: int) -> None:
+        """So many places were read from the file, where all texts have so many tokens."""
+        self._places_read += count
+        if (
+            self._places_read > max(tokens // 4, LEAST_READ)
+            and tokens <= MOST_BUILT
+            and self._beside.start(self._build)
+        ):
+            self._places_read = 0
+
+    def _build(self) -> None:
+        texts: dict[Part, list[stored_tokens.Text]] = {part: [] for part in _PARTS.values()}
+        memories = self._columns.ids
+        for start in range(0, len(memories), BLOCK):
+            block = memories[start : start + BLOCK]
+            for part, stored in texts.items():
+                with self._beside.reading(), self._moment.read() as (connection, is_of_it):
+                    if not is_of_it:
+                        return
+                    stored.extend(stored_tokens.texts(connection, part, block))
+        built: dict[Part, TermIndex | FileIndex] = {}
+        for part in _PARTS.values():
+            entries = stored_tokens.arranged(texts.pop(part), stored_tokens.known(part, None, self._columns))
+            built[part] = TermIndex(self._beside.sliced(entries), ordered=part in _ORDERED).published()
+        # The same rows in the same order: a search may go on with what it took before.
+        with self._loading, self._keeping:
+            self._indexes = MappingProxyType(built)
+            self._bags = {}

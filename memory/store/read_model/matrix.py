@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.read_model.room import Room
 from speckit_memory.memory.store.read_model.scope import Restriction
+from speckit_memory.memory.store.segments.container import Container
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 
 HOLE = -1
@@ -23,14 +26,9 @@ _LOWEST = -2.0
 """Between the mark of an excluded row and the smallest cosine."""
 
 
-class _Room:
-    """Rows with spare room below, and how many of them belong to some matrix."""
-
-    __slots__ = ("rows", "taken")
-
-    def __init__(self, rows: Vectors, taken: int) -> None:
-        self.rows = rows
-        self.taken = taken
+def nothing() -> tuple[Ids, Column, Ids]:
+    """What is near to nothing; new arrays, as whoever gets them may do anything to them."""
+    return np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
 
 
 def _cut(leaders: Vectors, owners: Ids, limit: int, scope: Restriction) -> float:
@@ -58,7 +56,20 @@ class VectorMatrix:
 
     def __init__(self, chunks: Ids, parents: Ids, vectors: Vectors) -> None:
         """Take one vector of length one per chunk, and the memory of each chunk. Chunk ids are distinct."""
-        self._take(_Room(np.ascontiguousarray(vectors, np.float32), len(chunks)), chunks, parents)
+        self._take(Room(np.ascontiguousarray(vectors, np.float32)), chunks, parents)
+
+    @classmethod
+    def of_segment(cls, segment: Container) -> VectorMatrix:
+        """The matrix that stands in a file, where it lies."""
+        matrix = cls.__new__(cls)
+        rows, chunks, parents = (segment.array(f"vector.{name}") for name in ("rows", "chunks", "parents"))
+        matrix._room = Room(rows)
+        matrix._chunks = matrix._ordered_chunks = chunks
+        matrix._parents, matrix._ordered_parents = parents, segment.array("vector.ordered_parents")
+        matrix._memories, matrix._slots = segment.array("vector.memories"), segment.array("vector.slots")
+        matrix._by_chunk, matrix._by_memory = np.arange(len(chunks)), segment.array("vector.by_memory")
+        matrix._count = len(chunks)
+        return matrix
 
     def replaced(self, memories: Ids, chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix:
         """The matrix without the rows of these memories, and with these rows in addition; all of one dimension."""
@@ -66,18 +77,29 @@ class VectorMatrix:
         old_chunks, old_parents = np.where(gone, HOLE, self._chunks), np.where(gone, HOLE, self._parents)
         all_chunks, all_parents = np.append(old_chunks, chunks), np.append(old_parents, parents)
         kept = all_chunks != HOLE
+        room = self._room.extended(len(old_chunks), vectors)
         # Copied without holes once they are more than a third: so memory stays bounded and copies stay rare.
         if 3 * np.count_nonzero(kept) < 2 * len(kept):
-            rows = np.concatenate([self._room.rows[: len(old_chunks)], vectors])[kept]
-            return VectorMatrix(all_chunks[kept], all_parents[kept], rows)
+            return VectorMatrix(all_chunks[kept], all_parents[kept], room.take(np.flatnonzero(kept)))
         twin = VectorMatrix.__new__(VectorMatrix)
-        twin._take(self._extended(vectors), all_chunks, all_parents)
+        twin._take(room, all_chunks, all_parents)
         return twin
 
     @property
     def dimensions(self) -> int:
         """Length of a vector; 0 when there is none."""
-        return self._room.rows.shape[1] if self.count else 0
+        return self._room.width if self.count else 0
+
+    @property
+    def size(self) -> int:
+        """Number of rows, with those that were removed. A matrix that came of another has its rows at their places,
+        unless there are fewer than in the other: then they were copied without the removed ones."""
+        return len(self._chunks)
+
+    @property
+    def memory_count(self) -> int:
+        """Number of memories that have vectors; one more when rows were removed."""
+        return len(self._memories)
 
     @property
     def count(self) -> int:
@@ -90,15 +112,9 @@ class VectorMatrix:
         At level "memory" a memory scores as its best chunk (of equal ones the smallest id). A zero query is near to
         nothing. Raises E002 when the query has another dimension than the vectors.
         """
-        query = np.asarray(query)
-        if limit <= 0 or not self.count or not query.any():
-            return np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
-        if query.shape != (self.dimensions,):
-            raise SpeckitError(
-                "E002", f"the query has the shape {query.shape}, the store's vectors have ({self.dimensions},)"
-            )
-        direction = query.astype(np.float64)
-        direction /= np.linalg.norm(direction)
+        direction = self.direction(query) if limit > 0 else None
+        if direction is None:
+            return nothing()
         rough = self._rough(direction.astype(np.float32), scope)
         # The first pass only finds a bound that enough rows reach; every row within the margin of it is computed again,
         # so that no rounding of the first pass can cost a row its place.
@@ -107,7 +123,24 @@ class VectorMatrix:
             leaders, owners = np.full(len(self._memories), _EXCLUDED), self._memories
             np.maximum.at(leaders, self._slots, rough)
         cut = _cut(leaders, owners, limit, scope)
-        rows = np.flatnonzero(rough >= max(cut - self._margin(), _LOWEST))
+        return self.ranked(direction, np.flatnonzero(rough >= max(cut - self._margin(), _LOWEST)), limit, scope, level)
+
+    def direction(self, query: Vectors) -> Column | None:
+        """A query as a unit vector in double precision; None where nothing is near to it. Raises E002."""
+        query = np.asarray(query)
+        if not self.count or not query.any():
+            return None
+        if query.shape != (self.dimensions,):
+            raise SpeckitError(
+                "E002", f"the query has the shape {query.shape}, the store's vectors have ({self.dimensions},)"
+            )
+        direction: Column = query.astype(np.float64)
+        return direction / np.linalg.norm(direction)
+
+    def ranked(
+        self, direction: Column, rows: NDArray[np.intp], limit: int, scope: Restriction, level: Level
+    ) -> tuple[Ids, Column, Ids]:
+        """What `nearest` answers where only these rows count; those that are not admitted do not."""
         rows = rows[scope.admits(self._parents[rows])]
         similarity = self._exact(direction, rows)
         chunks = self._chunks[rows]
@@ -122,17 +155,23 @@ class VectorMatrix:
         order = order[:limit]
         return ids[order], similarity[order], chunks[order]
 
+    def reaching(self, direction: Column, similarity: float, first: int) -> NDArray[np.intp]:
+        """Rows from the place `first` on that may be as similar to a unit vector; removed ones too. They are all of
+        the file, or all later ones."""
+        rough = self._room.stretch(first, self.size - first) @ direction.astype(np.float32)
+        return first + np.flatnonzero(rough >= similarity - self._margin())
+
     def vectors(self, ids: Ids) -> Vectors:
         """The vector of each chunk, the mean direction of a memory's chunks, zeros where there is none.
 
         Shape (n, dimensions).
         """
         if not self._count:
-            return np.zeros((len(ids), self._room.rows.shape[1]), np.float32)
+            return np.zeros((len(ids), self._room.width), np.float32)
         ids = np.asarray(ids)
         at = np.minimum(np.searchsorted(self._ordered_chunks, ids), len(self._chunks) - 1)
         is_chunk = (self._ordered_chunks[at] == ids) & (ids != HOLE)
-        found: Vectors = self._room.rows.take(self._by_chunk[at], axis=0)
+        found: Vectors = self._room.take(self._by_chunk[at])
         others = np.flatnonzero(~is_chunk)
         if len(others):
             found[others] = 0.0
@@ -143,38 +182,25 @@ class VectorMatrix:
                 found[others[several]] = self._mean_directions(first[several], sizes[several])
         return found
 
-    def _take(self, room: _Room, chunks: Ids, parents: Ids) -> None:
+    def _take(self, room: Room, chunks: Ids, parents: Ids) -> None:
         self._room = room
         self._chunks = chunks
         self._parents = parents
-        self._memories, self._slots = np.unique(parents, return_inverse=True)
+        self._memories = distinct(parents)
+        self._slots = np.searchsorted(self._memories, parents)
         self._by_chunk = np.argsort(chunks, kind="stable")
         self._by_memory = np.lexsort((chunks, parents))
         self._ordered_chunks = chunks[self._by_chunk]
         self._ordered_parents = parents[self._by_memory]
         self._count = int(np.count_nonzero(chunks != HOLE))
 
-    def _extended(self, vectors: Vectors) -> _Room:
-        """Room that holds the rows of this matrix and then these; shared while the places behind are still free."""
-        # Two matrices may share rows, but only the one that ends where the room does may write behind them.
-        room, size = self._room, len(self._chunks)
-        needed = size + len(vectors)
-        if room.taken != size or needed > len(room.rows):
-            larger = np.empty((needed + needed // 4, room.rows.shape[1]), np.float32)
-            larger[:size] = room.rows[:size]
-            room = _Room(larger, size)
-        room.rows[size:needed] = vectors
-        room.taken = needed
-        return room
-
     def _rough(self, direction: Vectors, scope: Restriction) -> Vectors:
         """Similarities of rows in single precision; where few are admitted, the others are below every cosine."""
-        rows = self._room.rows[: len(self._chunks)]
         if scope.size > GATHERED_SHARE * len(self._memories):
-            return rows @ direction
+            return self._room.product(len(self._chunks), direction)
         admitted = scope.admits(self._memories.copy())[self._slots]
         rough = np.full(len(admitted), _EXCLUDED)
-        rough[admitted] = rows[admitted] @ direction
+        rough[admitted] = self._room.take(np.flatnonzero(admitted)) @ direction
         return rough
 
     def _margin(self) -> float:
@@ -183,7 +209,7 @@ class VectorMatrix:
 
     def _exact(self, direction: Column, rows: NDArray[np.intp]) -> Column:
         # A sum along an axis, not a product of matrices: its order of adding does not hang on how many rows there are.
-        similarity: Column = (self._room.rows[rows] * direction).sum(axis=1)
+        similarity: Column = (self._room.take(rows) * direction).sum(axis=1)
         # Adding zero turns a rounded -0.0 into 0.0.
         return np.clip(similarity.round(DECIMALS), -1.0, 1.0) + 0.0
 
@@ -192,7 +218,7 @@ class VectorMatrix:
         # The places first, first+1, … of every stretch, one after the other, without a loop over stretches.
         ends = np.cumsum(sizes)
         places = np.arange(ends[-1]) + np.repeat(first - (ends - sizes), sizes)
-        rows = self._room.rows[self._by_memory[places]].astype(np.float64)
+        rows = self._room.take(self._by_memory[places]).astype(np.float64)
         sums = np.add.reduceat(rows, ends - sizes, axis=0)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         directions: Column = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)

@@ -1,10 +1,11 @@
-"""What the store asks of the analyser and the models, which are above it."""
+"""What the store asks of the analyser, the models and the settings, which are above it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from speckit_memory.config.vector_indexing import VectorIndexing
 from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
 
 Rarity = Callable[[Ids], Column]
@@ -24,6 +25,10 @@ class Models(Protocol):
     @property
     def static(self) -> bool:
         """Whether vectors are means of static token vectors."""
+
+    @property
+    def vector_index(self) -> VectorIndexing:
+        """Which stores have an index of their vectors, and whether it answers."""
 
     @property
     def relevance(self) -> Relevance:

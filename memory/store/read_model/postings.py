@@ -1,4 +1,4 @@
-"""An inverted index that documents join and leave one at a time (feature C3).
+"""An inverted index that documents join and leave (feature C3).
 
 The index is a large frozen base, laid out as compressed sparse rows in both directions, and a small overlay of the
 terms that changed since. A copy shares the base and every posting list, so that it costs little whatever the
@@ -17,7 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.read_model.terms import Terms, TermsInMemory
 from speckit_memory.memory.store.read_model.word_order import WordOrder
+from speckit_memory.memory.store.segments.container import Array, Container
+from speckit_memory.memory.store.segments.term_table import TermTable
 from speckit_memory.pipeline.ports import Ids, Postings
 from speckit_memory.pipeline.ports.immutable import own
 
@@ -35,9 +38,8 @@ Frequencies = NDArray[np.float32]
 class _Base:
     """All postings at the time of the last build: by term (`starts`) and, for removal, by row (`row_starts`)."""
 
-    codes: dict[str, int]
-    names: list[str]
-    starts: list[int]
+    terms: Terms
+    starts: Sequence[int] | NDArray[np.int64]
     every: Postings
     height: int
     row_starts: NDArray[np.int64]
@@ -50,8 +52,7 @@ class _Base:
         by_row = np.argsort(rows, kind="stable")
         every = Postings(rows, frequency)
         return cls(
-            codes=codes,
-            names=list(codes),
+            terms=TermsInMemory(codes),
             starts=np.searchsorted(code, np.arange(len(codes) + 1)).tolist(),
             every=every,
             height=height,
@@ -61,7 +62,7 @@ class _Base:
 
     def postings(self, term: str) -> Postings:
         """The postings of a term, copied."""
-        code = self.codes.get(term)
+        code = self.terms.get(term)
         if code is None:
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
         start, end = self.starts[code], self.starts[code + 1]
@@ -69,23 +70,25 @@ class _Base:
 
     def holders(self, term: str) -> int:
         """How many rows hold a term."""
-        code = self.codes.get(term)
-        return 0 if code is None else self.starts[code + 1] - self.starts[code]
+        code = self.terms.get(term)
+        return 0 if code is None else int(self.starts[code + 1] - self.starts[code])
 
-    def terms_of(self, row: int) -> list[str]:
-        """The distinct terms of a row."""
-        return [self.names[code] for code in self.row_codes[self.row_starts[row] : self.row_starts[row + 1]]]
+    def terms_of(self, rows: Rows) -> set[str]:
+        """The distinct terms of these rows."""
+        starts, ends = self.row_starts[rows], self.row_starts[rows + 1]
+        codes = [self.row_codes[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return {self.terms.name(code) for code in np.unique(np.concatenate([np.empty(0, np.int32), *codes])).tolist()}
 
 
 class _Change(NamedTuple):
     """A change of a term's postings that no query has asked for yet, on top of what was there before.
 
-    `before` is None when the base holds the rest. `row` is `HOLE` when an entry that held the term was removed.
+    `before` is None when the base holds the rest. `added` are rows, ascending, each followed by its frequency; none
+    when entries that held the term were removed.
     """
 
     before: Postings | _Change | None
-    row: int
-    frequency: int
+    added: Sequence[int]
 
 
 class TermIndex:
@@ -129,6 +132,35 @@ class TermIndex:
         self._live = height
         self._published = False
 
+    @classmethod
+    def of_segment(cls, segment: Container, field: str, level: str) -> TermIndex:
+        """The index of a field that stands in a file; nothing of it is read before a query needs it."""
+
+        def array(name: str) -> Array:
+            return segment.array(f"{field}.{level}.{name}")
+
+        index = cls.__new__(cls)
+        if level == "memory":
+            index._ids, index._rows = segment.array("memories.ids")[:-1], segment.array("memories.rows")
+        else:
+            index._ids, index._rows = segment.array("chunks.ids"), segment.array("chunks.rows")
+        index._lengths = array("lengths")
+        index._base = _Base(
+            terms=TermTable(array("text"), array("ends")),
+            starts=array("starts"),
+            every=Postings(array("rows"), array("frequency")),
+            height=len(index._ids),
+            row_starts=array("row_starts"),
+            row_codes=array("row_codes"),
+        )
+        index._order = None
+        if f"{field}.{level}.places" in segment:
+            index._order = WordOrder.of_places(*map(array, ("places", "place_starts", "sizes", "first")))
+        index._lists, index._added = {}, {}
+        index._live = len(index._ids)
+        index._published = False
+        return index
+
     def copy(self) -> TermIndex:
         """An index that answers the same and changes independently; cheap, for the base is shared."""
         twin = TermIndex.__new__(TermIndex)
@@ -166,12 +198,8 @@ class TermIndex:
     def rows_of(self, ids: Ids) -> Rows:
         """The row of each id, `HOLE` for an id without an entry."""
         table = self._rows
-        # A table over all ids makes this one gather; ids are dense, for memories and chunks share one sequence.
         if table is None:
-            table = np.full(int(self._ids.max(initial=0)) + 2, HOLE, np.int32)
-            table[self._ids] = np.arange(len(self._ids))
-            table[-1] = HOLE  # holes among the ids have written here, and larger ids than any stored read it
-            self._rows = table
+            table = self._rows = table_of_rows(self._ids)
         rows: Rows = table.take(ids, mode="clip")
         return rows
 
@@ -189,9 +217,13 @@ class TermIndex:
         """How many entries hold a term."""
         return len(self.postings(term).rows) if term in self._lists else self._base.holders(term)
 
+    def knows(self, term: str) -> bool:
+        """Whether the term is among `terms`."""
+        return term in self._lists or self._base.terms.get(term) is not None
+
     def terms(self) -> Iterator[str]:
         """The terms that entries hold, some of them twice, and perhaps some that only removed entries held."""
-        return chain(self._base.codes, self._lists)
+        return chain(self._base.terms, self._lists)
 
     def adjacent(self, first: str, second: str) -> Rows:
         """The rows in which the second term stands right after the first, ascending.
@@ -200,10 +232,10 @@ class TermIndex:
         """
         if self._order is None:
             raise ValueError("the index does not know the order of its words")
-        codes = self._base.codes
+        before, after = self._base.terms.get(first), self._base.terms.get(second)
         found = np.empty(0, np.int32)
-        if first in codes and second in codes:
-            found = self._order.adjacent(codes[first], codes[second])
+        if before is not None and after is not None:
+            found = self._order.adjacent(before, after)
             found = found[self._ids[found] != HOLE]
         if not self._added:
             return found
@@ -213,60 +245,65 @@ class TermIndex:
         later = [row for row in both[both >= height].tolist() if (first, second) in pairwise(self._added[row])]
         return np.append(found, np.array(later, np.int32))
 
-    def add(self, id_: int, tokens: Sequence[str]) -> None:
-        """Add an entry. Raises ValueError when the id is there already, and TypeError once the index was published."""
+    def add(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
+        """Add entries. Raises ValueError for an id that is in the index, and TypeError once that was published."""
         self._require_unpublished()
-        if self._row(id_) is not None:
-            raise ValueError(f"entry {id_} is in the index already")
-        row = len(self._ids)
-        lists = self._lists
-        frequencies = Counter(tokens)
-        for term, frequency in frequencies.items():
-            lists[term] = _Change(lists.get(term), row, frequency)
-        self._added[row] = tuple(tokens)
-        self._ids = np.append(self._ids, id_)
+        lists, added = self._lists, list(entries)
+        ids = np.array([id_ for id_, _ in added], np.int64)
+        there = ids[self.rows_of(ids) != HOLE].tolist()
+        if there or len(np.unique(ids)) < len(ids):
+            raise ValueError(f"entries are in the index already: {there or ids.tolist()}")
+        # One change a term, however many entries hold it: a thousand entries have hundreds of thousands of terms.
+        held: defaultdict[str, list[int]] = defaultdict(list)
+        for row, (_, tokens) in enumerate(added, len(self._ids)):
+            for term, frequency in Counter(tokens).items():
+                held[term] += row, frequency
+            self._added[row] = tuple(tokens)
+        for term, rows in held.items():
+            lists[term] = _Change(lists.get(term), rows)
+        self._ids = np.append(self._ids, ids)
+        self._lengths = np.append(self._lengths, np.array([len(tokens) for _, tokens in added], np.float32))
         self._rows = None
-        self._lengths = np.append(self._lengths, np.float32(len(tokens)))
-        self._live += 1
+        self._live += len(added)
         self._compact_if_due()
 
-    def remove(self, id_: int) -> None:
-        """Remove an entry; an unknown id is no error. Raises TypeError once the index was published."""
+    def remove(self, ids: Sequence[int] | Ids) -> None:
+        """Remove entries; an unknown id is no error. Raises TypeError once the index was published."""
         self._require_unpublished()
-        row = self._row(id_)
-        if row is None:
+        rows = np.unique(self.rows_of(np.asarray(ids, np.int64)))
+        rows = rows[rows != HOLE]
+        if not len(rows):
             return
         lists = self._lists
-        added = self._added.pop(row, None)
-        for term in self._base.terms_of(row) if added is None else dict.fromkeys(added):
-            lists[term] = _Change(lists.get(term), HOLE, 0)
-        self._live -= 1
+        height = self._base.height
+        terms = self._base.terms_of(rows[rows < height])
+        terms.update(*(self._added.pop(row) for row in rows[rows >= height].tolist()))
+        for term in terms:
+            before = lists.get(term)
+            # Whoever merges a change looks which rows are gone: one mark is enough.
+            if not isinstance(before, _Change):
+                lists[term] = _Change(before, ())
+        self._live -= len(rows)
         self._ids, self._lengths = self._ids.copy(), self._lengths.copy()
-        self._ids[row] = HOLE
+        self._ids[rows] = HOLE
         self._rows = None
-        self._lengths[row] = 0
+        self._lengths[rows] = 0
         self._compact_if_due()
 
     def _require_unpublished(self) -> None:
         if self._published:
             raise TypeError("an index that searches use does not change; take a copy")
 
-    def _row(self, id_: int) -> int | None:
-        found = np.flatnonzero(self._ids == id_)
-        return int(found[0]) if len(found) and id_ != HOLE else None
-
     def _merged(self, term: str, change: Postings | _Change | None) -> Postings:
-        rows: list[int] = []
-        frequency: list[int] = []
+        changes: list[Sequence[int]] = []
         # The chain runs from the newest change to the oldest; postings are ordered by row, so it is turned round.
         while isinstance(change, _Change):
-            if change.row != HOLE:
-                rows.append(change.row)
-                frequency.append(change.frequency)
+            changes.append(change.added)
             change = change.before
         before = self._base.postings(term) if change is None else change
-        all_rows = np.concatenate([before.rows, np.array(rows[::-1], np.int32)])
-        all_frequencies = np.concatenate([before.frequency, np.array(frequency[::-1], np.float32)])
+        added = np.array(list(chain.from_iterable(reversed(changes))), np.int64)
+        all_rows = np.concatenate([before.rows, added[::2].astype(np.int32)])
+        all_frequencies = np.concatenate([before.frequency, added[1::2].astype(np.float32)])
         # A removal only marks the term; which rows are gone is read off the ids, whichever change came first.
         kept = self._ids[all_rows] != HOLE
         return Postings(all_rows[kept], all_frequencies[kept])
@@ -274,9 +311,11 @@ class TermIndex:
     def _compact_if_due(self) -> None:
         """Fold everything into a new base, without holes, when holes or additions have become many."""
         height = len(self._ids)
-        if 3 * (height - self._live) <= height and len(self._added) <= self._base.height + ADDITIONS:
-            return
-        found = ((term, self.postings(term)) for term in self._base.codes | self._lists)
+        if 3 * (height - self._live) > height or len(self._added) > self._base.height + ADDITIONS:
+            self._compact()
+
+    def _compact(self) -> None:
+        found = ((term, self.postings(term)) for term in dict.fromkeys(self.terms()))
         held = {term: postings for term, postings in found if len(postings.rows)}
         kept = self._ids != HOLE
         # The number of kept rows before each row is its new number; rows keep their order, so postings stay sorted.
@@ -291,11 +330,23 @@ class TermIndex:
         )
         if order is not None:
             # What no row holds any more has no number.
-            number = np.array([self._base.codes.get(term, HOLE) for term in before.names], np.int32)
+            codes = self._base.terms
+            number = np.array([HOLE if (code := codes.get(term)) is None else code for term in before.terms], np.int32)
             stayed = np.repeat(kept[: before.height], order.sizes)
-            added = [self._base.codes[term] for tokens in self._added.values() for term in tokens]
-            codes = np.append(number[order.codes()[stayed]], np.array(added, np.int32))
-            self._order = WordOrder(codes, self._lengths[kept].astype(np.int64), len(held))
+            added = [codes.get(term) for tokens in self._added.values() for term in tokens]
+            all_codes = np.append(number[order.codes()[stayed]], np.array(added, np.int32))
+            self._order = WordOrder(all_codes, self._lengths[kept].astype(np.int64), len(held))
         self._lists = {}
         self._added = {}
         self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None
+
+
+def table_of_rows(ids: Ids) -> Rows:
+    """The row of every id from 0 to above the largest of these, `HOLE` for one that has none.
+
+    Such a table makes it one gather to find rows; ids are dense, for memories and chunks share one sequence.
+    """
+    table = np.full(int(ids.max(initial=0)) + 2, HOLE, np.int32)
+    table[ids] = np.arange(len(ids))
+    table[-1] = HOLE  # holes among the ids have written here, and larger ids than any stored read it
+    return table

@@ -9,19 +9,27 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.beside import Beside
 from speckit_memory.memory.store.read_model.columns import Columns
 from speckit_memory.memory.store.read_model.folders import Folders
 from speckit_memory.memory.store.read_model.lexicon import Lexicon
+from speckit_memory.memory.store.read_model.listed_matrix import LISTS, ListedMatrix
+from speckit_memory.memory.store.read_model.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.models import Models, Relevance
 from speckit_memory.memory.store.read_model.moment import CONTENT, EDGES, Moment
 from speckit_memory.memory.store.read_model.sessions import Sessions
 from speckit_memory.memory.store.read_model.sql_answers import CausalGraph, FullText, Passages
 from speckit_memory.memory.store.read_model.token_space import TokenSpace
+from speckit_memory.memory.store.read_model.token_table import TokenTable
 from speckit_memory.memory.store.read_model.trigger_index import Entry, TriggerIndex
+from speckit_memory.memory.store.read_model.trigger_table import TriggerTable
 from speckit_memory.memory.store.read_model.vector_space import VectorSpace
 from speckit_memory.memory.store.reading import loading
+from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.segments.container import Container
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import Kind
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids
 
 
@@ -56,27 +64,90 @@ class Snapshot:
     """Since when memories are connected as they are."""
 
     @classmethod
-    def load(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot:
-        """Read the state that the connection's open transaction sees."""
+    def load(cls, database: Database, connection: apsw.Connection, models: Models, beside: Beside) -> Snapshot:
+        """The state that the connection's open transaction sees: from a segment and what changed since, if there is a
+        segment from which the log of changes leads here, else from the tables.
+
+        `beside` builds what no search waits for.
+        """
+        segment = shelf.usable(connection, database.path)
+        if segment is not None:
+            opened = cls._of_segment(segment, database, models, beside)
+            log = changes.since(connection, opened.sequence)
+            if log is not None:
+                return opened.advanced(database, connection, *log) if log[1] else opened
+        return cls.of_tables(database, connection, models, beside)
+
+    @classmethod
+    def _of_segment(cls, segment: Container, database: Database, models: Models, beside: Beside) -> Snapshot:
+        columns = Columns.of_segment(segment)
+        sequence = segment.about["sequence"]
+        moment = Moment(database, sequence, CONTENT)
+        tokens = TokenSpace(moment, columns, models, TokenTable.of_segment(segment))
+        vectors = VectorSpace(moment, columns, models, tokens, (segment.about["model"], _matrix(segment, models)))
+        return cls._of(
+            database,
+            models,
+            Moment(database, sequence, EDGES),
+            sequence=sequence,
+            attributes=columns,
+            triggers=TriggerIndex(base=TriggerTable(segment)),
+            lexicon=Lexicon.of_segment(segment, moment, columns, models.analyse, beside),
+            vectors=vectors,
+            tokens=tokens,
+            content=moment,
+        )
+
+    @classmethod
+    def of_tables(cls, database: Database, connection: apsw.Connection, models: Models, beside: Beside) -> Snapshot:
+        """The state that the connection's open transaction sees, from the tables of the store alone."""
         columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
         sequence = changes.latest(connection)
         moment = Moment(database, sequence, CONTENT)
-        edges = Moment(database, sequence, EDGES)
         tokens = TokenSpace(moment, columns, models)
-        return cls(
+        return cls._of(
+            database,
+            models,
+            Moment(database, sequence, EDGES),
             sequence=sequence,
             attributes=columns,
             triggers=TriggerIndex(_triggers(connection)),
-            lexicon=Lexicon(moment, columns, models.analyse),
+            lexicon=Lexicon(moment, columns, models.analyse, beside),
             vectors=VectorSpace(moment, columns, models, tokens),
+            tokens=tokens,
+            content=moment,
+        )
+
+    @classmethod
+    def _of(
+        cls,
+        database: Database,
+        models: Models,
+        edges: Moment,
+        *,
+        sequence: int,
+        attributes: Columns,
+        triggers: TriggerIndex,
+        lexicon: Lexicon,
+        vectors: VectorSpace,
+        tokens: TokenSpace,
+        content: Moment,
+    ) -> Snapshot:
+        """A state of which these parts are there."""
+        return cls(
+            sequence=sequence,
+            attributes=attributes,
+            triggers=triggers,
+            lexicon=lexicon,
+            vectors=vectors,
             passages=Passages(database),
-            fulltext=FullText(database, columns),
-            graph=CausalGraph(database, edges, columns),
-            folders=Folders(moment, columns),
-            sessions=Sessions(database, columns),
+            fulltext=FullText(database, attributes),
+            graph=CausalGraph(database, edges, attributes),
+            folders=Folders(content, attributes),
+            sessions=Sessions(database, attributes),
             tokens=tokens,
             relevance=models.relevance,
-            content=moment,
+            content=content,
             edges=edges,
         )
 
@@ -85,7 +156,7 @@ class Snapshot:
     ) -> Snapshot:
         """The state after these changes, which the connection's open transaction sees."""
         put, gone = _of_kind(changed, "put"), _of_kind(changed, "delete")
-        outdated = np.union1d(put, gone)
+        outdated = distinct(np.concatenate([put, gone]))
         columns, triggers, lexicon, vectors = self.attributes, self.triggers, self.lexicon, self.vectors
         folders, tokens = self.folders, self.tokens
         moment, edges = self.content, self.edges
@@ -126,6 +197,12 @@ class Snapshot:
             content=moment,
             edges=edges,
         )
+
+
+def _matrix(segment: Container, models: Models) -> VectorMatrix | ListedMatrix:
+    exact = VectorMatrix.of_segment(segment)
+    use_lists = LISTS in segment and models.vector_index.answers(exact.size)
+    return ListedMatrix.of_segment(segment, exact) if use_lists else exact
 
 
 def _triggers(connection: apsw.Connection, memories: Ids | None = None) -> Iterator[Entry]:

@@ -13,7 +13,7 @@ from speckit_memory.memory.store.read_model.models import Models
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.token_table import TokenTable
 from speckit_memory.memory.store.tables import token_sets
-from speckit_memory.pipeline.arithmetic import idf
+from speckit_memory.pipeline.arithmetic import distinct, idf
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
 from speckit_memory.pipeline.ports.immutable import own
@@ -25,11 +25,12 @@ class TokenSpace:
 
     __slots__ = ("_columns", "_held", "_loading", "_models", "_moment")
 
-    def __init__(self, moment: Moment, columns: Columns, models: Models) -> None:
+    def __init__(self, moment: Moment, columns: Columns, models: Models, table: TokenTable | None = None) -> None:
+        """Take the tokens when they are there already."""
         self._moment = moment
         self._columns = columns
         self._models = models
-        self._held: TokenTable | None = None
+        self._held = table
         self._loading = threading.Lock()
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -39,7 +40,7 @@ class TokenSpace:
     def of_text(self, text: str) -> Ids | Unavailable:
         """Distinct token numbers of a query, ascending; Unavailable without the store's token model."""
         tokens = self._models.tokens(own(text))
-        return tokens if isinstance(tokens, Unavailable) else np.unique(tokens)
+        return tokens if isinstance(tokens, Unavailable) else distinct(tokens)
 
     def of_passages(self, ids: Ids) -> list[Ids]:
         """Distinct token numbers of each chunk with its title and headings, ascending; empty for an unknown id.

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from speckit_memory.memory.store.read_model.room import Room
+from speckit_memory.memory.store.segments.container import Container
 from speckit_memory.pipeline.ports import Ids, Tokens
-
-
-class _Room:
-    """Tokens with spare room behind, and how many of them belong to some table."""
-
-    __slots__ = ("taken", "tokens")
-
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
-        self.taken = len(tokens)
 
 
 class TokenTable:
@@ -26,7 +18,17 @@ class TokenTable:
     def __init__(self, chunks: Ids, lengths: Ids, tokens: Tokens) -> None:
         """Take chunk ids ascending, the number of tokens of each, and their tokens one after the other."""
         starts = np.cumsum(lengths) - lengths
-        self._take(_Room(tokens), len(tokens), chunks, starts, lengths, np.bincount(tokens))
+        self._take(Room(tokens), len(tokens), chunks, starts, lengths, np.bincount(tokens))
+
+    @classmethod
+    def of_segment(cls, segment: Container) -> TokenTable:
+        """The table that stands in a file, where it lies."""
+        table = cls.__new__(cls)
+        flat, chunks, starts, lengths, frequencies = (
+            segment.array(f"token.{name}") for name in ("flat", "chunks", "starts", "lengths", "frequencies")
+        )
+        table._take(Room(flat), len(flat), chunks, starts, lengths, frequencies)
+        return table
 
     def replaced(self, gone: Ids, chunks: Ids, lengths: Ids, tokens: Tokens) -> TokenTable:
         """The table without the chunks in `gone`, and with these in addition."""
@@ -35,10 +37,10 @@ class TokenTable:
         if 3 * (self._lengths[kept].sum() + len(tokens)) < 2 * (self._used + len(tokens)):
             flat = self._gathered(self._starts[kept], self._lengths[kept])
             all_lengths = np.append(self._lengths[kept], lengths)
-            room, used = _Room(np.append(flat, tokens)), len(flat) + len(tokens)
+            room, used = Room(np.append(flat, tokens)), len(flat) + len(tokens)
             all_starts = np.cumsum(all_lengths) - all_lengths
         else:
-            room, used = self._extended(tokens), self._used + len(tokens)
+            room, used = self._room.extended(self._used, tokens), self._used + len(tokens)
             all_lengths = np.append(self._lengths[kept], lengths)
             all_starts = np.append(self._starts[kept], self._used + np.cumsum(lengths) - lengths)
         all_chunks = np.append(self._chunks[kept], chunks)
@@ -60,9 +62,8 @@ class TokenTable:
         """The distinct tokens of each chunk, ascending; empty for an unknown id."""
         first = np.searchsorted(self._chunks, ids, "left")
         known = np.searchsorted(self._chunks, ids, "right") > first
-        tokens = self._room.tokens
         return [
-            tokens[self._starts[at] : self._starts[at] + self._lengths[at]].astype(np.int64)
+            self._room.stretch(int(self._starts[at]), int(self._lengths[at])).astype(np.int64)
             if there
             else np.empty(0, np.int64)
             for at, there in zip(first.tolist(), known.tolist(), strict=True)
@@ -75,7 +76,7 @@ class TokenTable:
         found[known] = self._frequencies[tokens[known]]
         return found
 
-    def _take(self, room: _Room, used: int, chunks: Ids, starts: Ids, lengths: Ids, frequencies: Ids) -> None:
+    def _take(self, room: Room, used: int, chunks: Ids, starts: Ids, lengths: Ids, frequencies: Ids) -> None:
         self._room = room
         self._used = used
         self._chunks = chunks
@@ -83,21 +84,10 @@ class TokenTable:
         self._lengths = lengths
         self._frequencies = frequencies
 
-    def _extended(self, tokens: Tokens) -> _Room:
-        """Room that holds the tokens of this table and then these; shared while the places behind are still free."""
-        room, needed = self._room, self._used + len(tokens)
-        if room.taken != self._used or needed > len(room.tokens) or room.tokens.dtype != tokens.dtype:
-            larger = np.empty(needed + needed // 4, np.promote_types(room.tokens.dtype, tokens.dtype))
-            larger[: self._used] = room.tokens[: self._used]
-            room = _Room(larger)
-        room.tokens[self._used : needed] = tokens
-        room.taken = needed
-        return room
-
     def _gathered(self, starts: Ids, lengths: Ids) -> Tokens:
         """The tokens of some chunks, one after the other."""
         # start, start+1, … of every stretch, one after the other, without a loop
         ends = np.cumsum(lengths)
         places = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
-        gathered: Tokens = self._room.tokens[places]
+        gathered: Tokens = self._room.take(places)
         return gathered

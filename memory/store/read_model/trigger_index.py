@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from unicodedata import category
 
 import numpy as np
 
+from speckit_memory.memory.store.read_model.trigger_table import Trigger, TriggerTable
 from speckit_memory.memory.store.tables.phrases import normalised_phrase
 from speckit_memory.pipeline.ports import Column, Ids
 
@@ -19,20 +20,17 @@ _PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|\W")
 Entry = tuple[int, str, float, float | None]
 
 
-class _Trigger(NamedTuple):
-    memory: int
-    weight: float
-    expires_at: float | None
-
-
 class TriggerIndex:
     """Normalised phrases and the memories that they trigger. Implements `pipeline.ports.Triggers`. Immutable."""
 
-    __slots__ = ("_phrases", "_starts", "_triggers")
+    __slots__ = ("_base", "_gone", "_phrases", "_starts", "_triggers")
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        """Take (memory id, normalised phrase, weight, time of expiry or None) of each trigger."""
-        self._triggers: dict[str, list[_Trigger]] = {}
+    def __init__(self, entries: Iterable[Entry] = (), base: TriggerTable | None = None) -> None:
+        """Take (memory id, normalised phrase, weight, time of expiry or None) of each trigger, on top of a table."""
+        self._base = base
+        # The memories whose triggers of the table do not count any more.
+        self._gone: frozenset[int] = frozenset()
+        self._triggers: dict[str, list[Trigger]] = {}
         self._phrases: dict[int, list[str]] = {}
         self._starts: dict[str, set[str]] = {}
         self._add(entries)
@@ -41,7 +39,9 @@ class TriggerIndex:
         """The index without the triggers of the outdated memories, and with these, which belong to such memories."""
         gone, added = set(outdated), list(entries)
         phrases = {phrase for memory in gone for phrase in self._phrases.get(memory, ())}
-        twin = TriggerIndex()
+        twin = TriggerIndex(base=self._base)
+        if self._base is not None:
+            twin._gone = self._gone | gone
         twin._triggers = self._triggers.copy()
         twin._starts = self._starts.copy()
         twin._phrases = self._phrases.copy()
@@ -50,17 +50,18 @@ class TriggerIndex:
         # What follows changes lists and sets in place: first the twin gets its own of those concerned.
         for phrase in phrases | {entry[1] for entry in added}:
             twin._triggers[phrase] = [t for t in self._triggers.get(phrase, ()) if t.memory not in gone]
-            twin._starts[_start(phrase)] = self._starts.get(_start(phrase), set()).copy()
+            twin._starts[start_of(phrase)] = self._starts.get(start_of(phrase), set()).copy()
         for phrase in phrases:
             if not twin._triggers[phrase]:
                 del twin._triggers[phrase]
-                twin._starts[_start(phrase)].discard(phrase)
+                twin._starts[start_of(phrase)].discard(phrase)
         twin._add(added)
         return twin
 
     def exact(self, text: str) -> bool:
         """True when the text, case-folded and NFC-normalised, is a whole trigger phrase of some memory."""
-        return normalised_phrase(text) in self._triggers
+        phrase = normalised_phrase(text)
+        return phrase in self._triggers or any(self._of_base(phrase))
 
     def matches(self, text: str, now: float) -> tuple[Ids, Column]:
         """Every trigger phrase that stands in the text between word borders: the memory and the weight of each.
@@ -72,9 +73,9 @@ class TriggerIndex:
         borders = _borders(normalised)
         weights: dict[tuple[int, str], float] = {}
         for position, piece in borders.items():
-            for phrase in self._starts.get(piece, ()):
+            for phrase in self._beginning(piece):
                 if normalised.startswith(phrase, position) and position + len(phrase) in borders:
-                    for memory, weight, expires_at in self._triggers[phrase]:
+                    for memory, weight, expires_at in chain(self._triggers.get(phrase, ()), self._of_base(phrase)):
                         if expires_at is None or expires_at >= now:
                             weights[memory, phrase] = max(weight, weights.get((memory, phrase), 0.0))
         ranked = sorted(weights)
@@ -83,14 +84,25 @@ class TriggerIndex:
             np.array([weights[match] for match in ranked], np.float64),
         )
 
+    def _beginning(self, piece: str) -> set[str]:
+        """The phrases, here and in the table, that begin with this word or sign."""
+        found = set(self._starts.get(piece, ()))
+        return found if self._base is None else found.union(self._base.beginning(piece))
+
+    def _of_base(self, phrase: str) -> Iterator[Trigger]:
+        """The triggers of this phrase in the table that still count."""
+        found = () if self._base is None else self._base.triggers(phrase)
+        return (trigger for trigger in found if trigger.memory not in self._gone)
+
     def _add(self, entries: Iterable[Entry]) -> None:
         for memory, phrase, weight, expires_at in entries:
-            self._triggers.setdefault(phrase, []).append(_Trigger(memory, weight, expires_at))
+            self._triggers.setdefault(phrase, []).append(Trigger(memory, weight, expires_at))
             self._phrases.setdefault(memory, []).append(phrase)
-            self._starts.setdefault(_start(phrase), set()).add(phrase)
+            self._starts.setdefault(start_of(phrase), set()).add(phrase)
 
 
-def _start(phrase: str) -> str:
+def start_of(phrase: str) -> str:
+    """The word or sign that a phrase begins with."""
     found = _PIECE.match(phrase)
     return found[0] if found else ""
 

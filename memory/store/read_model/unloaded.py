@@ -9,10 +9,11 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.read_model.columns import Columns
-from speckit_memory.memory.store.read_model.matrix import DECIMALS, VectorMatrix
+from speckit_memory.memory.store.read_model.matrix import DECIMALS, VectorMatrix, nothing
 from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.tables import vectors as table
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 
 MOST_NEAREST = 200
@@ -35,7 +36,7 @@ def nearest(
     query = np.asarray(query)
     size = dimensions(connection)
     if limit <= 0 or not size or not query.any():
-        return np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
+        return nothing()
     direction = query / np.linalg.norm(query.astype(np.float64))
     admitted = None
     if not scope.complete:
@@ -56,7 +57,7 @@ def nearest(
 def chunks_behind(columns: Columns, ids: Ids) -> Ids:
     """The chunks whose vectors `vectors` reads for these ids, ascending; unknown ids may be among them."""
     ids = np.asarray(ids, np.int64)
-    return np.union1d(ids, columns.chunks_of(ids))
+    return distinct(np.append(ids, columns.chunks_of(ids)))
 
 
 def vectors(connection: apsw.Connection, columns: Columns, ids: Ids, chunks: Ids) -> Vectors:

@@ -10,6 +10,7 @@ import apsw
 
 from speckit_memory.memory.store.read_model import unloaded
 from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
+from speckit_memory.memory.store.read_model.listed_matrix import ListedMatrix
 from speckit_memory.memory.store.read_model.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.models import Models
 from speckit_memory.memory.store.read_model.moment import Moment
@@ -35,12 +36,20 @@ class VectorSpace:
 
     __slots__ = ("_columns", "_held", "_loading", "_models", "_moment", "_rows_read", "_searches", "_tokens")
 
-    def __init__(self, moment: Moment, columns: Columns, models: Models, tokens: TokenSpace) -> None:
+    def __init__(
+        self,
+        moment: Moment,
+        columns: Columns,
+        models: Models,
+        tokens: TokenSpace,
+        held: tuple[str | None, VectorMatrix | ListedMatrix] | None = None,
+    ) -> None:
+        """Take the vectors, and the model that made them, when they are there already."""
         self._models = models
         self._tokens = tokens
         self._moment = moment
         self._columns = columns
-        self._held: tuple[str | None, VectorMatrix] | None = None
+        self._held = held
         self._loading = threading.Lock()
         # Of this state and those before it. Threads may lose a count, and then ask the file once more.
         self._searches = 0
@@ -83,6 +92,17 @@ class VectorSpace:
                     return unloaded.vectors(connection, self._columns, ids, chunks)
         return self._loaded().vectors(ids)
 
+    @property
+    def listed(self) -> ListedMatrix | None:
+        """The vectors with their lists, where the store is so large that they have some."""
+        matrix = self._held[1] if self._held else None
+        return matrix if isinstance(matrix, ListedMatrix) else None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the vectors are in memory."""
+        return self._held is not None
+
     def load(self) -> None:
         """Reads all vectors into memory, unless they are there: for who has time before the first question."""
         self._loaded()
@@ -116,7 +136,7 @@ class VectorSpace:
         with opening(), self._moment.read() as (connection, is_of_it):
             yield connection if is_of_it else None
 
-    def _loaded(self) -> VectorMatrix:
+    def _loaded(self) -> VectorMatrix | ListedMatrix:
         if self._held is not None:
             return self._held[1]
         with opening(), self._loading:

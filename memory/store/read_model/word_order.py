@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import distinct
+
 Codes = NDArray[np.int32]
 """Terms by their number in the index, one per token."""
 Rows = NDArray[np.int32]
@@ -32,13 +34,22 @@ class WordOrder:
         self._places: NDArray[np.int32] = (order + gaps[order]).astype(np.int32)
         self._starts: Places = np.append(0, np.cumsum(np.bincount(codes, minlength=terms)))
 
+    @classmethod
+    def of_places(cls, places: NDArray[np.int32], starts: Places, sizes: NDArray[np.int64], first: Places) -> WordOrder:
+        """Take the places of each term one term after the other, where each term's begin, and of each row how many
+        tokens it has and the place of its first."""
+        order = cls.__new__(cls)
+        order.sizes = sizes
+        order._first, order._places, order._starts = first, places, starts
+        return order
+
     def adjacent(self, first: int, second: int) -> Rows:
         """The rows in which the second term stands right after the first, ascending."""
         before, after = self._of(first), self._of(second)
         # The shorter list is searched for in the longer one.
         places = before[_among(before + 1, after)] if len(before) < len(after) else after[_among(after - 1, before)]
         rows = np.searchsorted(self._first, places, side="right") - 1
-        return np.unique(rows).astype(np.int32)
+        return distinct(rows).astype(np.int32)
 
     def codes(self) -> Codes:
         """The terms of all rows in text order, as the constructor took them."""

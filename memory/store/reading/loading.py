@@ -15,6 +15,7 @@ import numpy as np
 from speckit_memory.memory.store.file.facts import ATTRIBUTES
 from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.tables import vectors
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids, Vectors
 
 
@@ -96,7 +97,7 @@ def load_vectors_of_chunks(connection: apsw.Connection, chunks: Ids) -> tuple[Id
     found = rows(
         connection,
         "SELECT v.rowid, v.embedding FROM carray(?) AS wanted CROSS JOIN chunk_vectors AS v ON v.rowid = wanted.value",
-        (integers(np.unique(chunks)),),
+        (integers(distinct(chunks)),),
     )
     return _as_matrix(found, size)
 

@@ -42,6 +42,16 @@ WHERE n.hop < ?2
 ORDER BY near_hop, seed, far, edge
 """
 
+# The same for one hop, where seeds are all that has edges to follow. ?1 seeds.
+_STEP = """
+SELECT s.value AS seed, s.value, e.target_id AS far, 0, e.id AS edge, e.relation, e.strength
+FROM carray(?1) s CROSS JOIN causal_edges e ON e.source_id = s.value
+UNION ALL
+SELECT s.value, s.value, e.source_id, 0, e.id, e.relation, e.strength
+FROM carray(?1) s CROSS JOIN causal_edges e ON e.target_id = s.value
+ORDER BY seed, far, edge
+"""
+
 
 def neighbours(
     connection: apsw.Connection, seeds: Sequence[int] | Ids, hops: int, relation_weights: Mapping[str, float]
@@ -86,11 +96,9 @@ def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) 
 def _walk(connection: apsw.Connection, seeds: list[int], hops: int) -> list[tuple[int, int, int, int, int, str, float]]:
     """(seed, near memory, far memory, distance of the near one, edge, relation, strength), by distance."""
     _check_hops(hops)
-    return rows(
-        connection,
-        _WALK,
-        (integers(seeds), hops),
-    )
+    if hops == 1:
+        return rows(connection, _STEP, (integers(seeds),))
+    return rows(connection, _WALK, (integers(seeds), hops))
 
 
 def _check_hops(hops: int) -> None:

@@ -17,17 +17,35 @@ from speckit_memory.memory.store.file.queries import rows, value
 
 Kind = Literal["put", "delete", "edges", "attributes"]
 
+MOST_KEPT = 20 * KEPT
+"""So many entries are kept at most for the segment that the store vouches for, which is of no use to who cannot tell
+what changed since: mere use of memories is logged, and a few hundred searches would else make it so."""
+
 # Of several changes of one memory's content, the strongest tells what must be read again.
 _STRENGTH: dict[Kind, int] = {"attributes": 0, "put": 1, "delete": 2}
 
+SEGMENT = "segment"
+"""The name of the fact by which the store vouches for its segment: see `segments.vouched`."""
+
+# One range of the log, whatever it has grown to. What a hand has spoilt in `meta` vouches for nothing.
+_FORGET = """
+DELETE FROM changes WHERE seq <= (
+    SELECT max(last - :most, min(last - :kept, coalesce(segment - 1, last))) FROM (
+        SELECT max(seq) AS last, (
+            SELECT json_extract(value, '$.sequence') FROM meta WHERE key = :segment AND json_valid(value)
+        ) AS segment FROM changes
+    )
+)
+"""
+
 
 def record(txn: Transaction, memory_ids: Iterable[int], kind: Kind) -> None:
-    """Appends one entry per memory and forgets all but the last 10,000."""
+    """Appends one entry per memory and forgets all but the last 10,000, and those that came after the segment."""
     txn.connection.executemany(
         "INSERT INTO changes (memory_id, kind, token) VALUES (?, ?, random())",
         [(memory_id, kind) for memory_id in memory_ids],
     )
-    txn.connection.execute("DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?", (KEPT,))
+    txn.connection.execute(_FORGET, {"kept": KEPT, "most": MOST_KEPT, "segment": SEGMENT})
 
 
 def latest(connection: apsw.Connection) -> int:

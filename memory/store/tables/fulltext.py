@@ -6,7 +6,8 @@ The columns hold analysed tokens joined by blanks, and the table's tokeniser spl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import apsw
 import numpy as np
@@ -14,6 +15,11 @@ import numpy as np
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.pipeline.ports import Column, Ids
+
+_PLACES = """
+SELECT doc, CASE col WHEN 'body' THEN 3 WHEN 'title' THEN 0 WHEN 'triggers' THEN 1 ELSE 2 END, offset
+FROM temp.memory_word_places WHERE term = ?
+"""
 
 
 def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: bytes | bytearray) -> None:
@@ -54,6 +60,25 @@ def match(
         (*weights, expression, *(() if allowed is None else (integers(allowed),)), limit),
     )
     return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
+
+
+def places(connection: apsw.Connection, token: str) -> tuple[Ids, Ids, Ids]:
+    """Every place of an analysed token: the memory, the number of the field (of `FIELDS`) and that of the token in it.
+
+    In ascending order. A word is found as the table keeps it: see `token_counts.insert`.
+    """
+    try:
+        token.encode()
+    except UnicodeEncodeError:  # what UTF-8 cannot hold is in no file
+        token = ""
+    found = connection.execute(_PLACES, (token,)) if token else ()
+    table = np.fromiter(chain.from_iterable(found), np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def words(connection: apsw.Connection) -> Iterator[str]:
+    """Every distinct token of all memories."""
+    return (word for (word,) in connection.execute("SELECT term FROM temp.memory_words"))
 
 
 def _quoted(token: str) -> str:

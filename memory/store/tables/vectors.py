@@ -65,10 +65,10 @@ def validate(connection: apsw.Connection, vectors: Vectors, count: int, model_id
         )
 
 
-def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id: str) -> None:
-    """Stores valid vectors of chunks that have none, and notes in each chunk's row whether it has one."""
+def store(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id: str) -> list[bool]:
+    """Stores valid vectors of chunks that have none. Returns which of them are stored: zero vectors are not."""
     if not len(chunk_ids):
-        return
+        return []
     if get_meta(txn.connection, MODEL) is None:
         size = vectors.shape[1]
         txn.connection.execute(
@@ -83,6 +83,12 @@ def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_i
         "INSERT INTO chunk_vectors (rowid, embedding) VALUES (?, ?)",
         ((chunk_id, row.tobytes()) for chunk_id, row, kept in zip(chunk_ids, matrix, stored, strict=True) if kept),
     )
+    return stored
+
+
+def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id: str) -> None:
+    """As `store`, and notes in the row of each chunk whether it has a vector."""
+    stored = store(txn, chunk_ids, vectors, model_id)
     txn.connection.executemany(
         "UPDATE chunks SET vector = ? WHERE id = ?",
         [("stored" if kept else "zero", chunk_id) for chunk_id, kept in zip(chunk_ids, stored, strict=True)],

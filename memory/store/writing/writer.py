@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,16 +18,18 @@ import numpy as np
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.facts import LIVING_ATTRIBUTES
-from speckit_memory.memory.store.file.queries import integers, rows, value
-from speckit_memory.memory.store.records import UNKNOWN_TIME, Document
+from speckit_memory.memory.store.file.queries import integers, rows, texts
+from speckit_memory.memory.store.records import UNKNOWN_TIME, Document, Tier
 from speckit_memory.memory.store.tables import changes, fulltext, link_targets, token_sets, vectors
-from speckit_memory.memory.store.tables.phrases import normalised_phrase
 from speckit_memory.memory.store.tables.promotions import tier_in_force
 from speckit_memory.memory.store.writing import near_duplicates
+from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
 from speckit_memory.pipeline.ports import Tokens, Vectors
 
 PIECE = 100_000
 """Characters of a long text that are digested at a time."""
+UNWRITABLE = (SpeckitError, ValueError, TypeError, OverflowError)
+"""What is raised for a document that cannot be written, while others can."""
 
 
 class Put(NamedTuple):
@@ -52,10 +56,7 @@ def put_document(
     `updated_at` of 0 stand for `now`, None for an unknown time. Raises E002 for unusable vectors, before anything is
     written.
     """
-    if vectors_of_chunks is not None:
-        vectors.validate(txn.connection, vectors_of_chunks, len(document.chunks), model_id)
-    with txn.part():
-        return _put(txn, document, vectors_of_chunks, now, model_id or "", tokens_of_chunks)
+    return _put(txn, Entry(document, vectors_of_chunks, tokens_of_chunks), now, model_id)
 
 
 def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
@@ -197,30 +198,130 @@ def fingerprint(document: Document) -> bytes:
     return digest.digest()
 
 
-def _put(
-    txn: Transaction,
-    document: Document,
-    matrix: Vectors | None,
-    now: float,
-    model_id: str,
-    tokens: Sequence[Tokens] | None,
-) -> Put:
-    connection = txn.connection
-    digest = fingerprint(document)
-    known = connection.execute(
-        "SELECT id, fingerprint, embedding_status FROM memories WHERE key = ?", (document.key,)
-    ).fetchone()
-    if known is not None and known[1] == digest:
-        return _keep(txn, known[0], document, matrix if known[2] == "pending" else None, model_id, tokens)
+def put_documents(
+    txn: Transaction, entries: Sequence[Entry], now: float, model_id: str | None
+) -> list[Put | Exception]:
+    """Writes documents as `put_document` does, one after the other, and returns what became of each.
 
-    memory_id = _draw_ids(txn, 1)[0] if known is None else known[0]
+    A document that cannot be written leaves nothing behind; in its place stands the error that `put_document` raises:
+    a `SpeckitError`, or ValueError, TypeError or OverflowError for what SQLite cannot hold.
+    """
+    outcomes: list[Put | Exception] = []
+    for new, group in _runs(txn, entries):
+        if new and len(group) > 1:
+            try:
+                with txn.part():
+                    _validate(txn, group, model_id)
+                    outcomes += _add(txn, group, now, model_id or "")
+                continue
+            except UNWRITABLE:  # one of them: each by itself tells which
+                pass
+        for entry in group:
+            try:
+                put = _put(txn, entry, now, model_id)
+            except UNWRITABLE as error:
+                outcomes.append(error)
+            else:
+                outcomes.append(put)
+    return outcomes
+
+
+def _runs(txn: Transaction, entries: Sequence[Entry]) -> Iterator[tuple[bool, list[Entry]]]:
+    """Consecutive entries, together as long as all are new or none is."""
+    keys = texts([entry.document.key for entry in entries])
+    found = rows(txn.connection, "SELECT key FROM memories WHERE key IN (SELECT value FROM carray(?))", (keys,))
+    met = {key for (key,) in found}
+    labelled = []
+    for entry in entries:
+        labelled.append((entry.document.key not in met, entry))
+        met.add(entry.document.key)
+    for new, group in groupby(labelled, key=itemgetter(0)):
+        yield new, [entry for _, entry in group]
+
+
+def _validate(txn: Transaction, entries: Sequence[Entry], model_id: str | None) -> None:
+    """Raises E002 for vectors of any of the entries that are not usable."""
+    given = [(entry.vectors, len(entry.document.chunks)) for entry in entries if entry.vectors is not None]
+    if any(matrix.ndim != 2 or matrix.shape[0] != count for matrix, count in given):
+        raise SpeckitError("E002", "an entry has not one vector per passage")
+    matrices = [matrix for matrix, count in given if count]
+    if matrices:
+        matrix = np.concatenate(matrices)
+        vectors.validate(txn.connection, matrix, len(matrix), model_id)
+
+
+def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Put:
+    document = entry.document
+    if entry.vectors is not None:
+        vectors.validate(txn.connection, entry.vectors, len(document.chunks), model_id)
+    model = model_id or ""
+    with txn.part():
+        known = txn.connection.execute(
+            "SELECT id, fingerprint, embedding_status FROM memories WHERE key = ?", (document.key,)
+        ).fetchone()
+        if known is None:
+            return _add(txn, [entry], now, model)[0]
+        digest = entry.fingerprint or fingerprint(document)
+        if known[1] == digest:
+            matrix = entry.vectors if known[2] == "pending" else None
+            return _keep(txn, known[0], document, matrix, model, entry.tokens)
+        return _replace(txn, known[0], entry, digest, now, model)
+
+
+def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) -> list[Put]:
+    """Writes documents whose keys are distinct and not stored."""
+    placed = new_places(txn, entries)
+    txn.connection.executemany(
+        "INSERT INTO memories (title, folder, tier, context_type, document_type, memory_type, spec_level, "
+        "content_hash, fingerprint, characters, chunk_count, embedding_status, mtime_ns, updated_at, "
+        "importance_weight, id, key, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                *_facts(each.entry, each.document.tier, each.entry.fingerprint or fingerprint(each.document), now),
+                each.id,
+                each.document.key,
+                _time(each.document.created_at, now),
+            )
+            for each in placed
+        ),
+    )
+    insert(txn, placed, model_id, now)
+    ids = [each.id for each in placed]
+    changes.record(txn, ids, "put")
+    link_targets.note_memories(txn, ids)
+    link_targets.note_keys(txn, [each.document.key for each in placed])
+    near_duplicates.mark_uncounted(txn, dict.fromkeys(each.document.folder for each in placed))
+    return [Put(memory_id, "created") for memory_id in ids]
+
+
+def _replace(txn: Transaction, memory_id: int, entry: Entry, digest: bytes, now: float, model_id: str) -> Put:
+    """Writes a document over what is stored of its memory."""
+    connection = txn.connection
     before = near_duplicates.compared(connection, memory_id)
-    if known is not None:
-        _clear(txn, memory_id)
-    facts = (
+    _clear(txn, memory_id)
+    tier = tier_in_force(connection, memory_id, entry.document.tier)
+    connection.execute(
+        "UPDATE memories SET title = ?, folder = ?, tier = ?, context_type = ?, document_type = ?, "
+        "memory_type = ?, spec_level = ?, content_hash = ?, fingerprint = ?, characters = ?, chunk_count = ?, "
+        "embedding_status = ?, mtime_ns = ?, updated_at = ?, importance_weight = ? WHERE id = ?",
+        (*_facts(entry, tier, digest, now), memory_id),
+    )
+    insert(txn, [passages_placed(txn, memory_id, entry)], model_id, now)
+    changes.record(txn, [memory_id], "put")
+    link_targets.note_memories(txn, [memory_id])
+    after = near_duplicates.compared(connection, memory_id)
+    if after != before:
+        near_duplicates.mark_uncounted(txn, {facts.folder for facts in (before, after) if facts})
+    return Put(memory_id, "updated")
+
+
+def _facts(entry: Entry, tier: Tier, digest: bytes, now: float) -> tuple[object, ...]:
+    """What a row of `memories` says of a document of this tier and digest, its id, key and creation apart."""
+    document = entry.document
+    return (
         document.title,
         document.folder,
-        tier_in_force(connection, memory_id, document.tier),
+        tier,
         document.context_type,
         document.document_type,
         document.memory_type,
@@ -229,48 +330,11 @@ def _put(
         digest,
         len(document.body),
         len(document.chunks),
-        "pending" if matrix is None and document.chunks else "done",
+        "pending" if entry.vectors is None and document.chunks else "done",
         _storable(document.mtime_ns),
         _time(document.updated_at, now),
         document.importance_weight,
     )
-    if known is None:
-        connection.execute(
-            "INSERT INTO memories (title, folder, tier, context_type, document_type, memory_type, spec_level, "
-            "content_hash, fingerprint, characters, chunk_count, embedding_status, mtime_ns, updated_at, "
-            "importance_weight, id, key, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*facts, memory_id, document.key, _time(document.created_at, now)),
-        )
-    else:
-        connection.execute(
-            "UPDATE memories SET title = ?, folder = ?, tier = ?, context_type = ?, document_type = ?, "
-            "memory_type = ?, spec_level = ?, content_hash = ?, fingerprint = ?, characters = ?, chunk_count = ?, "
-            "embedding_status = ?, mtime_ns = ?, updated_at = ?, importance_weight = ? WHERE id = ?",
-            (*facts, memory_id),
-        )
-    _insert_texts(txn, memory_id, document)
-    chunk_ids = _insert_chunks(txn, memory_id, document)
-    if matrix is not None:
-        vectors.insert(txn, chunk_ids, matrix, model_id)
-        if tokens is not None:
-            token_sets.insert(txn, chunk_ids, tokens)
-    _insert_triggers(txn, memory_id, document.triggers, now)
-    connection.executemany(
-        "INSERT INTO declared_links (memory_id, ordinal, relation, target, strength, evidence, reverse) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (memory_id, ordinal, link.relation, link.target, link.strength, link.evidence, link.reverse)
-            for ordinal, link in enumerate(document.links)
-        ],
-    )
-    changes.record(txn, [memory_id], "put")
-    link_targets.note_memories(txn, [memory_id])
-    if known is None:
-        link_targets.note_keys(txn, [document.key])
-    after = near_duplicates.compared(connection, memory_id)
-    if after != before:
-        near_duplicates.mark_uncounted(txn, {facts.folder for facts in (before, after) if facts})
-    return Put(memory_id, "created" if known is None else "updated")
 
 
 def _storable(mtime_ns: int | None) -> int | None:
@@ -303,63 +367,10 @@ def _keep(
     return Put(memory_id, "updated")
 
 
-def _draw_ids(txn: Transaction, count: int) -> range:
-    """New ids from the one sequence of memories and chunks; none is ever drawn twice."""
-    following: int = value(txn.connection, "UPDATE id_sequence SET next = next + ? RETURNING next", (count,))
-    return range(following - count, following)
-
-
 def _clear(txn: Transaction, memory_id: int) -> None:
     """Removes what a document declared, before it is written anew."""
     vectors.delete_of_memory(txn, memory_id)
     fulltext.delete(txn, memory_id)
-    for table in ("texts", "chunks", "declared_links"):
+    for table in ("texts", "chunks", "token_counts", "declared_links"):
         txn.connection.execute(f"DELETE FROM {table} WHERE memory_id = ?", (memory_id,))
     txn.connection.execute("DELETE FROM triggers WHERE memory_id = ? AND source = 'authored'", (memory_id,))
-
-
-def _insert_texts(txn: Transaction, memory_id: int, document: Document) -> None:
-    title, triggers, path = map(_joined, (document.title_tokens, document.trigger_tokens, document.path_tokens))
-    body = bytearray()
-    for chunk in document.chunks:
-        body += _joined(chunk.tokens).encode() + b" "
-    fulltext.insert(txn, memory_id, title, triggers, path, body)
-    del body  # of a long text both forms take their room; one at a time is enough
-    txn.connection.execute(
-        "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)",
-        (memory_id, title, triggers, path, json.dumps(document.extra, ensure_ascii=False), document.body),
-    )
-
-
-def _insert_chunks(txn: Transaction, memory_id: int, document: Document) -> Sequence[int]:
-    """Adds the passages, with vectors pending, and returns their ids; a single passage has its memory's id."""
-    chunks = document.chunks
-    ids: Sequence[int] = [memory_id] if len(chunks) == 1 else _draw_ids(txn, len(chunks)) if chunks else []
-    txn.connection.executemany(
-        "INSERT INTO chunks VALUES (?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?)",
-        (
-            (chunk_id, memory_id, ordinal, c.first_line, c.last_line, c.heading, c.anchor, _joined(c.tokens), c.text)
-            for ordinal, (chunk_id, c) in enumerate(zip(ids, chunks, strict=True))
-        ),
-    )
-    return ids
-
-
-def _insert_triggers(txn: Transaction, memory_id: int, phrases: Iterable[str], now: float) -> None:
-    """Adds the authored phrases in their order; of phrases that compare equal the first is kept."""
-    distinct: dict[str, str] = {}
-    for phrase in phrases:
-        distinct.setdefault(normalised_phrase(phrase), phrase)
-    distinct.pop("", None)
-    txn.connection.executemany(
-        "INSERT INTO triggers VALUES (?, 'authored', ?, ?, ?, 1.0, ?, NULL)",
-        [(memory_id, form, phrase, ordinal, now) for ordinal, (form, phrase) in enumerate(distinct.items())],
-    )
-
-
-def _joined(tokens: Sequence[str]) -> str:
-    """Tokens joined by blanks; refuses tokens that would not come apart again."""
-    text = " ".join(tokens)
-    if tokens and ("" in tokens or text.count(" ") != len(tokens) - 1):
-        raise ValueError("an analysed token must not be empty or contain a blank")
-    return text

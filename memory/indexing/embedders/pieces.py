@@ -1,0 +1,86 @@
+"""Token numbers of many texts, each distinct piece cut once (feature I6).
+
+A vocabulary of the SentencePiece kind has no token in which a blank follows something else, and none with a line end.
+So the tokens of a text are those of its pieces, cut before every run of blanks and line ends, and texts repeat their
+pieces: looking them up takes a tenth of the time that cutting a whole text takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckit_memory.pipeline.ports import Tokens
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+BLANK = "▁"
+"""What stands for a blank in tokens, and before the beginning of a text."""
+MOST_PIECES = 100_000
+"""So many pieces are kept (about 20 MB); then keeping begins anew."""
+LONGEST_PIECE = 64
+"""Characters of a piece that is kept; longer ones hardly ever come back."""
+
+_PIECE = re.compile(rf"[ {BLANK}]+[^ {BLANK}\n]*|\n+[^ {BLANK}\n]*")
+_CROSSING = re.compile(rf"[^{BLANK}]{BLANK}|\n")
+_PROBE = f"a  b\n{BLANK}c"
+
+
+class Pieces:
+    """Cuts texts with a tokeniser for which `divisible` is true. Safe to share between threads."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._numbers = _Numbers(tokenizer)
+        # such words mean something to the tokeniser wherever they stand
+        self._added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+
+    def tokens(self, text: str) -> Tokens | None:
+        """The token numbers of a text in its order; None for a text that must be cut as a whole."""
+        if any(added in text for added in self._added):
+            return None
+        pieces = _PIECE.findall(BLANK + text) if text else []
+        return np.frombuffer(bytearray().join(map(self._numbers.__getitem__, pieces)), np.uint16)
+
+
+def divisible(tokenizer: Tokenizer) -> bool:
+    """Whether the tokens of a text are those of its pieces, whatever the text: see above."""
+    from tokenizers.models import BPE
+
+    model, normalizer = tokenizer.model, tokenizer.normalizer
+    if not isinstance(model, BPE) or tokenizer.pre_tokenizer is not None or normalizer is None:
+        return False
+    if model.dropout or not model.byte_fallback or model.continuing_subword_prefix or model.end_of_word_suffix:
+        return False
+    if normalizer.normalize_str(_PROBE) != BLANK + _PROBE.replace(" ", BLANK):
+        return False
+    vocabulary = tokenizer.get_vocab(with_added_tokens=False)
+    # a character without a token of its own becomes its bytes; were one of them missing, neighbours would be one token
+    bytes_known = all(f"<0x{byte:02X}>" in vocabulary for byte in range(256))
+    return bytes_known and BLANK in vocabulary and _crossing(vocabulary) is None
+
+
+def _crossing(vocabulary: dict[str, int]) -> str | None:
+    """A token that goes on behind the beginning of a piece; None when there is none."""
+    crossing: Iterator[str] = (token for token in vocabulary if _CROSSING.search(token))
+    return next(crossing, None)
+
+
+class _Numbers(dict[str, bytes]):
+    """Pieces to their token numbers as bytes, filled on demand."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._model = tokenizer.model
+
+    def __missing__(self, piece: str) -> bytes:
+        tokens = self._model.tokenize(piece.replace(" ", BLANK))
+        numbers = np.array([token.id for token in tokens], np.uint16).tobytes()
+        if len(piece) <= LONGEST_PIECE:
+            if len(self) >= MOST_PIECES:
+                self.clear()
+            self[piece] = numbers
+        return numbers

@@ -1,0 +1,73 @@
+"""The vectors of single tokens, converted row by row as texts ask for them (feature I6).
+
+A search asks for a few hundred of 32,000 rows. To convert all of them takes longer than a search, and 32 MB of every
+process.
+"""
+
+from __future__ import annotations
+
+import mmap
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.ports import Ids, Tokens, Vectors
+
+_BLOCK = 1024
+
+
+class TokenRows:
+    """A unit vector and a weight per token. Safe to share between threads: whoever comes second writes the same."""
+
+    def __init__(self, stored: NDArray[np.float16], factors: NDArray[np.float32]) -> None:
+        """Take the stored vectors, shape (tokens, dimensions), where they lie, and what to multiply their lengths by.
+
+        Half precision saves space on disk; in memory it would cost a slow conversion with every use.
+        """
+        self._stored = stored
+        self._factors = factors
+        self._units: Vectors = _untouched(stored.size).reshape(stored.shape)
+        self._weights = np.empty(len(stored), np.float32)
+        self._there = np.zeros(len(stored), np.bool_)
+
+    def units(self, tokens: Ids | Tokens) -> Vectors:
+        """Unit rows, shape (n, dimensions); zeros for a token whose stored vector is zero. Never a view."""
+        self._fill(tokens)
+        units: Vectors = self._units.take(tokens, axis=0)
+        return units
+
+    def weights(self, tokens: Ids | Tokens) -> NDArray[np.float32]:
+        """The length of each token's stored vector times its factor, shape (n,)."""
+        self._fill(tokens)
+        weights: NDArray[np.float32] = self._weights.take(tokens)
+        return weights
+
+    @cached_property
+    def weighted(self) -> Vectors:
+        """All units times their weights, 32 MB, for who embeds many texts; made in blocks, so that it takes no more."""
+        weighted = np.empty(self._stored.shape, np.float32)
+        for begin in range(0, len(weighted), _BLOCK):
+            units, weights = self._made(np.arange(begin, min(begin + _BLOCK, len(weighted))))
+            weighted[begin : begin + _BLOCK] = units * weights[:, None]
+        return weighted
+
+    def _fill(self, tokens: Ids | Tokens) -> None:
+        missing = tokens[~self._there[tokens]]
+        if not len(missing):
+            return
+        self._units[missing], self._weights[missing] = self._made(missing)
+        self._there[missing] = True
+
+    def _made(self, tokens: Ids | Tokens) -> tuple[Vectors, NDArray[np.float32]]:
+        rows = self._stored[tokens].astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return rows / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None], self._factors[tokens] * lengths
+
+
+def _untouched(count: int) -> NDArray[np.float32]:
+    """Numbers of which those take room that have been written to. Those of `np.empty` come in pages of 2 MB."""
+    pages = mmap.mmap(-1, 4 * count)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, np.float32)

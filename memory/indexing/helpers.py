@@ -1,0 +1,192 @@
+"""Files read and analysed by further processes, while this one writes (feature I8).
+
+Helpers get lists of files and send back what `Maker` made of them. They have no store, and nothing is lost with one of
+them: what it had been given is done here. Documents are taken in the order of the files, so that the store becomes what
+it would have become without them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from socket import socketpair
+from threading import Thread
+
+from speckit_memory.errors import Problem
+from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.indexing.embedders.protocol import Embedder
+from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
+from speckit_memory.memory.indexing.making import LARGE, Made, Maker, Task, with_passages
+from speckit_memory.memory.indexing.sources import IndexReport
+
+LEAST_FILES = 1_000
+"""Fewer files are read sooner than a helper has started."""
+TASKS_AT_ONCE = 16
+"""Files of one list, which is sent back as a whole."""
+LISTS_AHEAD = 2
+"""Lists that a helper holds: one that it works at, and the next one."""
+_LAST_SECONDS = 2.0
+"""How long a helper may take to end before it is killed."""
+_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.helpers import main; main()"
+
+Work = list[Task]
+
+
+def helpful_processes() -> int:
+    """How many helpers are of use on this machine: one per processor, none where there is a single one; at most 4."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 0 if processors < 2 else min(processors, 4)
+
+
+@contextmanager
+def beside(
+    tasks: Sequence[Task], maker: Maker, embedder: Embedder | None, processes: int, report: IndexReport
+) -> Iterator[Iterable[Made]]:
+    """What becomes of the files, in order, made by at most so many helpers; here, without any, where that is as fast.
+
+    Models other than the bundled one stay in this process: they take turns anyway. The end of the block ends the
+    helpers. One that ends before is told in the report.
+    """
+    bundled = embedder is not None and type(embedder) is StaticEmbedder and embedder.is_bundled
+    if processes < 1 or len(tasks) < LEAST_FILES or type(maker.analyser) is not Analyser or os.name != "posix":
+        yield map(maker, tasks)
+        return
+    helpers: list[_Helper] = []
+    try:
+        with suppress(OSError):  # no more processes, or no memory for them: then with those there are
+            helpers += (_Helper() for _ in range(processes))
+        for helper in helpers:
+            helper.begin(maker, bundled)
+        yield _together(helpers, tasks, maker, report)
+    finally:
+        for helper in helpers:
+            helper.end()
+
+
+def _together(helpers: Sequence[_Helper], tasks: Sequence[Task], maker: Maker, report: IndexReport) -> Iterator[Made]:
+    lists = deque(list(tasks[at : at + TASKS_AT_ONCE]) for at in range(0, len(tasks), TASKS_AT_ONCE))
+    waiting: deque[tuple[_Helper | None, Work]] = deque()  # lists in their order, each with who has it
+    while lists or waiting:
+        for _ in range(LISTS_AHEAD):
+            for helper in helpers:
+                if lists and helper.alive and helper.holds < LISTS_AHEAD:
+                    waiting.append((helper if helper.take(lists[0]) else None, lists.popleft()))
+        if not waiting:
+            waiting.append((None, lists.popleft()))
+        who, work = waiting.popleft()
+        answer = who.answer() if who else None
+        if who and answer is None and not who.told:
+            who.told = True
+            message = f"a process that helped to read the files ended: {who.status()}"
+            report.problems.append(Problem("E096", message))
+        made = deque(answer or [None] * len(work))
+        del answer
+        for task in work:
+            yield made.popleft() or maker(task)
+
+
+class _Helper:
+    """One process, in a session of its own, so that an interrupt from the terminal reaches this one alone. It ends when
+    its connection does, which the system closes whatever becomes of this process."""
+
+    def __init__(self) -> None:
+        here, there = socketpair()
+        path = [entry or str(Path.cwd()) for entry in sys.path]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), *path],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                pass_fds=(there.fileno(),), start_new_session=True,
+            )  # fmt: skip
+        except OSError:
+            here.close()
+            raise
+        finally:
+            there.close()
+        self._connection: Connection = Connection(here.detach())
+        self.alive = True
+        self.told = False
+        self.holds = 0
+
+    def begin(self, maker: Maker, bundled: bool) -> None:
+        """Says by which rules it works, and whether it finds the vectors of the bundled model."""
+        self._send((maker.sizes, bundled))
+
+    def take(self, work: Work) -> bool:
+        """Gives it a list; False when it has ended."""
+        self.holds += self._send(work)
+        return self.alive
+
+    def answer(self) -> list[Made | None] | None:
+        """What it made of the list given first, None for a file that it left to this process; None when it ended."""
+        try:
+            made: list[Made | None] = self._connection.recv()
+        except (EOFError, OSError):
+            self.alive = False
+            return None
+        self.holds -= 1
+        return made
+
+    def status(self) -> str:
+        """How it ended."""
+        try:
+            status = self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "it closed the connection"
+        return f"signal {-status}" if status < 0 else f"status {status}"
+
+    def end(self) -> None:
+        """Ends it, whatever it is at."""
+        self._connection.close()
+        self._process.terminate()
+        try:
+            self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _send(self, message: object) -> bool:
+        try:
+            self._connection.send(message)
+        except OSError:
+            self.alive = False
+        return self.alive
+
+
+def main() -> None:
+    """The whole life of a helper, whose connection is the descriptor that the command line names."""
+    with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # it is over when the other end is
+        sizes, bundled = connection.recv()
+        maker, embedder = Maker(Analyser(), sizes), StaticEmbedder() if bundled else None
+        given: SimpleQueue[Work | None] = SimpleQueue()
+        Thread(target=_take, args=(connection, given), daemon=True).start()
+        while (work := given.get()) is not None:
+            connection.send(_made(maker, embedder, work))
+
+
+def _take(connection: Connection, given: SimpleQueue[Work | None]) -> None:
+    """Takes every list as soon as it comes: were it left in the connection while this process sends what it made, and
+    the list longer than what a connection holds (8 kB on some systems), each end would wait for the other for ever."""
+    with suppress(EOFError, OSError):
+        while True:
+            given.put(connection.recv())
+    given.put(None)
+
+
+def _made(maker: Maker, embedder: StaticEmbedder | None, work: Work) -> list[Made | None]:
+    """What becomes of the files of a list; None for those that are too much to be sent."""
+    made: list[Made | None] = []
+    characters = 0
+    for task in work:
+        with suppress(OSError):  # what cannot be looked at is found out by reading it
+            characters += task.file.path.stat().st_size
+        made.append(maker(task) if characters <= LARGE else None)
+    kept = iter(with_passages([each for each in made if each is not None], embedder))
+    return [next(kept) if each is not None else None for each in made]

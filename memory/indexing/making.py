@@ -1,0 +1,103 @@
+"""What becomes of each file that is read: a document with the vectors of its passages, or the reason why there is none.
+
+It needs nothing of the store but what is told with the file, so that it can be done by other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from speckit_memory.errors import Problem, SpeckitError, Where
+from speckit_memory.memory.indexing import preflight
+from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.indexing.chunks import ChunkSizes
+from speckit_memory.memory.indexing.documents import build, content_hash
+from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
+from speckit_memory.memory.indexing.embedding import Passages, document_texts, passages_of
+from speckit_memory.memory.indexing.scanner import FoundFile
+from speckit_memory.memory.indexing.sources import Source
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.writing.writer import fingerprint
+
+LARGE = 1_000_000
+"""Bytes of files that are made and sent at once; what is more is made by the process that writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to be read, and the hash of its content when it was stored last; "" for a file that was never stored, and
+    for one that is to be written whatever it holds. `stored` says whether there is a memory of it."""
+
+    file: FoundFile
+    stored: bool = False
+    stored_hash: str = ""
+
+
+@dataclass(slots=True)
+class Made:
+    """What became of a source. One that did not become a document has `failures`, or is told in `problems`, or has
+    the content that is stored, `unchanged_since` (ns); one that was deleted meanwhile has nothing of all that.
+
+    `targets` are those of the document's links with their places. `passages` and `fingerprint` are those of the
+    document where they are known.
+    """
+
+    key: str
+    document: Document | None = None
+    problems: list[Problem] = field(default_factory=list)
+    failures: list[Problem] = field(default_factory=list)
+    targets: list[tuple[str, Where]] = field(default_factory=list)
+    unchanged_since: int | None = None
+    passages: Passages | None = None
+    fingerprint: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes documents by these rules. Called, it reads a file."""
+
+    analyser: Analyser
+    sizes: ChunkSizes
+
+    def __call__(self, task: Task) -> Made:
+        """What became of a file. An empty one makes no memory; a memory whose file was emptied stays, so that what was
+        learned of it does."""
+        file = task.file
+        try:
+            text, mtime_ns = file.read()
+        except SpeckitError as error:
+            # deleted since the scan: nobody's mistake, and the next run will find it gone
+            return Made(file.key, failures=[problem for problem in error.problems if error.code != "E010"])
+        if task.stored_hash and task.stored_hash == content_hash(text):
+            return Made(file.key, unchanged_since=mtime_ns)
+        if not task.stored and not text.strip():
+            return Made(file.key, problems=[preflight.no_text(text, file.key)])
+        return self.of_source(Source(file.key, text, file=file.path, mtime_ns=mtime_ns))
+
+    def of_source(self, source: Source) -> Made:
+        """The document of a source. One that a parser gives up on is a failure (E090): it must not stop a whole run."""
+        targets: list[tuple[str, Where]] = []
+        try:
+            document, problems = build(source, self.analyser, self.sizes, targets)
+        except SpeckitError as error:
+            return Made(source.key, failures=list(error.problems))
+        except Exception as error:  # whatever a document leads to ends no more than itself
+            message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
+            return Made(source.key, failures=[Problem("E090", message)])
+        return Made(document.key, document, problems, targets=targets)
+
+
+def with_passages(made: Iterable[Made], embedder: StaticEmbedder | None) -> list[Made]:
+    """The same with all that can be known without the store."""
+    known = list(made)
+    documents = [each.document for each in known if each.document is not None]
+    found: Callable[[], Passages] | None = None
+    if embedder is not None:
+        passages = iter(passages_of(embedder, [document_texts(document, embedder) for document in documents]))
+        found = passages.__next__
+    for each in known:
+        if each.document is not None:
+            each.fingerprint = fingerprint(each.document)
+            each.passages = found() if found else None
+    return known

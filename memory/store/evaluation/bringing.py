@@ -1,0 +1,68 @@
+"""Which answer had brought a memory that somebody then made use of (feature T28).
+
+It is the latest one that served the memory: of the same session within a day where the session is known, else of any
+within half an hour, whichever process gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from speckit_memory.memory.store.evaluation.packing import integers
+from speckit_memory.memory.store.evaluation.records import Sign, UseRecord
+from speckit_memory.memory.store.file.queries import rows
+
+WITHIN_SECONDS = 1_800.0
+WITHIN_SESSION_SECONDS = 86_400.0
+_MOST = 500
+"""So many answers are looked through."""
+_ANSWERS = """
+SELECT q.id, q.at, q.session, c.memories FROM queries q JOIN answers c ON c.query = q.number AND c.mode = 'served'
+WHERE q.at BETWEEN ? AND ? ORDER BY q.at DESC, q.number DESC LIMIT ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    query: str
+    at: float
+    session: str
+    memories: tuple[int, ...]
+
+
+def brought(connection: apsw.Connection, at: float) -> frozenset[int]:
+    """The memories of all answers of the last half hour."""
+    return frozenset(memory for answer in _answers(connection, at - WITHIN_SECONDS, at) for memory in answer.memories)
+
+
+def uses_of(connection: apsw.Connection, signs: Sequence[Sign]) -> Iterator[UseRecord]:
+    """The uses that these signs tell of; nothing for a memory that no answer had brought."""
+    if not signs:
+        return
+    reach = WITHIN_SESSION_SECONDS if any(sign.session for sign in signs) else WITHIN_SECONDS
+    moments = [sign.at for sign in signs]
+    answers = list(_answers(connection, min(moments) - reach, max(moments)))
+    for sign in signs:
+        found = next((answer for answer in answers if _is_told(sign, answer)), None)
+        if found is not None:
+            rank = found.memories.index(sign.memory) + 1
+            yield UseRecord(found.query, sign.memory, sign.use, rank, sign.at, sign.session or found.session)
+
+
+def _is_told(sign: Sign, answer: _Answer) -> bool:
+    if sign.memory not in answer.memories or answer.query == sign.asked or answer.at > sign.at:
+        return False
+    within = WITHIN_SECONDS
+    if sign.session and answer.session:
+        if sign.session != answer.session:
+            return False
+        within = WITHIN_SESSION_SECONDS
+    return sign.at - answer.at <= within
+
+
+def _answers(connection: apsw.Connection, first: float, last: float) -> Iterator[_Answer]:
+    for query, at, session, memories in rows(connection, _ANSWERS, (first, last, _MOST)):
+        yield _Answer(query, at, session, integers(memories))

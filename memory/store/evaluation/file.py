@@ -1,0 +1,153 @@
+"""The evaluation database as a file: opened when it is needed, and opened anew when another one took its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+
+import apsw
+
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.store.evaluation.schema import EVALUATION
+from speckit_memory.memory.store.file.failures import translated
+from speckit_memory.memory.store.file.opening import harden, prepare, require_sqlite, start_of
+from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_file, require_file, store_is_there
+
+_PRAGMAS = (
+    "PRAGMA foreign_keys = ON;"
+    "PRAGMA synchronous = NORMAL;"
+    "PRAGMA cache_size = -2048;"
+    "PRAGMA secure_delete = ON;"  # what is given up is to be gone
+    "PRAGMA journal_size_limit = 4194304;"
+    "PRAGMA mmap_size = 0;"  # docs/decisions/0003-no-mmap.md
+)
+_HINT = (
+    "It holds what was noted beside answers, kept evaluations, labels and the evidence of flags, but no memory; "
+    "searches do without it."
+)
+
+
+class EvaluationFile:
+    """One connection to the file, used by one thread at a time.
+
+    The file may be deleted or replaced at any time: a transaction is on what is there when it begins.
+    """
+
+    def __init__(self, path: Path, *, create: bool, busy_timeout_ms: int) -> None:
+        self.path = path
+        self._create = create
+        self._busy_timeout_ms = busy_timeout_ms
+        self._guard = RLock()
+        self._connection: apsw.Connection | None = None
+        self._file: tuple[int, int] | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection on which every SELECT sees one state."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """A transaction that is committed when the block ends, undone when it raises.
+
+        Raises E022 when the lock is not free within the busy timeout, and as `open`.
+        """
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    def open(self) -> apsw.Connection:
+        """The connection to what is at the path now.
+
+        Raises E010 (missing, and not to be made), E011 or E020 (not to be read or written), E014 (a folder), E022
+        (busy), E024 (of another program, or damaged) and E025 (newer than this version).
+        """
+        with self._guard, _told(self.path):
+            if self._connection is not None and self._file == self._found():
+                return self._connection
+            self.close()
+            self._require()
+            self._file = self._found()
+            # without SQLITE_OPEN_CREATE: a file that is deleted meanwhile must not come back as one of the umask
+            connection = apsw.Connection(os.path.realpath(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+            try:
+                connection.set_busy_timeout(self._busy_timeout_ms)
+                connection.execute(
+                    _PRAGMAS
+                ).fetchall()  # some answer with a row, and the next one waits until it is read
+                harden(connection)
+                if not connection.pragma("page_count"):
+                    connection.pragma("auto_vacuum", 2)  # "incremental", which only a new file can be given
+                prepare(connection, self.path, EVALUATION)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+            return connection
+
+    def empty_log(self) -> bool:
+        """Takes what was written into the file and empties its log, which holds what was there before; False while
+        others are at work on it."""
+        with self._guard, _told(self.path):
+            busy, *_ = self.open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+            return not busy
+
+    def close(self) -> None:
+        """Closes the connection; the next transaction opens another one."""
+        with self._guard:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                with suppress(apsw.Error):  # the file may be gone or damaged: there is nothing to be saved
+                    connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[apsw.Connection]:
+        with self._guard, _told(self.path):
+            connection = self.open()
+            connection.execute(begin)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _require(self) -> None:
+        require_sqlite(apsw.sqlite_lib_version())
+        if not self._create and not store_is_there(self.path):
+            raise SpeckitError("E010", f"there is no evaluation database at {self.path}", actions=("ask something",))
+        require_file(self.path, self._create, start_of)
+        if self._create:
+            keep_out_of_git(self.path.parent)
+            make_file(self.path)
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Says of every failure that no memory is lost, and what to do about a file that cannot be used."""
+    try:
+        with translated(path):
+            yield
+    except SpeckitError as error:
+        problem = error.problems[0]
+        if problem.hint == _HINT:
+            raise
+        actions = {
+            "E024": (
+                f"copy {path} with its -wal and -shm: all that is kept is lost without it",
+                "then delete them: an empty one is made",
+            ),
+            "E025": ("upgrade speckit-memory", f"or move {path} with its -wal and -shm away: an empty one is made"),
+        }.get(problem.code, problem.actions)
+        raise SpeckitError.of([Problem(problem.code, problem.message, _HINT, actions)]) from error

@@ -1,0 +1,172 @@
+"""What is kept of queries beside their answers: uses, scorings, what is known of memories, and what was decided."""
+
+from __future__ import annotations
+
+import json
+
+import apsw
+
+from speckit_memory.memory.store.evaluation import packing
+from speckit_memory.memory.store.evaluation.records import (
+    FlagChange,
+    Judgement,
+    Measured,
+    Retreat,
+    ScoredStep,
+    Scoring,
+    Sighting,
+    Snapshot,
+    StoredEvaluation,
+    UseRecord,
+)
+from speckit_memory.memory.store.file.queries import rows, value
+
+_EVALUATION = "SELECT id, kind, at, dataset, digest, document FROM evaluations"
+
+
+def put_use(connection: apsw.Connection, use: UseRecord) -> None:
+    """A use counts once per query and memory."""
+    connection.execute(
+        'INSERT INTO uses (query, memory, "use", rank, at, session) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+        (use.query, use.memory, use.use, use.rank, use.at, use.session),
+    )
+
+
+def uses(connection: apsw.Connection, since: float) -> list[UseRecord]:
+    """Uses by time."""
+    found = rows(
+        connection, 'SELECT query, memory, "use", rank, at, session FROM uses WHERE at >= ? ORDER BY at', (since,)
+    )
+    return [UseRecord(*row) for row in found]
+
+
+def put_scoring(connection: apsw.Connection, scoring: Scoring) -> None:
+    """How one answer got its scores, and where each channel saw its memories; once per query."""
+    steps = json.dumps([[step.step, step.kind, step.names, step.parts, step.after] for step in scoring.steps])
+    connection.execute(
+        "INSERT INTO scorings VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (scoring.query, scoring.pipeline, scoring.at, packing.packed_integers(scoring.memories), steps),
+    )
+    for channel, seen in scoring.channels.items():
+        connection.execute(
+            "INSERT INTO channel_results VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (scoring.query, channel, packing.packed_integers([one.memory for one in seen]),
+             packing.packed_integers([one.rank for one in seen]), packing.packed_reals([one.raw for one in seen])),
+        )  # fmt: skip
+
+
+def scorings(connection: apsw.Connection, since: float) -> list[Scoring]:
+    """Scorings by time."""
+    channels: dict[str, dict[str, tuple[Sighting, ...]]] = {}
+    for query, channel, *packed in rows(
+        connection,
+        "SELECT query, channel, c.memories, ranks, scores FROM channel_results c JOIN scorings USING (query) "
+        "WHERE at >= ? ORDER BY query, channel",
+        (since,),
+    ):
+        columns = packing.integers(packed[0]), packing.integers(packed[1]), packing.reals(packed[2])
+        channels.setdefault(query, {})[channel] = tuple(map(Sighting, *columns))
+    return [
+        Scoring(query, pipeline, at, packing.integers(memories), _steps(steps), channels.get(query, {}))
+        for query, pipeline, at, memories, steps in rows(
+            connection, "SELECT query, pipeline, at, memories, steps FROM scorings WHERE at >= ? ORDER BY at", (since,)
+        )
+    ]
+
+
+def _steps(document: str) -> tuple[ScoredStep, ...]:
+    return tuple(
+        ScoredStep(step, kind, tuple(names), tuple(map(tuple, parts)), tuple(after))
+        for step, kind, names, parts, after in json.loads(document)
+    )
+
+
+def put_judgement(connection: apsw.Connection, judgement: Judgement) -> None:
+    """What is known of a memory for a query, in place of what the same judge said before."""
+    connection.execute(
+        "INSERT OR REPLACE INTO ground_truth (query, memory, source, judge, grade, at) VALUES (?, ?, ?, ?, ?, ?)",
+        (judgement.query, judgement.memory, judgement.source, judgement.by, judgement.grade, judgement.at),
+    )
+
+
+def judgements(connection: apsw.Connection, source: str) -> list[Judgement]:
+    """What is known, by time; of one source, or of all ("")."""
+    found = rows(
+        connection,
+        "SELECT query, memory, grade, source, judge, at FROM ground_truth WHERE ?1 IN ('', source) "
+        "ORDER BY at, query, memory",
+        (source,),
+    )
+    return [Judgement(*row) for row in found]
+
+
+def put_evaluation(connection: apsw.Connection, stored: StoredEvaluation, figures: tuple[Snapshot, ...]) -> None:
+    """A comparison with its figures. One of the same id that was kept before stays, as its history."""
+    number = value(
+        connection,
+        "INSERT INTO evaluations (id, kind, at, dataset, digest, document) VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
+        (stored.id, stored.kind, stored.at, stored.dataset, stored.digest, json.dumps(stored.document)),
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO metric_snapshots VALUES (?, ?, ?, ?, ?)",
+        ((number, one.pipeline, one.metric, one.value, one.queries) for one in figures),
+    )
+
+
+def evaluations(connection: apsw.Connection, wanted: str) -> list[StoredEvaluation]:
+    """Comparisons by time; those with one id, or all ("")."""
+    found = rows(connection, f"{_EVALUATION} WHERE ?1 IN ('', id) ORDER BY at, number", (wanted,))
+    return [
+        StoredEvaluation(id=name, kind=kind, at=at, dataset=dataset, digest=digest, document=json.loads(document))
+        for name, kind, at, dataset, digest, document in found
+    ]
+
+
+def measured(connection: apsw.Connection, metric: str, since: float) -> list[Measured]:
+    """A metric over time, of every pipeline that was measured."""
+    found = rows(
+        connection,
+        "SELECT e.id, e.kind, e.at, e.dataset, COALESCE((SELECT p.value ->> 'name' FROM json_each(e.document, "
+        "'$.pipelines') p WHERE p.value ->> 'hash' = s.pipeline OR p.value ->> 'name' = s.pipeline), ''), "
+        "s.pipeline, s.metric, s.value, s.queries "
+        "FROM metric_snapshots s JOIN evaluations e ON e.number = s.evaluation "
+        "WHERE s.metric = ? AND e.at >= ? ORDER BY e.at, e.number, s.pipeline",
+        (metric, since),
+    )
+    return [
+        Measured(evaluation, kind, at, dataset, name, Snapshot(*figure))
+        for evaluation, kind, at, dataset, name, *figure in found
+    ]
+
+
+def metrics(connection: apsw.Connection) -> list[str]:
+    """The metrics of all figures, by name."""
+    return [str(name) for (name,) in rows(connection, "SELECT DISTINCT metric FROM metric_snapshots ORDER BY metric")]
+
+
+def put_flag_change(connection: apsw.Connection, change: FlagChange) -> None:
+    """A flag went from one state to another."""
+    connection.execute(
+        "INSERT INTO flag_changes (name, before, after, at, evidence) VALUES (?, ?, ?, ?, ?)",
+        (change.name, change.before, change.after, change.at, change.evidence),
+    )
+
+
+def flag_changes(connection: apsw.Connection, name: str) -> list[FlagChange]:
+    """Changes by time; of one flag, or of all ("")."""
+    sql = "SELECT name, before, after, at, evidence FROM flag_changes WHERE ?1 IN ('', name) ORDER BY at, number"
+    return [FlagChange(*row) for row in rows(connection, sql, (name,))]
+
+
+def put_retreat(connection: apsw.Connection, retreat: Retreat) -> None:
+    """A variant was moved."""
+    connection.execute(
+        "INSERT INTO retreats (control, variant, placement, reason, at) VALUES (?, ?, ?, ?, ?)",
+        (retreat.control, retreat.variant, retreat.placement, retreat.reason, retreat.at),
+    )
+
+
+def retreats(connection: apsw.Connection) -> list[Retreat]:
+    """Retreats by time."""
+    sql = "SELECT control, variant, placement, reason, at FROM retreats ORDER BY at, number"
+    return [Retreat(*row) for row in rows(connection, sql)]

@@ -1,0 +1,44 @@
+"""Which of certain memories other documents point at: by a declared link, or by naming their key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import apsw
+
+from speckit_memory.memory.store.file.queries import integers, rows
+
+_WRITTEN = "SELECT DISTINCT memory_id FROM changes WHERE seq > ? AND kind = 'put' ORDER BY memory_id LIMIT ?"
+_LINKED = (
+    "SELECT DISTINCT target_id FROM declared_links WHERE memory_id IN (SELECT value FROM carray(?)) "
+    "AND target_id IN (SELECT value FROM carray(?)) AND target_id <> memory_id ORDER BY target_id"
+)
+_KEYS = "SELECT id, key FROM memories WHERE id IN (SELECT value FROM carray(?)) ORDER BY id"
+_BODY = "SELECT memory_id, body FROM texts WHERE memory_id IN (SELECT value FROM carray(?))"
+
+
+def written_since(connection: apsw.Connection, change: int, most: int) -> list[int]:
+    """The memories that were put after the change of this number, `most` of them."""
+    return [memory for (memory,) in rows(connection, _WRITTEN, (change, most))]
+
+
+def linked_by(connection: apsw.Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
+    """Those of the memories that one of the documents declares a link to."""
+    return [memory for (memory,) in rows(connection, _LINKED, (integers(documents), integers(sorted(memories))))]
+
+
+def cited_by(connection: apsw.Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
+    """Those of the memories whose whole key stands in the text of one of the documents, other than their own."""
+    named = rows(connection, _KEYS, (integers(sorted(memories)),))
+    bodies = rows(connection, _BODY, (integers(documents),))
+    return [
+        memory
+        for memory, key in named
+        if any(owner != memory and key in body and _stands_alone(key, body) for owner, body in bodies)
+    ]
+
+
+def _stands_alone(key: str, body: str) -> bool:
+    """Whether the key is more than the end or the beginning of another path."""
+    return re.search(rf"(?<![\w/.-])(?:\.{{0,2}}/)*{re.escape(key)}(?![\w/-]|\.\w)", body) is not None

@@ -1,0 +1,66 @@
+"""Writing all that queries read of one state of a store into a segment, from SQLite and in bounded memory.
+
+Rows are read in blocks. What must be sorted is sorted in runs that wait in a temporary file (`runs`); in memory are a
+few numbers per memory and passage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from speckit_memory.config.vector_indexing import SHIPPED, VectorIndexing
+from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.segments import columns_part, lists_part, trigger_part, vector_part, word_part
+from speckit_memory.memory.store.segments.container import Writer
+from speckit_memory.memory.store.segments.spill import Spill
+from speckit_memory.memory.store.segments.vouched import FORMAT
+from speckit_memory.memory.store.tables import changes
+
+
+class Built(NamedTuple):
+    """A segment that was written."""
+
+    sequence: int
+    """The last change that it includes."""
+    digest: str
+    """SHA-256 of its table, which holds a checksum of each array, in hexadecimal digits."""
+    bytes: int
+    """The size of its file."""
+
+
+def build(
+    connection: apsw.Connection,
+    path: Path,
+    vector_index: VectorIndexing = SHIPPED,
+    pause: Callable[[], None] = lambda: None,
+) -> Built:
+    """Writes the state that the connection sees, in one read of it, to a file that stands there whole or not at all.
+
+    `vector_index` tells whether there are so many vectors that they get an index; while that is made, `pause` is
+    called between blocks. Joins an open transaction. Temporary files lie in the same folder, and have no names. Raises
+    OSError as the file system does, and what SQLite raises.
+    """
+    if connection.in_transaction:
+        return _built(connection, path, vector_index, pause)
+    connection.execute("BEGIN")
+    try:
+        return _built(connection, path, vector_index, pause)
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _built(connection: apsw.Connection, path: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> Built:
+    sequence = changes.latest(connection)
+    token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
+    with Writer(path) as writer:
+        for write in (columns_part.write, trigger_part.write, word_part.write):
+            with Spill(path.parent) as spill:
+                write(connection, writer, spill)
+        model = vector_part.write(connection, writer)
+        lists_part.write(writer, path.parent, vector_index, pause)
+        digest, size = writer.finish({"format": FORMAT, "sequence": sequence, "token": token, "model": model})
+    return Built(sequence, digest, size)

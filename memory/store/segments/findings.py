@@ -1,0 +1,65 @@
+"""What `doctor` tells of a segment: all of it is read, and everything that keeps it from being used is named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.segments import failures, shelf, writing
+from speckit_memory.memory.store.segments.finding import Finding
+
+_NAMED = 3
+"""So many leftovers are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The state of a store's segment in a few words, and what is wrong with it."""
+
+    detail: str
+    findings: tuple[Finding, ...]
+
+
+def findings(database: Database) -> Shelf:
+    """Looks at everything. Raises SpeckitError where the store itself cannot be read."""
+    with database.snapshot_read() as connection:
+        memories = shelf.memories_of(connection)
+        held = shelf.held(connection, database.path, thorough=True)
+        failure = failures.last(connection, database.path)
+    found = [*_of_the_file(database.path, memories, held), *_of_the_folder(database)]
+    if failure and not any(one.kind == "blocked" for one in found):  # then the last writer failed on that very thing
+        found.append(failure)
+    found = list(dict.fromkeys(found))
+    if held.segment is not None:
+        size = f"{held.segment.bytes / 1e6:,.1f} MB, read and whole"
+        return Shelf(f"{size}, {held.behind:,} changes behind the store", tuple(found))
+    needed = memories >= shelf.FEWEST
+    return Shelf("no segment is in use" if needed else f"{memories} memories need none", tuple(found))
+
+
+def _of_the_file(store: Path, memories: int, held: shelf.Held) -> Iterator[Finding]:
+    if held.finding is not None:
+        yield held.finding
+    elif held.vouched is None and memories >= shelf.FEWEST:
+        yield Finding("missing", f"none was written yet for the {memories:,} memories of {store}")
+    elif held.behind is not None and held.behind > (most := shelf.most_behind(memories)):
+        yield Finding("behind", f"{held.behind:,} changes came since it was written; it is written anew after {most:,}")
+
+
+def _of_the_folder(database: Database) -> Iterator[Finding]:
+    folder = shelf.folder_of(database.path)
+    if in_the_way := shelf.blocked(folder):
+        yield in_the_way
+        return
+    where = folder if folder.exists() else folder.parent
+    if not os.access(where, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        yield Finding("failed", f"{where} may not be written to")
+        return
+    left = writing.leftovers(database)
+    if left and not writing.being_written(database):
+        names = ", ".join(file.name for file in left[:_NAMED])
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        yield Finding("leftover", f"{folder} holds {names}{more} of earlier writers")

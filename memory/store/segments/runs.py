@@ -1,0 +1,236 @@
+"""Which rows hold which terms, gathered in runs of bounded size and merged in the order of terms.
+
+A run is sorted by itself and waits in a file. Whatever the store holds, no more than a run of tokens and the numbers of
+its distinct terms are in memory.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import count, groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.memory.store.segments.container import Writer
+from speckit_memory.memory.store.segments.spill import Spill, Stretch
+from speckit_memory.memory.store.segments.term_table import TermTable
+
+TOKENS = 2_000_000
+"""So many tokens are sorted at a time, in about 150 MB."""
+_NAMES = 65_536
+
+Counts = NDArray[np.integer[Any]]
+
+
+class _Run(NamedTuple):
+    """Some consecutive rows. Terms are numbered within the run, by ascending bytes."""
+
+    text: Stretch
+    ends: Stretch
+    holders: Counts
+    """How many rows hold each term."""
+    uses: Counts
+    """How many tokens each term is."""
+    rows: Stretch
+    frequency: Stretch
+    """Of each term after the other: the rows that hold it, and how often each does."""
+    places: Stretch | None
+    """Of each term after the other: where it stands. Rows follow one another with a gap of one place between them."""
+    row_codes: Stretch
+    """Of each row after the other: the numbers of its distinct terms, ascending."""
+
+
+class Runs:
+    """The terms of rows 0, 1, …, added one row after the other and written at the end."""
+
+    def __init__(self, spill: Spill, *, ordered: bool = False) -> None:
+        """An `ordered` one also knows where in its row each term stands."""
+        self._spill = spill
+        self.ordered = ordered
+        self._runs: list[_Run] = []
+        self._height = 0
+        self._places = 0
+        self._sizes: list[Counts] = []
+        self._distinct: list[Counts] = []
+        # Of each run, the numbers of its terms among all of them, which ascend; and how many terms there are.
+        self._numbers: list[NDArray[np.int32]] = []
+        self._terms = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbering: defaultdict[str, int] = defaultdict(count().__next__)
+        self._flat = array("q")
+        self._lengths = array("q")
+
+    def add(self, tokens: Sequence[str]) -> None:
+        """The tokens of the next row."""
+        self._flat.extend(map(self._numbering.__getitem__, tokens))
+        self._lengths.append(len(tokens))
+        if len(self._flat) + len(self._lengths) >= TOKENS:
+            self._end_run()
+
+    def _end_run(self) -> None:
+        terms = sorted(self._numbering)
+        number = np.empty(len(terms), np.int64)
+        number[[self._numbering[term] for term in terms]] = np.arange(len(terms))
+        codes = number[np.frombuffer(self._flat, np.int64)]
+        sizes = np.array(self._lengths, np.int64)
+        self._begin()
+        height = len(sizes)
+        row = np.repeat(np.arange(height), sizes)
+        # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
+        pairs, frequency = np.unique(codes * height + row, return_counts=True)
+        code, rows = np.divmod(pairs, max(height, 1))
+        encoded = [term.encode() for term in terms]
+        put = self._spill.put
+        uses = np.bincount(codes, minlength=len(terms)).astype(np.int32)
+        places = None
+        if self.ordered:
+            order = np.argsort(codes, kind="stable")
+            places = put((order + row[order] + self._places).astype(np.int32))
+        self._runs.append(
+            _Run(
+                text=put(np.frombuffer(b"".join(encoded), np.uint8)),
+                ends=put(np.cumsum([len(each) for each in encoded], dtype=np.int64)),
+                holders=np.bincount(code, minlength=len(terms)).astype(np.int32),
+                uses=uses,
+                rows=put((rows + self._height).astype(np.int32)),
+                frequency=put(frequency.astype(np.float32)),
+                places=places,
+                row_codes=put(code[np.argsort(rows, kind="stable")].astype(np.int32)),
+            )
+        )
+        self._sizes.append(sizes)
+        self._distinct.append(np.bincount(rows, minlength=height))
+        self._height += height
+        self._places += len(codes) + height
+
+    def write_terms(self, writer: Writer, name: str) -> None:
+        """Writes the distinct terms, `.text` and `.ends`, and numbers them."""
+        lengths = array("q")
+
+        def texts() -> Iterator[NDArray[np.uint8]]:
+            for terms in _batched(self._numbering_all()):
+                encoded = [term.encode() for term in terms]
+                lengths.extend(map(len, encoded))
+                yield np.frombuffer(b"".join(encoded), np.uint8)
+
+        writer.stream(f"{name}.text", np.uint8, texts())
+        writer.add(f"{name}.ends", np.cumsum(np.array(lengths, np.int64)))
+
+    def number_terms(self) -> None:
+        """Numbers the distinct terms, of which nothing is written."""
+        for _ in self._numbering_all():
+            pass
+
+    def _numbering_all(self) -> Iterator[str]:
+        """The distinct terms by number; all are numbered when the last has been taken."""
+        if self._lengths:
+            self._end_run()
+        numbers = [np.empty(len(run.holders), np.int32) for run in self._runs]
+        filled = [0] * len(numbers)
+        last, known = None, 0
+        for term, run in self._merged_terms():
+            if term != last:
+                last, known = term, known + 1
+                yield term
+            numbers[run][filled[run]] = known - 1
+            filled[run] += 1
+        self._numbers, self._terms = numbers, known
+
+    def terms(self) -> Iterator[str]:
+        """The distinct terms by number, once they are numbered."""
+        return (term for term, _ in groupby(self._merged_terms(), itemgetter(0)))
+
+    def _merged_terms(self) -> Iterator[tuple[str, int]]:
+        """Every term of every run with the number of the run, by term and run."""
+        return heapq.merge(*map(self._terms_of, range(len(self._runs))))
+
+    def _terms_of(self, run: int) -> Iterator[tuple[str, int]]:
+        found = self._runs[run]
+        # read in parts: the terms of all runs together may be many
+        begin, ends = 0, self._spill.get(found.ends)
+        for at in range(0, len(ends), _NAMES):
+            part = ends[at : at + _NAMES]
+            table = TermTable(self._spill.get(found.text, begin, int(part[-1])), part - begin)
+            begin = int(part[-1])
+            for term in table:
+                yield term, run
+
+    def write_postings(self, writer: Writer, name: str) -> None:
+        """Writes `.starts` and `.rows`: the rows that hold each term."""
+        every = [run.holders for run in self._runs]
+        writer.add(f"{name}.starts", np.append(0, np.cumsum(self._total(every))))
+        writer.stream(f"{name}.rows", np.int32, self._merged(every, [run.rows for run in self._runs]))
+
+    def write_frequencies(self, writer: Writer, name: str) -> None:
+        """Writes `.frequency`: how often each of these rows holds the term."""
+        every = [run.holders for run in self._runs]
+        writer.stream(f"{name}.frequency", np.float32, self._merged(every, [run.frequency for run in self._runs]))
+
+    def write_order(self, writer: Writer, name: str) -> None:
+        """Writes `.place_starts` and `.places`, where each term stands, and `.sizes` and `.first` of the rows."""
+        uses = [run.uses for run in self._runs]
+        writer.add(f"{name}.place_starts", np.append(0, np.cumsum(self._total(uses))))
+        places = [run.places for run in self._runs if run.places is not None]
+        writer.stream(f"{name}.places", np.int32, self._merged(uses, places))
+        sizes = self.sizes
+        writer.add(f"{name}.sizes", sizes)
+        writer.add(f"{name}.first", np.cumsum(sizes) - sizes + np.arange(len(sizes)))
+
+    def write_rows(self, writer: Writer, name: str) -> None:
+        """Writes `.row_starts` and `.row_codes`: the numbers of the distinct terms of each row."""
+        distinct = np.concatenate([np.empty(0, np.int64), *self._distinct])
+        writer.add(f"{name}.row_starts", np.append(0, np.cumsum(distinct)))
+        writer.stream(f"{name}.row_codes", np.int32, self.codes())
+
+    def codes(self) -> Iterator[NDArray[np.int32]]:
+        """The numbers of the distinct terms of each row, in blocks."""
+        for run, number in zip(self._runs, self._numbers, strict=True):
+            yield number[self._spill.get(run.row_codes)]
+
+    @property
+    def sizes(self) -> Counts:
+        """The number of tokens of each row."""
+        return np.concatenate([np.empty(0, np.int64), *self._sizes])
+
+    def _total(self, counts: Sequence[Counts]) -> Counts:
+        """The sum over the runs for each term."""
+        total = np.zeros(self._terms, np.int64)
+        for number, of_run in zip(self._numbers, counts, strict=True):
+            total[number] += of_run
+        return total
+
+    def _merged(self, counts: Sequence[Counts], stretches: Sequence[Stretch]) -> Iterator[NDArray[Any]]:
+        """What each run has of each term, `counts` elements, ordered by term and then by run."""
+        ends = [np.append(0, np.cumsum(of_run)) for of_run in counts]
+        for first, last in _spans(self._total(counts)):
+            parts, terms = [], []
+            for number, of_run, end, stretch in zip(self._numbers, counts, ends, stretches, strict=True):
+                low, high = np.searchsorted(number, (first, last))
+                parts.append(self._spill.get(stretch, int(end[low]), int(end[high])))
+                terms.append(np.repeat(number[low:high], of_run[low:high]))
+            yield np.concatenate(parts)[np.argsort(np.concatenate(terms), kind="stable")]
+
+
+def _spans(total: Counts) -> Iterator[tuple[int, int]]:
+    """Stretches of consecutive terms that have about `TOKENS` elements each, or one term that has more."""
+    ends = np.cumsum(total)
+    first = 0
+    while first < len(total):
+        before = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, before + TOKENS, "right")), first + 1)
+        yield first, last
+        first = last
+
+
+def _batched(terms: Iterator[str]) -> Iterator[list[str]]:
+    """The terms in lists of at most `_NAMES`."""
+    while waiting := list(islice(terms, _NAMES)):
+        yield waiting

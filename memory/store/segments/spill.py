@@ -1,0 +1,49 @@
+"""Arrays that wait in a temporary file until they are written to a segment, so that they take no memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Stretch(NamedTuple):
+    """Where an array of one dimension waits."""
+
+    offset: int
+    kind: np.dtype[Any]
+    length: int
+
+
+class Spill:
+    """A file without a name in a folder. A context that ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = TemporaryFile(dir=folder)  # noqa: SIM115, closed by the context
+        self._end = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def put(self, array: NDArray[Any]) -> Stretch:
+        """Writes an array behind the others."""
+        self._file.seek(self._end)
+        self._file.write(np.ascontiguousarray(array).data)
+        stretch = Stretch(self._end, array.dtype, len(array))
+        self._end += array.nbytes
+        return stretch
+
+    def get(self, stretch: Stretch, begin: int = 0, end: int | None = None) -> NDArray[Any]:
+        """The elements from `begin` to before `end` of an array."""
+        count = (stretch.length if end is None else end) - begin
+        self._file.seek(stretch.offset + begin * stretch.kind.itemsize)
+        return np.frombuffer(self._file.read(count * stretch.kind.itemsize), stretch.kind)

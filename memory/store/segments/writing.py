@@ -1,0 +1,163 @@
+"""Writing the segment of a store: one writer after the other over all processes, whole or not at all, vouched for last.
+
+Whoever is killed at any moment leaves the segment before in force, and at most a file that nobody trusts, which the
+next writer removes. Nothing here is needed for an answer.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+import apsw
+
+from speckit_memory.config.files.file_lock import locked
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.store_file import FOLDER_FOR_THE_OWNER
+from speckit_memory.memory.store.segments import failures, shelf, stamp, vouched
+from speckit_memory.memory.store.segments.vouched import Vouched
+
+LOCK = "writer"
+"""The lock is held on a file of this name and `.lock`; the system gives it up when its holder ends, however it ends."""
+IGNORED = "*\n"
+"""What the folder tells Git, and an index run: nothing in it was written by people."""
+_OURS = re.compile(r"\.?[0-9a-f]{16}\.seg(\..*)?|\.speckit-[0-9a-f]{16}\.tmp")
+_one = Lock()
+"""One segment at a time is written in a process, whatever the store."""
+
+
+class Built(Protocol):
+    """What a builder says of its file: the last change that it holds, SHA-256 of its table, and its size."""
+
+    @property
+    def sequence(self) -> int:
+        """The number of the last change."""
+
+    @property
+    def digest(self) -> str:
+        """In hexadecimal digits."""
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole file."""
+
+
+Build = Callable[[apsw.Connection, Path], Built]
+"""Writes the state that the connection's transaction sees to the path, whole or not at all."""
+
+
+def write(database: Database, build: Build, *, only_if_due: bool = True) -> Vouched | None:
+    """Writes a segment of the latest state and has the store trust it; None when none is due, another writer is at
+    it, or memories were forgotten meanwhile. What earlier writers left is removed in any case, as is what is over.
+
+    Raises E029 when it cannot be written; the store and the segment before stay as they were.
+    """
+    folder = shelf.folder_of(database.path)
+    if not _one.acquire(blocking=False):
+        return None
+    try:
+        with failures.told(database, folder), database.snapshot_read() as connection:
+            due, over = shelf.due(connection, database.path), shelf.over(connection)
+        if not (due or over) and only_if_due and not leftovers(database):
+            return None
+        with failures.told(database, folder), ExitStack() as held:
+            _make(folder)
+            try:
+                held.enter_context(locked(folder / LOCK, patience=0.0))
+            except TimeoutError:
+                return None
+            if over:
+                with database.write() as txn:
+                    vouched.give_up(txn)
+            sweep(database)
+            return _written(database, folder, build) if due or not only_if_due else None
+    finally:
+        _one.release()
+
+
+def forget(database: Database) -> None:
+    """Memories were forgotten on purpose: a segment that may hold them is due to be written anew, or to be taken away,
+    and one that is being written of an earlier state is not trusted."""
+    with database.write() as txn:
+        vouched.forget(txn)
+
+
+def _written(database: Database, folder: Path, build: Build) -> Vouched | None:
+    path = folder / f"{secrets.token_hex(8)}.seg"
+    try:
+        with database.snapshot_read() as connection:
+            last = vouched.last_change(connection)
+            built = build(connection, path)
+        seen = stamp.look(path)
+        if built.sequence != last[0] or seen is None or seen.bytes != built.bytes:
+            raise SpeckitError("E029", f"{path} was changed while it was written")
+        shelf.note(path, seen, built.digest)
+        segment = Vouched(path.name, built.digest, built.bytes, *last)
+        with database.write() as txn:
+            trusted = vouched.vouch(txn, segment)
+            if trusted:
+                failures.clear(txn, database.path)
+            elif not vouched.holds_forgotten(txn.connection, segment):
+                raise SpeckitError("E029", f"{database.path} was set to another state, or changed much, meanwhile")
+    except BaseException:
+        for file in (path, path.with_name(path.name + stamp.ENDING)):
+            with suppress(OSError):
+                file.unlink()
+        raise
+    sweep(database)  # of the file itself, should it hold what was forgotten meanwhile
+    return segment if trusted else None
+
+
+def leftovers(database: Database) -> list[Path]:
+    """Files of ours that the store does not vouch for: of earlier segments, and of writers that were killed.
+
+    While somebody writes, the files of that one are among them.
+    """
+    folder = shelf.folder_of(database.path)
+    with database.snapshot_read() as connection:
+        trusted = vouched.read(connection)
+    kept = {trusted.name, trusted.name + stamp.ENDING} if trusted else set()
+    try:
+        if shelf.blocked(folder):
+            return []
+        return sorted(file for file in folder.iterdir() if _OURS.fullmatch(file.name) and file.name not in kept)
+    except OSError:
+        return []
+
+
+def sweep(database: Database) -> None:
+    """Removes the leftovers; the caller holds the lock. Who has one of the files mapped keeps its pages, except on
+    Windows, where removing it fails and is left to the next writer."""
+    for file in leftovers(database):
+        with suppress(OSError):
+            if file.is_dir() and not file.is_symlink():
+                file.rmdir()
+            else:
+                file.unlink()
+
+
+def being_written(database: Database) -> bool:
+    """Whether a writer is at work, in this process or another."""
+    try:
+        with locked(shelf.folder_of(database.path) / LOCK, patience=0.0):
+            return False
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+def _make(folder: Path) -> None:
+    """Makes the folder unless it is there, for its owner alone: a segment holds the words of what files say."""
+    with suppress(FileExistsError):
+        folder.mkdir(FOLDER_FOR_THE_OWNER)
+    if in_the_way := shelf.blocked(folder):
+        raise SpeckitError("E029", in_the_way.detail, hint=in_the_way.hint)
+    with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
+        file.write(IGNORED)

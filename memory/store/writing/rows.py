@@ -1,0 +1,161 @@
+"""The rows that documents have in the tables beside `memories`, written table by table (feature M1).
+
+Many documents share each statement: what a statement costs is more than what most rows do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.queries import value
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.tables import fulltext, token_counts, token_sets, vectors
+from speckit_memory.memory.store.tables.phrases import normalised_phrase
+from speckit_memory.pipeline.ports import Tokens, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document to be written: one unit or zero vector per passage, shape (passages, dimensions), None while there are
+    none; the distinct ascending tokens of each passage, and `writer.fingerprint`, where they are known."""
+
+    document: Document
+    vectors: Vectors | None = None
+    tokens: Sequence[Tokens] | None = None
+    fingerprint: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An entry with the id of its memory and those of its passages."""
+
+    id: int
+    chunk_ids: Sequence[int]
+    entry: Entry
+
+    @property
+    def document(self) -> Document:
+        """The document that becomes this memory."""
+        return self.entry.document
+
+
+def new_places(txn: Transaction, entries: Sequence[Entry]) -> list[Placed]:
+    """Entries with new ids, in order: of each the memory's, then those of its passages; see `passages_placed`."""
+    counts = [len(entry.document.chunks) for entry in entries]
+    following = iter(_draw_ids(txn, sum(1 + (count if count > 1 else 0) for count in counts)))
+    placed = []
+    for entry, count in zip(entries, counts, strict=True):
+        memory_id = next(following)
+        chunk_ids = [next(following) for _ in range(count)] if count > 1 else [memory_id] * count
+        placed.append(Placed(memory_id, chunk_ids, entry))
+    return placed
+
+
+def passages_placed(txn: Transaction, memory_id: int, entry: Entry) -> Placed:
+    """A known memory with ids for its new passages; a single passage has its memory's id."""
+    count = len(entry.document.chunks)
+    return Placed(memory_id, _draw_ids(txn, count) if count > 1 else [memory_id] * count, entry)
+
+
+def insert(txn: Transaction, placed: Sequence[Placed], model_id: str, now: float) -> None:
+    """Adds what the memories, which have rows in `memories` and none elsewhere, have in the other tables.
+
+    `now`, in epoch seconds, is when their triggers are made.
+    """
+    connection = txn.connection
+    for each in placed:
+        document = each.document
+        title, triggers, path = _fields(document)
+        body = bytearray()
+        counted = [token_counts.counted(text) for text in (title, triggers, path)]
+        for chunk in document.chunks:
+            text = joined(chunk.tokens)
+            counted.append(token_counts.counted(text))
+            body += text.encode() + b" "
+        token_counts.insert(txn, each.id, counted)
+        fulltext.insert(txn, each.id, title, triggers, path, body)
+        del body  # of a long text both forms take their room; one at a time is enough
+        extra = json.dumps(document.extra, ensure_ascii=False) if document.extra else "{}"
+        connection.execute(
+            "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", (each.id, title, triggers, path, extra, document.body)
+        )
+    states = _insert_vectors(txn, placed, model_id)
+    connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _chunks(placed, states))
+    known = [each for each in placed if each.entry.vectors is not None and each.entry.tokens is not None]
+    token_sets.insert(
+        txn,
+        [chunk_id for each in known for chunk_id in each.chunk_ids],
+        [tokens for each in known for tokens in each.entry.tokens or ()],
+    )
+    connection.executemany(
+        "INSERT INTO triggers VALUES (?, 'authored', ?, ?, ?, 1.0, ?, NULL)",
+        [
+            (each.id, form, phrase, ordinal, now)
+            for each in placed
+            for ordinal, (form, phrase) in enumerate(_distinct(each.document.triggers))
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO declared_links (memory_id, ordinal, relation, target, strength, evidence, reverse) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (each.id, ordinal, link.relation, link.target, link.strength, link.evidence, link.reverse)
+            for each in placed
+            for ordinal, link in enumerate(each.document.links)
+        ],
+    )
+
+
+def joined(tokens: Sequence[str]) -> str:
+    """Tokens joined by blanks; refuses tokens that would not come apart again."""
+    text = " ".join(tokens)
+    if tokens and ("" in tokens or text.count(" ") != len(tokens) - 1):
+        raise ValueError("an analysed token must not be empty or contain a blank")
+    return text
+
+
+def _draw_ids(txn: Transaction, count: int) -> range:
+    """New ids from the one sequence of memories and chunks; none is ever drawn twice."""
+    following: int = value(txn.connection, "UPDATE id_sequence SET next = next + ? RETURNING next", (count,))
+    return range(following - count, following)
+
+
+def _fields(document: Document) -> tuple[str, str, str]:
+    return joined(document.title_tokens), joined(document.trigger_tokens), joined(document.path_tokens)
+
+
+def _insert_vectors(txn: Transaction, placed: Sequence[Placed], model_id: str) -> Iterator[str]:
+    """Stores the vectors there are; returns the state of each passage, in order."""
+    having = [each for each in placed if each.entry.vectors is not None and each.chunk_ids]
+    stored: Iterator[bool] = iter(())
+    if having:
+        matrix = np.concatenate([each.entry.vectors for each in having if each.entry.vectors is not None])
+        ids = [chunk_id for each in having for chunk_id in each.chunk_ids]
+        stored = iter(vectors.store(txn, ids, matrix, model_id))
+    return (
+        "pending" if each.entry.vectors is None else "stored" if next(stored) else "zero"
+        for each in placed
+        for _ in each.chunk_ids
+    )
+
+
+def _chunks(placed: Sequence[Placed], states: Iterator[str]) -> Iterator[tuple[object, ...]]:
+    for each in placed:
+        for ordinal, (chunk_id, c) in enumerate(zip(each.chunk_ids, each.document.chunks, strict=True)):
+            place = (c.first_line, c.last_line, c.heading, c.anchor)
+            yield chunk_id, each.id, ordinal, next(states), *place, joined(c.tokens), c.text
+
+
+def _distinct(phrases: Iterable[str]) -> Iterable[tuple[str, str]]:
+    """The phrases in their order with the form they are compared by; of phrases that compare equal the first is
+    kept."""
+    distinct: dict[str, str] = {}
+    for phrase in phrases:
+        distinct.setdefault(normalised_phrase(phrase), phrase)
+    distinct.pop("", None)
+    return distinct.items()
