@@ -16,19 +16,15 @@ from speckit_memory.config.pipeline_file import Step
 from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ablation_report import AblationReport, Share, Worth
-from speckit_memory.evaluation.comparison import Values, compare, macro_averaged
+from speckit_memory.evaluation.comparison import compare, macro_averaged
 from speckit_memory.evaluation.measure import Report
-from speckit_memory.evaluation.report import EvalReport
-from speckit_memory.evaluation.run import evaluate_pipelines
+from speckit_memory.evaluation.run import Measured, evaluate_pipelines
 from speckit_memory.evaluation.trials import read_sets
 from speckit_memory.pipeline.builder import examine, examined
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.variants import without
-
-Evaluated = tuple[EvalReport, Mapping[str, Values]]
-"""One dataset: the figures of the full pipeline and of the variants, and their values for each query."""
 
 SEED = 20
 """Seeds the draws of the tests, so that a report can be repeated."""
@@ -65,7 +61,7 @@ def ablate(
     evaluated = [
         evaluate_pipelines(data, pipelines, queries=queries, progress=report, environ=environ, now=now) for data in sets
     ]
-    evaluations = tuple(evaluation for evaluation, _ in evaluated)
+    evaluations = tuple(one.report for one in evaluated)
     return AblationReport(evaluations, tuple(_worth(evaluated, [step for step, _ in variants])), needed)
 
 
@@ -93,16 +89,14 @@ def _without(whole: Effective, step: Step, *, forgotten: bool = False) -> Effect
     return replace(without(whole, step.id, forgotten=forgotten), name=f"without {step.id}")
 
 
-def _worth(evaluated: abc.Sequence[Evaluated], left_out: abc.Sequence[Step]) -> Iterator[Worth]:
+def _worth(evaluated: abc.Sequence[Measured], left_out: abc.Sequence[Step]) -> Iterator[Worth]:
     """What each step that was left out is worth, in the order in which the pipelines were measured."""
-    full, *variants = evaluated[0][1]
+    full, *variants = evaluated[0].values
     changed = {name: [place for place, one in enumerate(evaluated) if _differ(one, name, full)] for name in variants}
     exercised = [name for name in variants if changed[name]]
-    together = {name: macro_averaged([values[name] for _, values in evaluated]) for name in (full, *exercised)}
+    together = {name: macro_averaged([one.values[name] for one in evaluated]) for name in (full, *exercised)}
     overall = compare(together, [(name, full) for name in exercised], seed=SEED)
-    apart = {
-        f"{place}/{name}": column for place, (_, values) in enumerate(evaluated) for name, column in values.items()
-    }
+    apart = {f"{place}/{name}": column for place, one in enumerate(evaluated) for name, column in one.values.items()}
     pairs = [(f"{place}/{name}", f"{place}/{full}") for name in exercised for place in changed[name]]
     single = compare(apart, pairs, seed=SEED)
     for number, (step, name) in enumerate(zip(left_out, variants, strict=True), 1):
@@ -115,7 +109,7 @@ def _worth(evaluated: abc.Sequence[Evaluated], left_out: abc.Sequence[Step]) -> 
                     lost.queries for lost in report.pipelines[0].degraded_parts if lost.part == step.id
                 ),
             )
-            for place, (report, _) in enumerate(evaluated)
+            for place, report in enumerate(one.report for one in evaluated)
         )
         yield Worth(
             step=step.id,
@@ -127,7 +121,7 @@ def _worth(evaluated: abc.Sequence[Evaluated], left_out: abc.Sequence[Step]) -> 
         )
 
 
-def _differ(evaluated: Evaluated, a: str, b: str) -> bool:
+def _differ(evaluated: Measured, a: str, b: str) -> bool:
     """Whether any metric of any query differs between two pipelines."""
-    values = evaluated[1]
+    values = evaluated.values
     return any((values[a][metric] != values[b][metric]).any() for metric in values[a])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from speckit_memory.evaluation.sequential import anytime_interval
 from speckit_memory.evaluation.significance import (
     bootstrap_interval,
     holm,
@@ -38,7 +39,8 @@ class Comparison:
 
     `delta` is the mean of b minus the mean of a over the same queries, `ci95` its bootstrap interval, `p` the two-sided
     sign-flip p, `p_adjusted` after Holm's correction over all comparisons of the report. The verdict is about b:
-    better or worse when `p_adjusted` is below 0.05, else same when the interval lies within ±0.005, else undecided.
+    better or worse when `p_adjusted` is below 0.05, else same when the mean is known to lie within ±0.005 by bets,
+    which allow for losses that no query has shown, or when no query of fifty and more differs at all; else undecided.
     `queries_needed`: only when undecided, how many queries would settle a difference as large as the one seen.
     """
 
@@ -66,6 +68,14 @@ def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]], *, s
     return tuple(_comparison(*named, column, p, adjusted, len(family), seed) for named, column, p, adjusted in rows)
 
 
+def without_losses(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons by what was used of earlier answers: what only b finds was never served, so it could not be used,
+    and b that looks worse is undecided, whatever the number of queries."""
+    return tuple(
+        replace(one, verdict="undecided", queries_needed=None) if one.verdict == "worse" else one for one in comparisons
+    )
+
+
 def macro_averaged(values: Sequence[Values]) -> Values:
     """The queries of several datasets, weighted so that every dataset counts the same in their mean."""
     sizes = [len(one[COMPARED_METRICS[0]]) for one in values]
@@ -81,7 +91,9 @@ def _comparison(
 ) -> Comparison:
     delta = float(differences.mean())
     interval = bootstrap_interval(differences, seed=seed)
-    verdict = _verdict(delta, interval, p_adjusted, len(differences))
+    # a bootstrap draws only what was seen, so that a few rare losses would pass for none
+    bounds = anytime_interval(differences) if differences.any() else (0.0, 0.0)
+    verdict = verdict_of(delta, bounds, p_adjusted, len(differences))
     alpha = ALPHA / family  # the strictest step of Holm's correction: what is planned with it will be seen
     return Comparison(
         a=a,
@@ -97,7 +109,8 @@ def _comparison(
     )
 
 
-def _verdict(delta: float, interval: tuple[float, float], p_adjusted: float, queries: int) -> Verdict:
+def verdict_of(delta: float, interval: tuple[float, float], p_adjusted: float, queries: int) -> Verdict:
+    """What a mean difference over so many queries shows, as `Comparison` says."""
     if p_adjusted < ALPHA:
         return "better" if delta > 0 else "worse"
     if queries >= ENOUGH_FOR_SAME and interval[0] >= -MARGIN and interval[1] <= MARGIN:

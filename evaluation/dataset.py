@@ -2,51 +2,47 @@
 
 `corpus.jsonl` and `queries.jsonl` (`_id`, `title`, `text`, `metadata`), `qrels/test.tsv` (`query-id corpus-id score`)
 and, beyond BEIR, an optional `edges.tsv` (`source relation target strength`) with the causal links between documents.
+Markdown files below a folder `docs` may stand in place of `corpus.jsonl`; their paths (`docs/…`) are their ids.
 Metadata keys understood: on a document `folder`, `tier`, `triggers`, `created_at`; on a query `folder` (the folder to
-search in) and `intent`. All others are passed over.
+search in), `intent` and `category`. All others are passed over.
 
 Documents and queries are named by their `_id` throughout; row ids of a store never enter a dataset.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from os.path import lexists
 from pathlib import Path
 
 from speckit_memory.config.files.paths import is_file, resolved
 from speckit_memory.engine.questions import MAX_QUERY_CHARACTERS, normalised_folder
 from speckit_memory.errors import Where, nearest
+from speckit_memory.evaluation import bundled
+from speckit_memory.evaluation.documents import CORPUS, MARKDOWN, DatasetDocument, documents, has_documents
 from speckit_memory.evaluation.metrics import relevant
-from speckit_memory.evaluation.records import Problems, Record, json_records, table_rows
-from speckit_memory.memory.store.records import Relation, Tier
+from speckit_memory.evaluation.records import Problems, finite, json_records, table_rows
+from speckit_memory.memory.store.records import Relation
 
-CORPUS, QUERIES, QRELS, EDGES = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "edges.tsv"
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetDocument:
-    """One document. `created_at` is in epoch seconds, None when the dataset does not say."""
-
-    key: str
-    title: str
-    text: str
-    folder: str = ""
-    tier: Tier = Tier.NORMAL
-    triggers: tuple[str, ...] = ()
-    created_at: float | None = None
+QUERIES, QRELS, EDGES = "queries.jsonl", "qrels/test.tsv", "edges.tsv"
+HARD_NEGATIVE = "hard_negative"
+"""The category of a query that sounds as if the documents answered it, and that none of them does."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuery:
-    """One query. `folder` is the folder to search in, "" for all; `intent` the intent a person gave it, "" for none."""
+    """One query. `folder` is the folder to search in, "" for all; `intent` the intent a person gave it, "" for none.
+
+    Of the categories one means something here: what is `HARD_NEGATIVE` has no answer among the documents.
+    """
 
     id: str
     text: str
     folder: str = ""
     intent: str = ""
+    category: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +67,18 @@ class Dataset:
     def corpus(self) -> Iterator[DatasetDocument]:
         """All documents, in the order of the file. Raises SpeckitError when the file has gone wrong since."""
         problems = Problems()
-        for record in json_records(self.folder / CORPUS, problems):
-            yield _document(record)
+        for _, document in documents(self.folder, problems):
+            yield document
         problems.raise_any()
 
     def judged(self) -> tuple[DatasetQuery, ...]:
         """The queries that have a relevant document; the metrics are defined for these alone."""
         return tuple(query for query in self.queries if relevant(self.judgements.get(query.id, {})))
+
+    def hard_negatives(self) -> tuple[DatasetQuery, ...]:
+        """The queries that no document answers, on purpose: an answer to them should warn."""
+        answered = {query.id for query in self.judged()}
+        return tuple(query for query in self.queries if query.category == HARD_NEGATIVE and query.id not in answered)
 
 
 def read(folder: Path, *, judged: bool = True) -> Dataset:
@@ -86,8 +87,11 @@ def read(folder: Path, *, judged: bool = True) -> Dataset:
     Without `judged` the documents are enough: queries and judgements may be absent.
     """
     problems = Problems()
-    needed = (CORPUS, QUERIES, QRELS) if judged else (CORPUS,)
-    missing = [name for name in needed if not is_file(folder / name)]
+    missing = [] if has_documents(folder) else [f"{CORPUS} and no folder {MARKDOWN} of Markdown files"]
+    missing += [name for name in (QUERIES, QRELS) if judged and not is_file(folder / name)]
+    if missing and not lexists(folder) and (close := get_close_matches(folder.name, [bundled.NAME], cutoff=0.7)):
+        problems.add(None, f"there is no folder '{folder}'; did you mean '{close[0]}', the dataset that ships?")
+        problems.raise_any()
     for name in missing:
         all_needed = f"a dataset needs {CORPUS}, {QUERIES} and {QRELS}" if judged else "the documents are needed"
         problems.add(None, f"'{folder}' has no file {name}; {all_needed}")
@@ -101,28 +105,11 @@ def read(folder: Path, *, judged: bool = True) -> Dataset:
     return Dataset(folder, frozenset(keys), tuple(queries.values()), judgements, edges)
 
 
-def _document(record: Record) -> DatasetDocument:
-    metadata = record.record("metadata")
-    tier = metadata.text("tier") or Tier.NORMAL
-    if tier not in tuple(Tier):
-        metadata.report(f"'metadata.tier' is '{tier}'; {nearest(tier, Tier)}")
-        tier = Tier.NORMAL
-    return DatasetDocument(
-        key=record.text("_id", required=True),
-        title=record.text("title"),
-        text=record.text("text"),
-        folder=normalised_folder(metadata.text("folder")),
-        tier=Tier(tier),
-        triggers=metadata.texts("triggers"),
-        created_at=metadata.moment("created_at"),
-    )
-
-
 def _keys(folder: Path, problems: Problems) -> dict[str, int]:
     """The line of each document key, every document checked on the way."""
     keys: dict[str, int] = {}
-    for record in json_records(folder / CORPUS, problems):
-        _claim(_document(record).key, record, keys)
+    for where, document in documents(folder, problems):
+        _claim(document.key, where, keys, problems)
     return keys
 
 
@@ -136,23 +123,24 @@ def _queries(folder: Path, problems: Problems) -> dict[str, DatasetQuery]:
             text=record.text("text", required=True),
             folder=normalised_folder(metadata.text("folder")),
             intent=metadata.text("intent"),
+            category=metadata.text("category"),
         )
         if len(query.text) > MAX_QUERY_CHARACTERS:
             record.report(f"the query has {len(query.text):,} characters; a query may have {MAX_QUERY_CHARACTERS:,}")
         elif query.text and not any(character.isalnum() for character in query.text):
             record.report(f"the query {query.text[:80]!r} holds no letter and no digit")
-        if _claim(query.id, record, taken):
+        if _claim(query.id, record.where, taken, problems):
             queries[query.id] = query
     return queries
 
 
-def _claim(name: str, record: Record, taken: dict[str, int]) -> bool:
-    """Whether an id is this record's own; one that is taken is reported."""
+def _claim(name: str, where: Where, taken: dict[str, int], problems: Problems) -> bool:
+    """Whether an id belongs to what stands here; one that is taken is reported."""
     if name in taken:
-        record.report(f"the id '{name}' stands in line {taken[name]} already")
+        problems.add(where, f"the id '{name}' stands in line {taken[name]} already")
         return False
     if name:
-        taken[name] = record.where.line
+        taken[name] = where.line
     return bool(name)
 
 
@@ -163,7 +151,7 @@ def _judgements(
     path = folder / QRELS
     for where, (query, key, score) in table_rows(path, ("query-id", "corpus-id", "score"), problems):
         known = _known(query, queries, QUERIES, where, problems) & _known(key, keys, CORPUS, where, problems)
-        grade = _number(score, "score", where, problems)
+        grade = finite(score, "score", where, problems)
         if not known or grade is None:
             continue
         judged = judgements.setdefault(query, {})
@@ -179,7 +167,7 @@ def _edges(folder: Path, keys: Container[str], problems: Problems) -> Iterator[t
         before = problems.count
         _known(source, keys, CORPUS, where, problems)
         _known(target, keys, CORPUS, where, problems)
-        strength = _number(text, "strength", where, problems)
+        strength = finite(text, "strength", where, problems)
         if relation not in tuple(Relation):
             problems.add(where, f"'{relation}' is no relation; {nearest(relation, Relation)}")
         if strength is not None and not 0 <= strength <= 1:
@@ -197,14 +185,3 @@ def _known(name: str, names: Container[str], file: str, where: Where, problems: 
     if name not in names:
         problems.add(where, f"the id '{name}' is not in {file}")
     return name in names
-
-
-def _number(text: str, name: str, where: Where, problems: Problems) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if math.isfinite(number):
-        return number
-    problems.add(where, f"the {name} must be a number; found {text[:80]!r}")
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from speckit_memory.engine.results import SearchResult
 from speckit_memory.evaluation.dataset import DatasetQuery
 from speckit_memory.evaluation.metrics import DEPTH
 from speckit_memory.evaluation.trec import Ranking
+from speckit_memory.pipeline.runner import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,19 @@ Report = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one pipeline made of one query. `degraded` maps each part that did not do its work to the reason."""
+    """What one pipeline made of one query. `degraded` maps each part that did not do its work to the reason;
+    `channels` names those that found each row of the ranking."""
 
     ranking: Ranking
     latency_ms: float
     complexity: str
     intent: str
     degraded: Mapping[str, str]
+    channels: tuple[tuple[str, ...], ...] = ()
+    gap: bool = False
+    """Whether the answer warned that nothing fits the question."""
+    outcome: Outcome | None = field(default=None, repr=False, compare=False)
+    """The columns behind it, for whoever asks where two pipelines part."""
 
     @property
     def keys(self) -> list[str]:
@@ -79,4 +86,7 @@ def _answer(result: SearchResult, latency_ms: float) -> Answer:
         complexity=result.plan.complexity,
         intent=result.plan.intent,
         degraded={part.part: part.reason for part in result.notes.degraded},
+        channels=tuple(tuple(row.channels) for row in result.results),
+        gap=result.notes.evidence_gap,
+        outcome=result.outcome,
     )

@@ -34,20 +34,24 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 class Problems:
     """Collects what is wrong with a dataset, so that all of it is reported at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, hint: str = "", most: int = SHOWN) -> None:
+        """`hint` is that of each, "" for the one on datasets; `most` problems are listed."""
+        self._hint = hint
+        self._most = most
         self.listed: list[Problem] = []
         self.count = 0
 
     def add(self, where: Where | None, message: str) -> None:
         """One more problem."""
         self.count += 1
-        if self.count <= SHOWN:
-            self.listed.append(Problem("E123", message, where=where))
+        if self.count <= self._most:
+            self.listed.append(Problem("E123", message, self._hint, where=where))
 
     def raise_any(self) -> None:
         """Raises SpeckitError when there are any problems."""
-        if self.count > SHOWN:
-            self.listed.append(Problem("E123", f"{self.count - SHOWN:,} more problems; the first {SHOWN} are listed"))
+        if self.count > self._most:
+            more = f"{self.count - self._most:,} more problems; the first {self._most} are listed"
+            self.listed.append(Problem("E123", more, self._hint))
         if self.listed:
             raise SpeckitError.of(self.listed)
 
@@ -106,6 +110,18 @@ def table_rows(path: Path, header: tuple[str, ...], problems: Problems) -> Itera
         else:
             found = f"found {len(cells)} in {line[:80]!r}"
             problems.add(where, f"a line needs {len(header)} cells separated by tabs ({' '.join(header)}); {found}")
+
+
+def finite(text: str, name: str, where: Where, problems: Problems) -> float | None:
+    """The number that a cell of a table holds; None, and one more problem, where it holds none."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number):
+        return number
+    problems.add(where, f"the {name} must be a number; found {text[:80]!r}")
+    return None
 
 
 class Record:

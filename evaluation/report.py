@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.evaluation.comparison import Comparison
+from speckit_memory.evaluation.comparison import ENOUGH_FOR_SAME, Comparison
 from speckit_memory.evaluation.dataset import DatasetQuery
+from speckit_memory.evaluation.further_report import FurtherFigures, channel_lines, further_table
 from speckit_memory.evaluation.measure import Answer
 from speckit_memory.evaluation.metrics import METRICS
 from speckit_memory.evaluation.tables import Block, Table, plain_text
@@ -53,6 +54,51 @@ class DegradedPart:
 
 
 @dataclass(frozen=True, slots=True)
+class Restraint:
+    """How a pipeline does where it should hold back, None where nothing tells.
+
+    `warned` is the share of the `unanswerable` queries whose answer warned that nothing fits, `false_alarms` that of
+    the others. `misled` is the share of the `tempted` queries, those with hard negatives (judged 0), in which one of
+    these stands above every relevant document.
+    """
+
+    unanswerable: int
+    warned: float | None
+    false_alarms: float
+    tempted: int
+    misled: float | None
+
+    @classmethod
+    def of(
+        cls,
+        answers: Sequence[Answer],
+        judgements: Sequence[Mapping[str, float]],
+        unanswerable: Sequence[Answer],
+    ) -> Restraint:
+        """From the answers to judged queries and to those that nothing answers."""
+        tempted = [
+            _misled(answer.keys, judged)
+            for answer, judged in zip(answers, judgements, strict=True)
+            if any(grade <= 0 for grade in judged.values())
+        ]
+        return cls(
+            unanswerable=len(unanswerable),
+            warned=_share([answer.gap for answer in unanswerable]),
+            false_alarms=sum(answer.gap for answer in answers) / len(answers),
+            tempted=len(tempted),
+            misled=_share(tempted),
+        )
+
+
+def _misled(keys: Sequence[str], judged: Mapping[str, float]) -> bool:
+    return next((judged[key] <= 0 for key in keys if key in judged), False)
+
+
+def _share(told: Sequence[bool]) -> float | None:
+    return sum(told) / len(told) if told else None
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineFigures:
     """What one pipeline reached. `metrics` are means over the queries.
 
@@ -69,6 +115,8 @@ class PipelineFigures:
     degraded_queries: int
     degraded_parts: tuple[DegradedPart, ...] = ()
     intent: IntentAccuracy | None = None
+    restraint: Restraint | None = None
+    further: FurtherFigures | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `pipelines`."""
@@ -87,6 +135,13 @@ class PipelineFigures:
         }
         if self.intent is not None:
             document["intent"] = {"accuracy": round(self.intent.accuracy, _DIGITS), "n": self.intent.n}
+        if self.restraint is not None:
+            document["restraint"] = {
+                name: round(value, _DIGITS) if isinstance(value, float) else value
+                for name, value in asdict(self.restraint).items()
+            }
+        if self.further is not None:
+            document |= self.further.as_json()
         return document
 
 
@@ -97,6 +152,7 @@ def figures(
     values: Mapping[str, Column],
     answers: Sequence[Answer],
     queries: Sequence[DatasetQuery],
+    further: FurtherFigures | None = None,
 ) -> PipelineFigures:
     """The figures of one pipeline from its answers and their metrics, all aligned with `queries`."""
     times = {level: [a.latency_ms for a in answers if a.complexity == level] for level in _COMPLEXITIES}
@@ -113,6 +169,7 @@ def figures(
         degraded_queries=sum(bool(answer.degraded) for answer in answers),
         degraded_parts=tuple(DegradedPart(part, count, reasons[part]) for part, count in sorted(parts.items())),
         intent=IntentAccuracy(sum(meant) / len(meant), len(meant)) if meant else None,
+        further=further,
     )
 
 
@@ -160,14 +217,31 @@ class EvalReport:
         heading = f"{self.dataset}: {self.documents:,} documents, {self.queries:,} queries"
         if self.no_relevant:
             heading += f" ({self.no_relevant:,} more have no relevant document and are left out)"
-        heading += f", indexed in {self.pipelines[0].index_s:.1f} s with {self.embedder or 'no vectors'}"
+        indexed = f" indexed in {self.pipelines[0].index_s:.1f} s" if self.pipelines[0].index_s else ""
+        heading += f",{indexed} with {self.embedder or 'no vectors'}"
         compared = "\n".join(sentence(comparison, self.queries) for comparison in self.comparisons)
         warnings = "\n".join(f"warning: {warning}" for warning in self.all_warnings())
-        return [heading, _table(self.pipelines), compared, warnings]
+        restraint = "\n".join(
+            restraint_sentence(pipeline.name, pipeline.restraint) for pipeline in self.pipelines if pipeline.restraint
+        )
+        further = {pipeline.name: pipeline.further for pipeline in self.pipelines if pipeline.further}
+        more: list[Block] = [further_table(further), channel_lines(further)] if further else []
+        return [heading, _table(self.pipelines), *more, restraint, compared, warnings]
 
     def as_text(self) -> str:
         """The report as it goes into a file or a pipe."""
         return plain_text(self.blocks())
+
+
+def restraint_sentence(name: str, restraint: Restraint) -> str:
+    """How a pipeline holds back, in words."""
+    told = []
+    if restraint.warned is not None:
+        text = f"warns in {restraint.warned:.0%} of {restraint.unanswerable:,} queries that nothing answers and "
+        told.append(f"{text}in {restraint.false_alarms:.0%} of the others")
+    if restraint.misled is not None:
+        told.append(f"puts a hard negative first in {restraint.misled:.0%} of {restraint.tempted:,} queries with one")
+    return f"{name} {'; it '.join(told)}"
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -199,6 +273,9 @@ def _table(pipelines: Sequence[PipelineFigures]) -> Table:
 def sentence(comparison: Comparison, queries: int) -> str:
     """A comparison in words."""
     low, high = comparison.ci95
+    if comparison.verdict == "undecided" and not (comparison.delta or low or high) and queries < ENOUGH_FOR_SAME:
+        alike = f"{comparison.b} does the same as {comparison.a} on {comparison.metric} in all of {queries:,} queries"
+        return f"{alike}; it takes {ENOUGH_FOR_SAME} to call that a verdict, so it is undecided"
     text = {
         "better": f"{comparison.b} is better than {comparison.a}",
         "worse": f"{comparison.b} is worse than {comparison.a}",

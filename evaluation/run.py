@@ -10,7 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -21,12 +21,15 @@ from speckit_memory.engine import assembly
 from speckit_memory.engine.pipelines import check
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparison import Values, compare
-from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read
+from speckit_memory.evaluation.dataset import Dataset, DatasetQuery
+from speckit_memory.evaluation.further_report import further_figures, known_memories
+from speckit_memory.evaluation.grounds.ground import DatasetSource, GroundSource
 from speckit_memory.evaluation.measure import Answer, Report, measure
 from speckit_memory.evaluation.metrics import evaluate
-from speckit_memory.evaluation.report import EvalReport, figures
-from speckit_memory.evaluation.throwaway import throwaway_store
+from speckit_memory.evaluation.report import EvalReport, Restraint, figures
+from speckit_memory.evaluation.throwaway import Opener, throwaway_store
 from speckit_memory.evaluation.trec import Ranking, check_run_file, write_run
+from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.loading import PipelineSource, load
 
 SEED = 20
@@ -34,7 +37,7 @@ SEED = 20
 
 
 def run(
-    dataset: Path,
+    dataset: Path | GroundSource,
     pipelines: Sequence[PipelineSource] = (),
     *,
     run_file: Path | None = None,
@@ -44,7 +47,7 @@ def run(
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> EvalReport:
-    """Measures each pipeline on a dataset and compares all pairs on nDCG@10 and MRR@5.
+    """Measures each pipeline on a dataset, or on what else is named, and compares all pairs on nDCG@10 and MRR@5.
 
     `pipelines` are paths, presets or values; none means the one that a search would use. `queries` limits the run to a
     random sample of the queries, always the same one; `overrides` maps "step.parameter" to a YAML value, for all
@@ -53,15 +56,45 @@ def run(
     SpeckitError with every problem of the pipelines, or else of the dataset.
     """
     environ = os.environ if environ is None else environ
+    chosen = loaded(pipelines, overrides, environ)
+    ground = (DatasetSource(dataset) if isinstance(dataset, Path) else dataset).ground(environ)
+    measured = evaluate_pipelines(
+        ground.dataset, chosen, run_file=run_file, queries=queries, progress=progress, environ=environ, now=now,
+        opened=ground.opened, unanswerable=ground.unanswerable,
+    )  # fmt: skip
+    report = measured.compared(list(combinations(measured.values, 2)))
+    return replace(report, warnings=(*report.warnings, *ground.warnings))
+
+
+def loaded(
+    pipelines: Sequence[PipelineSource], overrides: Mapping[str, str] | None, environ: Mapping[str, str]
+) -> list[Effective]:
+    """The pipelines to measure, the one that a search would use when none is given.
+
+    Raises SpeckitError with every problem of all of them.
+    """
     wanted = pipelines or [settings(environ=environ).pipeline]
     chosen = [load(source, environ, overrides, assembly.registry(environ).flag_files) for source in wanted]
     if problems := [problem for whole in chosen for problem in check(whole, environ)]:
         raise SpeckitError.of(problems)
-    report, values = evaluate_pipelines(
-        read(dataset), chosen, run_file=run_file, queries=queries,
-        progress=progress, environ=environ, now=now,
-    )  # fmt: skip
-    return replace(report, comparisons=compare(values, list(combinations(values, 2)), seed=SEED))
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What pipelines answered: a report without comparisons, and what to compare.
+
+    `values` and `answers` are those of each query, by pipeline, aligned with `asked`.
+    """
+
+    report: EvalReport
+    values: Mapping[str, Values]
+    answers: Mapping[str, Sequence[Answer]]
+    asked: tuple[DatasetQuery, ...]
+
+    def compared(self, pairs: Sequence[tuple[str, str]]) -> EvalReport:
+        """The report with comparisons of these pairs of pipelines, as one family."""
+        return replace(self.report, comparisons=compare(self.values, pairs, seed=SEED))
 
 
 def evaluate_pipelines(
@@ -73,10 +106,13 @@ def evaluate_pipelines(
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
-) -> tuple[EvalReport, dict[str, Values]]:
-    """Measures pipelines on a dataset that has been read: a report without comparisons, and what to compare.
+    opened: Opener = throwaway_store,
+    unanswerable: Sequence[DatasetQuery] = (),
+) -> Measured:
+    """Measures pipelines on a dataset that has been read, in the store that `opened` opens for it.
 
-    The values are those of each query, by pipeline.
+    `unanswerable` are queries that nothing in it answers: asked too, to see who says so; a judgement
+    of 0 is then a hard negative.
     """
     judged = dataset.judged()
     if not judged:
@@ -85,32 +121,42 @@ def evaluate_pipelines(
     if run_file is not None:
         check_run_file(run_file, dataset.keys.union(query.id for query in asked))
     report = progress or (lambda _: None)
-    with throwaway_store(dataset, pipelines, environ=environ, progress=report) as store:
+    with opened(dataset, pipelines, environ=environ, progress=report) as store:
         moment = time.time() if now is None else now
         answers = measure(store.memories, asked, now=moment, seed=SEED, progress=report)
+        foreign = (
+            measure(store.memories, unanswerable, now=moment, seed=SEED, progress=report)
+            if unanswerable
+            else [[] for _ in store.memories]
+        )
         built = [memory.pipeline for memory in store.memories]
         embedder = store.memories[0].stats().embedding_model
-    names = _distinct([pipeline.name for pipeline in built])
+        known = known_memories(store.memories[0])
+    names = distinct([pipeline.name for pipeline in built])
     if run_file is not None:
-        write_run(run_file, {name: _rankings(asked, row) for name, row in zip(names, answers, strict=True)})
+        write_run(run_file, {name: rankings(asked, row) for name, row in zip(names, answers, strict=True)})
     judgements = [dataset.judgements[query.id] for query in asked]
     values: dict[str, Values] = {
         name: evaluate([answer.keys for answer in row], judgements) for name, row in zip(names, answers, strict=True)
     }
+    further = [further_figures(asked, row, judgements, known, now=moment) for row in answers]
     evaluated = EvalReport(
         dataset=dataset.name,
         documents=len(dataset.keys),
         queries=len(asked),
         no_relevant=len(dataset.queries) - len(judged),
         pipelines=tuple(
-            figures(name, pipeline.hash, store.index_s, values[name], row, asked)
-            for name, pipeline, row in zip(names, built, answers, strict=True)
+            replace(
+                figures(name, pipeline.hash, store.index_s, values[name], row, asked, more),
+                restraint=Restraint.of(row, judgements, beside) if unanswerable else None,
+            )
+            for name, pipeline, row, more, beside in zip(names, built, answers, further, foreign, strict=True)
         ),
         comparisons=(),
         embedder=embedder,
         warnings=store.warnings,
     )
-    return evaluated, values
+    return Measured(evaluated, values, dict(zip(names, answers, strict=True)), asked)
 
 
 def _sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[DatasetQuery, ...]:
@@ -123,7 +169,7 @@ def _sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[Datase
     return tuple(queries[row] for row in np.sort(rows))
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def distinct(names: Sequence[str]) -> list[str]:
     """The names, with #2, #3 … after those that have come before: a pipeline may well be compared with itself."""
     seen = Counter[str]()
     distinct = []
@@ -133,5 +179,6 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _rankings(queries: Sequence[DatasetQuery], answers: Sequence[Answer]) -> dict[str, Ranking]:
+def rankings(queries: Sequence[DatasetQuery], answers: Sequence[Answer]) -> dict[str, Ranking]:
+    """The answers by query, as a run file holds them."""
     return {query.id: answer.ranking for query, answer in zip(queries, answers, strict=True)}

@@ -62,6 +62,16 @@ def bootstrap_interval(differences: Column, *, seed: int, level: float = 0.95) -
     return float(low), float(high)
 
 
+def quantile_interval(values: Column, share: float, *, level: float = 0.95) -> tuple[float, float]:
+    """The interval of what this share of all values lies below: between two of the values, by the binomial
+    distribution of how many lie below it. An end is infinite where there are too few to know it."""
+    from scipy.stats import binom
+
+    ordered, n = np.sort(values), len(values)
+    low, high = (int(binom.ppf(tail, n, share)) for tail in ((1 - level) / 2, (1 + level) / 2))
+    return float(ordered[low - 1]) if low else -np.inf, float(ordered[high]) if high < n else np.inf
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p values adjusted for making all these comparisons at once (Holm 1979), in the given order.
 

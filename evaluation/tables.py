@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+LONGEST_IN_LINE = 100
+"""So many characters of what was asked stand in a report."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -36,3 +39,9 @@ Block = str | Table
 def plain_text(blocks: Sequence[Block]) -> str:
     """A report as text, its parts apart by an empty line; what is empty is left out."""
     return "\n\n".join(filter(None, map(str, blocks)))
+
+
+def in_line(asked: str) -> str:
+    """What was asked, in one line and at most `LONGEST_IN_LINE` characters: some ask with whole pages."""
+    line = " ".join(asked.split())
+    return line if len(line) <= LONGEST_IN_LINE else f"{line[: LONGEST_IN_LINE - 1]}…"

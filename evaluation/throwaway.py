@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.dataset import Dataset, DatasetDocument
+from speckit_memory.evaluation.dataset import Dataset
+from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.memory.indexing import sources
 from speckit_memory.pipeline.loading import PipelineSource
@@ -29,6 +31,20 @@ class ThrowawayStore:
     warnings: tuple[str, ...]
 
 
+class Opener(Protocol):
+    """Opens the store in which the documents of a dataset are searched, once for all pipelines."""
+
+    def __call__(
+        self,
+        dataset: Dataset,
+        pipelines: Sequence[PipelineSource],
+        *,
+        environ: Mapping[str, str] | None,
+        progress: Report,
+    ) -> AbstractContextManager[ThrowawayStore]:
+        """For as long as the context lasts."""
+
+
 @contextmanager
 def throwaway_store(
     dataset: Dataset,
@@ -42,7 +58,7 @@ def throwaway_store(
         folder = Path(name)
         file = folder / "evaluation.db"
         with ExitStack() as stack:
-            first = stack.enter_context(Memory.open(file, pipelines[0], environ=environ))
+            first = stack.enter_context(Memory.open(file, pipelines[0], environ=environ, shadows=False))
             others = [stack.enter_context(first.using(pipeline)) for pipeline in pipelines[1:]]
             started = time.perf_counter()
             warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
@@ -56,14 +72,15 @@ def _documents(memory: Memory, dataset: Dataset, progress: Report) -> Iterator[s
     def forward(state: sources.Progress) -> None:
         progress(Progress("index", state.done, total))
 
-    report = memory.index_documents((_source(document) for document in dataset.corpus()), progress=forward)
+    report = memory.index_documents((source_of(document) for document in dataset.corpus()), progress=forward)
     if report.failures:
         yield f"{len(report.failures):,} of {total:,} documents could not be indexed; the first: {report.failures[0]}"
     if report.pending:
         yield f"{report.pending:,} of {total:,} documents have no vectors: the embedding model is not available"
 
 
-def _source(document: DatasetDocument) -> sources.Source:
+def source_of(document: DatasetDocument) -> sources.Source:
+    """A document of a dataset as what is indexed."""
     return sources.Source(
         key=document.key,
         text=document.text,

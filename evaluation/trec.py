@@ -1,8 +1,8 @@
-"""Writes rankings as TREC run lines, so that anyone can recompute the figures with trec_eval or ir-measures."""
+"""Writes rankings as TREC run lines and judgements as qrels, so that anyone can recompute the figures elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,17 +19,7 @@ def check_run_file(path: Path, ids: Iterable[str]) -> None:
 
     A run line is split at blanks, so an id may not hold one. To be called before the work whose result is written.
     """
-    problems: list[Problem] = []
-    try:
-        check_target(path, _is_run, "the run file")
-    except SpeckitError as error:
-        problems += error.problems
-    blank = next((name for name in ids if len(name.split()) != 1), None)
-    if blank is not None:
-        message = f"the id '{blank}' holds a blank, and the lines of a run file are split at blanks"
-        problems.append(Problem("E123", message, actions=("leave out the run file", "change the id")))
-    if problems:
-        raise SpeckitError.of(problems)
+    _check(path, _is_run, "the run file", ids)
 
 
 def write_run(path: Path, runs: Mapping[str, Mapping[str, Ranking]]) -> None:
@@ -46,6 +36,41 @@ def write_run(path: Path, runs: Mapping[str, Mapping[str, Ranking]]) -> None:
                     file.writelines(_lines(query, ranking, tag))
     except OSError as error:
         raise SpeckitError("E014", f"the run file '{path}' cannot be written: {error.strerror}") from error
+
+
+def check_qrels_file(path: Path, ids: Iterable[str]) -> None:
+    """Raises SpeckitError when judgements cannot be written here or not with these ids; as for run files."""
+    _check(path, _is_qrels, "the file of judgements", ids)
+
+
+def write_qrels(path: Path, judgements: Mapping[str, Mapping[str, float]]) -> None:
+    """Writes judgements as TREC lines: `query 0 document grade`. Raises SpeckitError when that cannot be."""
+    try:
+        with written(path) as file:
+            for query, judged in judgements.items():
+                file.writelines(f"{query} 0 {key} {grade:g}\n" for key, grade in judged.items())
+    except OSError as error:
+        raise SpeckitError("E014", f"the file of judgements '{path}' cannot be written: {error.strerror}") from error
+
+
+def _check(path: Path, is_ours: Callable[[str], bool], what: str, ids: Iterable[str]) -> None:
+    problems: list[Problem] = []
+    try:
+        check_target(path, is_ours, what)
+    except SpeckitError as error:
+        problems += error.problems
+    blank = next((name for name in ids if len(name.split()) != 1), None)
+    if blank is not None:
+        message = f"the id '{blank}' holds a blank, and the lines of {what} are split at blanks"
+        problems.append(Problem("E123", message, actions=(f"leave out {what}", "change the id")))
+    if problems:
+        raise SpeckitError.of(problems)
+
+
+def _is_qrels(beginning: str) -> bool:
+    """Whether a file is empty or begins with a judgement."""
+    cells = beginning.partition("\n")[0].split()
+    return not beginning or (len(cells) == 4 and cells[1] == "0")
 
 
 def _is_run(beginning: str) -> bool:

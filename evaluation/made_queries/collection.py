@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from unicodedata import normalize
 
-from speckit_memory.evaluation.dataset import DatasetDocument
+from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.prose import prose_lines
 from speckit_memory.memory.indexing.analysis import STOP_WORDS, Analyser
 

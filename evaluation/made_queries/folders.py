@@ -10,7 +10,8 @@ from pathlib import Path
 from speckit_memory.config.files.paths import resolved
 from speckit_memory.config.files.written_file import written
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
+from speckit_memory.evaluation.dataset import EDGES, QRELS, QUERIES
+from speckit_memory.evaluation.documents import CORPUS, copy_documents
 from speckit_memory.evaluation.made_queries.making import JudgedQuery
 
 
@@ -53,7 +54,7 @@ def write(folder: Path, dataset: Path, kind: str, queries: Sequence[JudgedQuery]
     ids = [f"{kind}-{number:04}" for number in range(1, len(queries) + 1)]
     try:
         (folder / QRELS).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(dataset / CORPUS, folder / CORPUS)
+        copy_documents(dataset, folder)
         if (dataset / EDGES).exists():
             shutil.copyfile(dataset / EDGES, folder / EDGES)
         _write_lines(folder / QUERIES, (_query(name, made) for name, made in zip(ids, queries, strict=True)))

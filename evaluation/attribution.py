@@ -1,0 +1,68 @@
+"""Which channels bring what an answer shows (feature E2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_DEPTH = 10
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelShare:
+    """Of the first ten results of all queries, in [0, 1]: what the channel found, and what no other one did."""
+
+    coverage: float
+    exclusive: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The first ten results of all queries by channel. `single` were found by one channel, `multiple` by several,
+    `unattributed` by none: a later step brought them."""
+
+    results: int
+    single: int
+    multiple: int
+    unattributed: int
+    channels: tuple[tuple[str, ChannelShare], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `channel_attribution`."""
+        shares = {
+            name: {"coverage": round(share.coverage, _DIGITS), "exclusive": round(share.exclusive, _DIGITS)}
+            for name, share in self.channels
+        }
+        return {
+            "results": self.results,
+            "single": self.single,
+            "multiple": self.multiple,
+            "unattributed": self.unattributed,
+            "channels": shares,
+        }
+
+    def as_text(self) -> str:
+        """The channels in a line."""
+        shares = [f"{name} {share.coverage:.0%} (alone {share.exclusive:.0%})" for name, share in self.channels]
+        return ", ".join(shares)
+
+
+def attribution(answers: Iterable[Sequence[Sequence[str]]]) -> Attribution:
+    """Attributes the first ten results of each answer; each result is given by the channels that found it.
+
+    The channel that finds most comes first.
+    """
+    results = [tuple(channels) for answer in answers for channels in answer[:_DEPTH]]
+    found = Counter(name for channels in results for name in channels)
+    alone = Counter(channels[0] for channels in results if len(channels) == 1)
+    shares = [(name, ChannelShare(n / len(results), alone[name] / len(results))) for name, n in found.items()]
+    return Attribution(
+        results=len(results),
+        single=alone.total(),
+        multiple=sum(len(channels) > 1 for channels in results),
+        unattributed=results.count(()),
+        channels=tuple(sorted(shares, key=lambda one: (-one[1].coverage, one[0]))),
+    )

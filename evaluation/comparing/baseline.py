@@ -1,0 +1,154 @@
+"""What a pipeline adds to plain BM25, and what that says about the effort: `eval baseline` (feature E4)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from speckit_memory.evaluation.comparing.compare import reported
+from speckit_memory.evaluation.comparing.compare_report import CompareReport
+from speckit_memory.evaluation.comparing.keeping import kept
+from speckit_memory.evaluation.grounds.ground import GroundSource
+from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.run import SEED, evaluate_pipelines, loaded
+from speckit_memory.evaluation.tables import Block, plain_text
+from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.pipeline.ports import Column
+
+KIND = "baseline"
+PRESET = "bm25"
+METRIC = "MRR@5"
+RESAMPLES = 10_000
+PAUSE, PROCEED = 0.80, 0.50
+"""From this share of the pipeline's MRR@5 up, plain BM25 is enough to pause; below the lower one all effort is due."""
+
+Decision = Literal["pause", "proceed", "full"]
+_MEANS: Mapping[Decision, str] = {
+    "pause": "words alone reach 80 % or more: pause before adding more to the pipeline",
+    "proceed": "words alone reach 50 to 80 %: proceed, and give a reason for each step",
+    "full": "words alone reach less than 50 %: all effort on the pipeline is due",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """BM25 against a pipeline: the ratio of their MRR@5 with its bootstrap interval over the same queries.
+
+    The ratio is None where the pipeline finds nothing: then there is nothing to decide by.
+    """
+
+    report: CompareReport
+    bm25: float
+    pipeline: float
+    ratio: float | None
+    ci95: tuple[float, float] | None
+
+    @property
+    def decision(self) -> Decision | None:
+        """By the ratio alone."""
+        return None if self.ratio is None else _decided(self.ratio)
+
+    @property
+    def possible(self) -> tuple[Decision, ...]:
+        """All decisions that the interval leaves open, the most cautious first."""
+        if self.ci95 is None:
+            return ()
+        low, high = map(_decided, self.ci95)
+        order: tuple[Decision, ...] = ("pause", "proceed", "full")
+        return order[order.index(high) : order.index(low) + 1]
+
+    @property
+    def sentence(self) -> str:
+        """The decision in words, with the doubt that there is."""
+        name = self.report.pipelines[1]["name"]
+        if self.ratio is None or self.ci95 is None or self.decision is None:
+            return f"{name} finds nothing among its first five: there is nothing to decide by"
+        text = (
+            f"BM25 alone reaches {self.ratio:.0%} of the {METRIC} of {name} ({self.bm25:.3f} of {self.pipeline:.3f}, "
+        )
+        text += f"95 % interval {self.ci95[0]:.0%} to {self.ci95[1]:.0%})"
+        if len(self.possible) > 1:
+            return f"{text}; these queries do not decide between {' and '.join(self.possible)}: ask more of them"
+        return f"{text}; {_MEANS[self.decision]}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of `eval baseline --json`."""
+        return {"baseline": self.verdict(), **self.report.as_json()}
+
+    def verdict(self) -> dict[str, Any]:
+        """The decision as plain data."""
+        return {
+            "metric": METRIC,
+            "bm25": round(self.bm25, 6),
+            "pipeline": round(self.pipeline, 6),
+            "ratio": None if self.ratio is None else round(self.ratio, 6),
+            "ci95": self.ci95 and [round(end, 6) for end in self.ci95],
+            "decision": self.decision,
+            "possible": list(self.possible),
+            "sentence": self.sentence,
+        }
+
+    def blocks(self) -> list[Block]:
+        """The decision first, then the comparison."""
+        return [self.sentence, *self.report.blocks()]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
+
+
+def _decided(ratio: float) -> Decision:
+    return "pause" if ratio >= PAUSE else "proceed" if ratio >= PROCEED else "full"
+
+
+def baseline(
+    source: GroundSource,
+    pipeline: PipelineSource | None = None,
+    *,
+    store: Path | None = None,
+    queries: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> Baseline:
+    """Compares the preset bm25 with a pipeline, the one that a search would use when none is given.
+
+    The report is kept beside `store`, None for nowhere. Raises SpeckitError.
+    """
+    environ = os.environ if environ is None else environ
+    (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
+    (words,) = loaded([PRESET], None, environ)
+    at = time.time()
+    ground = source.ground(environ)
+    measured = evaluate_pipelines(
+        ground.dataset, [words, whole, words], queries=queries, progress=progress, environ=environ, now=now,
+        opened=ground.opened, unanswerable=ground.unanswerable,
+    )  # fmt: skip
+    report = reported(measured, ground, kind=KIND, at=at)
+    first, second = (values[METRIC] for values in report.values.values())
+    ratio, interval = ratio_of(first, second)
+    found = Baseline(report, float(first.mean()), float(second.mean()), ratio, interval)
+    return Baseline(
+        kept(report, store, {"baseline": found.verdict()}), found.bm25, found.pipeline, found.ratio, found.ci95
+    )
+
+
+def ratio_of(first: Column, second: Column) -> tuple[float | None, tuple[float, float] | None]:
+    """The ratio of two means over the same queries, and its percentile bootstrap interval; None where nothing is found.
+
+    Queries are drawn in pairs. A resample in which the second finds nothing tells no ratio and is left out.
+    """
+    if not second.any():
+        return None, None
+    rows = np.random.default_rng(SEED).integers(0, len(first), (RESAMPLES, len(first)))
+    tops, bottoms = first[rows].mean(axis=1), second[rows].mean(axis=1)
+    drawn = tops[bottoms > 0] / bottoms[bottoms > 0]
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return float(first.mean() / second.mean()), (float(low), float(high))

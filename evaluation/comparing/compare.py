@@ -1,0 +1,193 @@
+"""Compares pipelines with a control in depth: `eval compare`. Works on datasets, one's own memories and run files."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from speckit_memory.config.settings import settings
+from speckit_memory.errors import Problem, SpeckitError, nearest
+from speckit_memory.evaluation.comparing.compare_report import CompareReport
+from speckit_memory.evaluation.comparing.contrast import Asked, Side, contrast
+from speckit_memory.evaluation.comparing.keeping import kept
+from speckit_memory.evaluation.comparison import compare, without_losses
+from speckit_memory.evaluation.grounds.ground import Ground, GroundSource
+from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.metrics import evaluate, relevant
+from speckit_memory.evaluation.run import SEED, Measured, distinct, evaluate_pipelines, loaded, rankings
+from speckit_memory.evaluation.trec import check_qrels_file, check_run_file, write_qrels, write_run
+from speckit_memory.evaluation.trec_reading import read_qrels, read_runs
+from speckit_memory.pipeline.effective import Effective
+from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.pipeline.variants import either_way, waiting_flags
+
+KIND = "compare"
+
+
+def compare_pipelines(
+    source: GroundSource,
+    pipelines: Sequence[PipelineSource],
+    *,
+    flags: Sequence[str] = (),
+    run_file: Path | None = None,
+    qrels_out: Path | None = None,
+    queries: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    store: Path | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> CompareReport:
+    """Measures the first pipeline, the control, twice and each other one beside it; all answer in random turns.
+
+    What differs between the two runs of the control is the noise floor. `overrides` change every pipeline but the
+    control: what they do is what is compared, and a single pipeline is compared with itself changed so. Of `flags` each
+    makes one more pipeline, the control with it open; without pipelines the one that a search would use is the control,
+    with all of them closed, so that the result is evidence for their promotion. The report is kept beside `store`, None
+    for nowhere. Other parameters as in `run.run`. Raises SpeckitError.
+    """
+    environ = os.environ if environ is None else environ
+    named = pipelines or ([settings(environ=environ).pipeline] if flags else [])
+    wanted = [*named, *named] if len(named) == 1 and overrides else named
+    if len(wanted) + len(flags) < 2:
+        hint = "The first is the control, the others are compared with it."
+        message = f"a comparison takes two pipelines; found {len(wanted)}"
+        actions = ("give --pipeline twice", "give --set with one", "give --flag")
+        raise SpeckitError("E030", message, hint=hint, actions=actions)
+    [control] = loaded(wanted[:1], None, environ)
+    others = loaded(wanted[1:], overrides, environ) if wanted[1:] else []
+    control, opened = with_and_without(control, flags)
+    others += loaded(opened, overrides, environ) if opened else []
+    at = time.time()
+    ground = source.ground(environ)
+    ids = ground.dataset.keys.union(query.id for query in ground.dataset.queries)
+    if run_file is not None:
+        check_run_file(run_file, ids)
+    if qrels_out is not None:
+        check_qrels_file(qrels_out, ids)
+    measured = evaluate_pipelines(
+        ground.dataset, [control, *others, control], queries=queries,
+        progress=progress, environ=environ, now=now, opened=ground.opened, unanswerable=ground.unanswerable,
+    )  # fmt: skip
+    if run_file is not None:
+        *compared, _ = measured.answers.items()
+        write_run(run_file, {name: rankings(measured.asked, row) for name, row in compared})
+    if qrels_out is not None:
+        write_qrels(qrels_out, {query.id: ground.dataset.judgements[query.id] for query in measured.asked})
+    report = reported(measured, ground, kind=KIND, at=at)
+    few = _too_few(control, flags, len(report.queries))
+    return kept(replace(report, warnings=(*report.warnings, *few)), store)
+
+
+def _too_few(control: Effective, flags: Sequence[str], queries: int) -> Iterator[str]:
+    """A warning for each flag whose criterion no comparison over so many queries can meet."""
+    for name in flags:
+        needed = max((condition.queries for condition in control.flags[name].criterion), default=0)
+        if queries < needed:
+            yield f"{queries:,} queries are no evidence for {name}, whose criterion needs {needed:,}"
+
+
+def with_and_without(control: Effective, flags: Sequence[str]) -> tuple[Effective, list[Effective]]:
+    """A pipeline with all these flags closed, and with each of them open. Raises SpeckitError."""
+    waiting = waiting_flags(control)
+    problems = [
+        Problem("E120", f"no step of '{control.name}' waits for the flag '{name}'; {nearest(name, waiting)}")
+        for name in flags
+        if name not in waiting
+    ]
+    if problems:
+        raise SpeckitError.of(problems)
+    for name in flags:
+        control, _ = either_way(control, name)
+    return control, [replace(either_way(control, name)[1], name=f"{control.name} with {name}") for name in flags]
+
+
+def reported(measured: Measured, ground: Ground, *, kind: str, at: float) -> CompareReport:
+    """The report on pipelines of which the first is the control and the last is the control once more."""
+    names = list(measured.values)
+    control, *variants, again = names
+    asked = _asked(measured, control)
+    sides = {name: _side(measured, name) for name in names}
+    evaluated = measured.compared([(control, name) for name in variants])
+    return CompareReport(
+        kind=kind,
+        at=at,
+        dataset=evaluated.dataset,
+        digest=ground.digest,
+        documents=evaluated.documents,
+        queries=tuple(query.id for query in asked),
+        no_relevant=evaluated.no_relevant,
+        pipelines=tuple(pipeline.as_json() for pipeline in evaluated.pipelines[:-1]),
+        comparisons=without_losses(evaluated.comparisons) if ground.by_use else evaluated.comparisons,
+        noise=contrast(asked, sides[control], sides[again], seed=SEED),
+        contrasts=tuple(contrast(asked, sides[control], sides[name], seed=SEED) for name in variants),
+        values={name: measured.values[name] for name in names[:-1]},
+        times={name: [answer.latency_ms for answer in measured.answers[name]] for name in names[:-1]},
+        warnings=(*replace(evaluated, pipelines=evaluated.pipelines[:-1]).all_warnings(), *ground.warnings),
+    )
+
+
+def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None = None) -> CompareReport:
+    """Compares rankings from TREC run files, all tags of all of them, by judgements alone; the first is the control.
+
+    A query without a relevant document is left out and counted; one that a run does not answer counts as 0 there.
+    The report is kept beside `store`, None for nowhere. Raises SpeckitError.
+    """
+    judgements = read_qrels(qrels)
+    runs = [run for file in run_files for run in read_runs(file).items()]
+    if len(runs) < 2:
+        raise SpeckitError(
+            "E030", f"a comparison takes two runs; found {len(runs)}", actions=("give another run file",)
+        )
+    queries = [query for query, judged in judgements.items() if relevant(judged)]
+    grades = [judgements[query] for query in queries]
+    asked = [Asked(query, "") for query in queries]
+    sides: list[Side] = []
+    warnings: list[str] = []
+    for name, (_, found) in zip(distinct([tag for tag, _ in runs]), runs, strict=True):
+        rows = [found.get(query, ()) for query in queries]
+        sides.append(Side(name, rows, evaluate([[key for key, _ in row] for row in rows], grades)))
+        if silent := sum(query not in found for query in queries):
+            warnings.append(
+                f"{name} answers {silent:,} of {len(queries):,} judged queries with nothing; they count as 0"
+            )
+        if foreign := sum(query not in judgements for query in found):
+            warnings.append(f"{name} holds {foreign:,} queries that are not judged; they are left out")
+    values = {side.name: side.values for side in sides}
+    report = CompareReport(
+        kind=KIND,
+        at=time.time(),
+        dataset=qrels.name,
+        digest=sha256(json.dumps(judgements, sort_keys=True).encode()).hexdigest()[:16],
+        documents=None,
+        queries=tuple(queries),
+        no_relevant=len(judgements) - len(queries),
+        pipelines=tuple(
+            {"name": side.name, "hash": "", "metrics": {m: round(float(v.mean()), 6) for m, v in side.values.items()}}
+            for side in sides
+        ),
+        comparisons=compare(values, [(sides[0].name, side.name) for side in sides[1:]], seed=SEED),
+        noise=None,
+        contrasts=tuple(contrast(asked, sides[0], side, seed=SEED) for side in sides[1:]),
+        values=values,
+        warnings=tuple(warnings),
+    )
+    return kept(report, store)
+
+
+def _asked(measured: Measured, control: str) -> list[Asked]:
+    """The queries, as the control's plan saw them."""
+    return [
+        Asked(query.id, query.text, answer.intent, answer.complexity, query.folder)
+        for query, answer in zip(measured.asked, measured.answers[control], strict=True)
+    ]
+
+
+def _side(measured: Measured, name: str) -> Side:
+    answers = measured.answers[name]
+    return Side(name, [answer.ranking for answer in answers], measured.values[name], answers)

@@ -1,0 +1,220 @@
+"""One pipeline beside the control, query by query: how far they agree, who wins where, and what differs most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from speckit_memory.evaluation.agreement import Agreement, agree
+from speckit_memory.evaluation.comparing.parting import parted_at
+from speckit_memory.evaluation.comparison import COMPARED_METRICS, Values
+from speckit_memory.evaluation.measure import Answer
+from speckit_memory.evaluation.metrics import METRICS
+from speckit_memory.evaluation.significance import bootstrap_interval
+from speckit_memory.evaluation.trec import Ranking
+from speckit_memory.pipeline.ports import Column
+
+MAIN = COMPARED_METRICS[0]
+SHOWN_QUERIES, SHOWN_ROWS = 10, 5
+"""So many of the queries that differ most are listed, with so many rows of both answers."""
+
+LEAST_IN_SEGMENT = 5
+"""A segment of fewer queries gets no interval: resampling so few says nothing."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query as it was asked. `intent` and `complexity` are those of the control's plan, "" where there is none."""
+
+    id: str
+    text: str
+    intent: str = ""
+    complexity: str = ""
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one pipeline answered and reached, aligned with the queries. `answers` is empty for rankings from a file."""
+
+    name: str
+    rankings: Sequence[Ranking]
+    values: Values
+    answers: Sequence[Answer] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """In how many queries the variant is ahead, level and behind on one metric."""
+
+    wins: int
+    ties: int
+    losses: int
+
+    @classmethod
+    def of(cls, differences: Column) -> Tally:
+        """Counts differences, variant minus control."""
+        wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+        return cls(wins, len(differences) - wins - losses, losses)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """nDCG@10 of the queries of one kind. Not tested: with many segments one looks good by chance."""
+
+    by: str
+    name: str
+    queries: int
+    delta: float
+    ci95: tuple[float, float] | None
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A query whose answers differ: both lists, how much they overlap, what that meant, and the step where they part.
+
+    `first_difference` is a rank from 1, `delta` the difference of nDCG@10.
+    """
+
+    query: str
+    text: str
+    control: tuple[str, ...]
+    variant: tuple[str, ...]
+    rbo: float
+    first_difference: int
+    delta: float
+    parted_at: str
+
+    def as_json(self, *, texts: bool) -> dict[str, Any]:
+        """Plain data, with the query's text only where `texts` are wanted."""
+        document = {**asdict(self), "control": list(self.control), "variant": list(self.variant)}
+        document |= {"rbo": round(self.rbo, _DIGITS), "delta": round(self.delta, _DIGITS)}
+        if not texts:
+            del document["text"]
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A variant beside the control. Means are over all queries; tau over those where both answers order anything.
+
+    `ordering_differences` 0 means that a change of the code or the file changed no order anywhere.
+    """
+
+    control: str
+    variant: str
+    queries: int
+    ordering_differences: int
+    score_differences: int
+    kendall_tau_b: float | None
+    overlap_5: float
+    overlap_10: float
+    rbo: float
+    overhead_ms: tuple[float, float] | None
+    tallies: dict[str, Tally]
+    segments: tuple[Segment, ...]
+    differ_most: tuple[Differing, ...]
+
+    def as_json(self, *, texts: bool = True) -> dict[str, Any]:
+        """The entry of `contrasts`."""
+        tau = self.kendall_tau_b
+        return {
+            "control": self.control,
+            "variant": self.variant,
+            "queries": self.queries,
+            "ordering_differences": self.ordering_differences,
+            "score_differences": self.score_differences,
+            "kendall_tau_b": None if tau is None else round(tau, _DIGITS),
+            "overlap@5": round(self.overlap_5, _DIGITS),
+            "overlap@10": round(self.overlap_10, _DIGITS),
+            "rbo": round(self.rbo, _DIGITS),
+            "overhead_ms": None
+            if self.overhead_ms is None
+            else {"p50": round(self.overhead_ms[0], 3), "p95": round(self.overhead_ms[1], 3)},
+            "tally": {metric: asdict(tally) for metric, tally in self.tallies.items()},
+            "segments": [_segment_json(segment) for segment in self.segments],
+            "differ_most": [one.as_json(texts=texts) for one in self.differ_most],
+        }
+
+
+def contrast(asked: Sequence[Asked], control: Side, variant: Side, *, seed: int) -> Contrast:
+    """Compares two sides over the same queries; draws of the intervals come from `seed`."""
+    agreements = [agree(a, b) for a, b in zip(control.rankings, variant.rankings, strict=True)]
+    taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
+    differences = {metric: variant.values[metric] - control.values[metric] for metric in METRICS}
+    return Contrast(
+        control=control.name,
+        variant=variant.name,
+        queries=len(asked),
+        ordering_differences=sum(one.ordering_difference for one in agreements),
+        score_differences=sum(one.only_scores_differ for one in agreements),
+        kendall_tau_b=float(np.mean(taus)) if taus else None,
+        overlap_5=float(np.mean([one.overlap_5 for one in agreements])),
+        overlap_10=float(np.mean([one.overlap_10 for one in agreements])),
+        rbo=float(np.mean([one.rbo for one in agreements])),
+        overhead_ms=_overhead(control.answers, variant.answers),
+        tallies={metric: Tally.of(column) for metric, column in differences.items()},
+        segments=tuple(_segments(asked, differences[MAIN], seed)),
+        differ_most=tuple(_differ_most(asked, control, variant, agreements, differences[MAIN])),
+    )
+
+
+def _overhead(control: Sequence[Answer], variant: Sequence[Answer]) -> tuple[float, float] | None:
+    """The percentiles 50 and 95 of what the variant takes more, query by query, in milliseconds."""
+    if not control or not variant:
+        return None
+    more = [b.latency_ms - a.latency_ms for a, b in zip(control, variant, strict=True)]
+    p50, p95 = np.percentile(more, (50, 95))
+    return float(p50), float(p95)
+
+
+def _segments(asked: Sequence[Asked], differences: Column, seed: int) -> Iterator[Segment]:
+    for by in ("intent", "complexity", "folder"):
+        names = [getattr(query, by) for query in asked]
+        kinds = sorted({name for name in names if name})
+        for name in kinds if len(kinds) > 1 else ():
+            chosen = differences[[place for place, other in enumerate(names) if other == name]]
+            enough = len(chosen) >= LEAST_IN_SEGMENT
+            interval = bootstrap_interval(chosen, seed=seed) if enough else None
+            yield Segment(by, name, len(chosen), float(chosen.mean()), interval, Tally.of(chosen))
+
+
+def _differ_most(
+    asked: Sequence[Asked], control: Side, variant: Side, agreements: Sequence[Agreement[str]], differences: Column
+) -> Iterator[Differing]:
+    """The queries whose answers agree least, those with the larger difference of nDCG@10 first among equals."""
+    places = [place for place, one in enumerate(agreements) if one.ordering_difference]
+    places.sort(key=lambda place: (agreements[place].rbo, -abs(differences[place]), asked[place].id))
+    for place in places[:SHOWN_QUERIES]:
+        one = agreements[place]
+        assert one.first_difference is not None
+        yield Differing(
+            query=asked[place].id,
+            text=asked[place].text,
+            control=tuple(key for key, _ in control.rankings[place][:SHOWN_ROWS]),
+            variant=tuple(key for key, _ in variant.rankings[place][:SHOWN_ROWS]),
+            rbo=one.rbo,
+            first_difference=one.first_difference,
+            delta=float(differences[place]),
+            parted_at=_parted(control, variant, place),
+        )
+
+
+def _parted(control: Side, variant: Side, place: int) -> str:
+    if not control.answers or not variant.answers:
+        return ""
+    old, new = control.answers[place].outcome, variant.answers[place].outcome
+    return parted_at(old, new) if old is not None and new is not None else ""
+
+
+def _segment_json(segment: Segment) -> dict[str, Any]:
+    return {
+        **asdict(segment),
+        "delta": round(segment.delta, _DIGITS),
+        "ci95": segment.ci95 and [round(end, _DIGITS) for end in segment.ci95],
+    }

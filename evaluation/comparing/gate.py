@@ -1,0 +1,109 @@
+"""Does a pipeline lose anything against another one? `eval gate`, made for continuous integration (feature E8)."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from speckit_memory.config.files.paths import is_file
+from speckit_memory.config.settings import settings
+from speckit_memory.config.sources import presets
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.comparing.compare import reported
+from speckit_memory.evaluation.comparing.gate_report import Gated
+from speckit_memory.evaluation.comparing.hiding import hidden
+from speckit_memory.evaluation.comparing.keeping import find, kept
+from speckit_memory.evaluation.comparing.paired import paired
+from speckit_memory.evaluation.comparing.revisions import pipeline_of
+from speckit_memory.evaluation.comparison import COMPARED_METRICS
+from speckit_memory.evaluation.grounds.ground import GroundSource
+from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.replay import KIND as REPLAY
+from speckit_memory.evaluation.run import evaluate_pipelines, loaded
+from speckit_memory.memory.store.evaluation.records import StoredEvaluation
+from speckit_memory.pipeline.effective import Effective
+from speckit_memory.pipeline.loading import PipelineSource
+
+KIND = "gate"
+_STORED = re.compile(r"([0-9a-f]{12})(?::(.+))?")
+
+
+def gate(
+    source: GroundSource,
+    pipeline: PipelineSource | None,
+    against: str,
+    *,
+    store: Path,
+    keep: bool = True,
+    max_loss: float | None = None,
+    queries: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> Gated:
+    """Compares a pipeline with `against`: a file or preset, the id of a stored evaluation, or a revision.
+
+    A stored evaluation is paired query by query with what it keeps, its control unless `ID:NAME` picks another of its
+    pipelines, and the digest of what is asked must be the same. A revision is `REV` or `REV:PATH` of the repository of
+    the workspace. `overrides` change the gated pipeline alone. Stored evaluations are those beside `store`, where the
+    result joins them if it is to `keep`. Raises SpeckitError.
+    """
+    environ = os.environ if environ is None else environ
+    config = settings(environ=environ)
+    gated = config.pipeline if pipeline is None else pipeline
+    (chosen,) = loaded([gated], overrides, environ)
+    at = time.time()
+    named = _STORED.fullmatch(against)
+    stored = find(store, named[1]) if named and not is_file(Path(against)) else None
+    if stored is not None and (stored.kind == REPLAY or "per_query" not in stored.document):
+        raise _not_to_be_paired(stored)
+    if named and stored is not None:
+        ground = source.ground(environ)
+        measured = evaluate_pipelines(
+            ground.dataset, [chosen], queries=queries or len(stored.document["per_query"]["queries"]),
+            progress=progress, environ=environ, now=now, opened=ground.opened, unanswerable=ground.unanswerable,
+        )  # fmt: skip
+        report = paired(measured, ground, stored, named[2] or "", kind=KIND, at=at)
+    else:
+        other = _other(against, str(gated) if isinstance(gated, str | Path) else config.pipeline, config.root, environ)
+        ground = source.ground(environ)
+        measured = evaluate_pipelines(
+            ground.dataset, [other, chosen, other], queries=queries, progress=progress, environ=environ, now=now,
+            opened=ground.opened, unanswerable=ground.unanswerable,
+        )  # fmt: skip
+        report = reported(measured, ground, kind=KIND, at=at)
+    before, after = report.values.values()
+    losses = tuple(hidden(metric, after[metric] - before[metric], max_loss) for metric in COMPARED_METRICS)
+    found = Gated(report, against, losses, max_loss)
+    return replace(found, report=kept(report, store if keep else None, {"gate": found.gate()}))
+
+
+def _other(against: str, pipeline: str, root: Path, environ: Mapping[str, str]) -> Effective:
+    """The pipeline that is named: a preset or a file, else a revision."""
+    if against in presets() or is_file(Path(against)):
+        return loaded([against], None, environ)[0]
+    try:
+        return pipeline_of(against, pipeline, root, environ)
+    except SpeckitError as error:
+        if error.code != "E030":
+            raise
+        first = error.problems[0]
+        message = f"'{against}' is neither a preset, a file, the id of a stored evaluation, nor a revision"
+        raise SpeckitError("E030", f"{message}: {first.message}", actions=first.actions) from error
+
+
+def _not_to_be_paired(stored: StoredEvaluation) -> SpeckitError:
+    actions = ["name an evaluation that `eval compare` or `eval gate` kept", "gate against a pipeline or a revision"]
+    why = "has no values of single queries to pair with"
+    if stored.kind == REPLAY:
+        why = (
+            "is of queries that were asked in its store, which no dataset holds, so that nothing can be paired with it"
+        )
+        actions.append(f"a flag can cite it: `flags promote NAME --evidence {stored.id}`")
+    message = f"evaluation {stored.id} was kept by `{stored.kind}` and {why}"
+    return SpeckitError("E030", message, actions=tuple(actions))

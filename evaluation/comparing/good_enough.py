@@ -1,0 +1,175 @@
+"""Is a pipeline good enough to be served? Absolute criteria, each with a go, a no-go, or nothing that tells (E8).
+
+Where every memory is new, a cold start is no special case, and its criterion says nothing of a pipeline: it would be
+recall at ten under another name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from speckit_memory.evaluation.grounds.ground import GroundSource
+from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.report import PipelineFigures
+from speckit_memory.evaluation.run import evaluate_pipelines, loaded
+from speckit_memory.evaluation.tables import Block, Table, plain_text
+from speckit_memory.pipeline.loading import PipelineSource
+
+LEAST_MRR, LEAST_CONSTITUTIONAL, LEAST_COLD_START = 0.70, 0.95, 0.90
+Word = Literal["go", "no-go", "n/a", "not yet"]
+Verdict = Literal["go", "no-go", "unknown"]
+UNKNOWN = 3
+"""The exit status of a gate that cannot tell yet: neither passed nor failed, and nothing is wrong with the files."""
+STATUS: Mapping[Verdict, int] = {"go": 0, "no-go": 1, "unknown": UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One criterion: what is measured, at least how much is wanted, what was reached over how many queries.
+
+    `reached` is None where no query tells; `missing` says what it takes where one will.
+    """
+
+    name: str
+    least: float
+    reached: float | None
+    queries: int
+    missing: str = ""
+
+    @property
+    def word(self) -> Word:
+        """The verdict on it."""
+        if self.reached is None:
+            return "not yet" if self.missing else "n/a"
+        return "go" if self.reached >= self.least else "no-go"
+
+
+@dataclass(frozen=True, slots=True)
+class GoodEnough:
+    """All criteria of one pipeline on one dataset."""
+
+    pipeline: str
+    hash: str
+    dataset: str
+    digest: str
+    queries: int
+    criteria: tuple[Criterion, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """No-go where a criterion that can be measured says no, unknown where one cannot be told yet."""
+        words = {one.word for one in self.criteria}
+        return "no-go" if "no-go" in words else "unknown" if "not yet" in words else "go"
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return STATUS[self.verdict]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        missed = [one.name for one in self.criteria if one.word == "no-go"]
+        unknown = [one.name for one in self.criteria if one.word == "n/a"]
+        waiting = [f"{one.name} cannot be told yet: {one.missing}" for one in self.criteria if one.word == "not yet"]
+        text = f"{self.pipeline} misses {', '.join(missed)}" if missed else f"{self.pipeline} is good enough"
+        if waiting:
+            text = "; ".join([*([text] if missed else [f"whether {text} cannot be told yet"]), *waiting])
+        return f"{text}; nothing here tells {', '.join(unknown)}" if unknown else text
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of `eval gate --good-enough --json`."""
+        return {
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "pipeline": {"name": self.pipeline, "hash": self.hash},
+            "dataset": self.dataset,
+            "digest": self.digest,
+            "queries": self.queries,
+            "criteria": [
+                {"name": one.name, "least": one.least, "reached": one.reached, "queries": one.queries,
+                 "verdict": one.word, "missing": one.missing}
+                for one in self.criteria
+            ],
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+
+    def blocks(self) -> list[Block]:
+        """The verdict and the table."""
+        warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
+        return [f"{self.verdict.upper()}: {self.sentence}", self._table(), warnings]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
+
+    def as_markdown(self) -> str:
+        """A short summary for a comment on a pull request."""
+        said = {"go": "passed", "no-go": "failed", "unknown": "cannot tell yet"}[self.verdict]
+        return "\n\n".join((f"### Retrieval gate {said}", f"{self.sentence}.", str(self._table()))) + "\n"
+
+    def _table(self) -> Table:
+        rows = [["criterion", "at least", "reached", "queries", "verdict"]]
+        for one in self.criteria:
+            reached = "-" if one.reached is None else f"{one.reached:.3f}"
+            rows.append([one.name, f"{one.least:.2f}", reached, str(one.queries), one.word])
+        return Table(rows, markdown=True)
+
+
+def good_enough(
+    source: GroundSource,
+    pipeline: PipelineSource | None = None,
+    *,
+    queries: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: float | None = None,
+) -> GoodEnough:
+    """Measures a pipeline by absolute criteria; parameters as in `gate.gate`. Raises SpeckitError.
+
+    MRR@5; constitutional@5, whether a constitutional document that a query may find is among the first five; and cold
+    start@10, how many of the relevant documents of the last 48 hours are among the first ten (`further_metrics`).
+    """
+    environ = os.environ if environ is None else environ
+    (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
+    ground = source.ground(environ)
+    measured = evaluate_pipelines(
+        ground.dataset, [whole], queries=queries, progress=progress, environ=environ, now=now, opened=ground.opened
+    )
+    (figures,) = measured.report.pipelines
+    return GoodEnough(
+        pipeline=figures.name,
+        hash=figures.hash,
+        dataset=measured.report.dataset,
+        digest=ground.digest,
+        queries=measured.report.queries,
+        criteria=(
+            Criterion("MRR@5", LEAST_MRR, figures.metrics["MRR@5"], measured.report.queries),
+            _further("constitutional surfacing", LEAST_CONSTITUTIONAL, figures, "constitutional@5"),
+            _cold_start(figures, measured.report.queries),
+        ),
+        warnings=(*measured.report.all_warnings(), *ground.warnings),
+    )  # fmt: skip
+
+
+def _cold_start(figures: PipelineFigures, queries: int) -> Criterion:
+    found = _further("cold start", LEAST_COLD_START, figures, "cold start@10")
+    if found.queries < queries:
+        return found
+    missing = (
+        f"all {queries:,} queries ask for memories of the last two days; some must be older, so that new ones stand "
+        "among others"
+    )
+    return replace(found, reached=None, missing=missing)
+
+
+def _further(name: str, least: float, figures: PipelineFigures, metric: str) -> Criterion:
+    """A criterion on one of the further metrics."""
+    assert figures.further is not None  # every pipeline that is measured has them
+    figure = figures.further.metrics[metric]
+    return Criterion(name, least, figure.mean, figure.n)

@@ -1,0 +1,53 @@
+"""Keeps evaluations in the database beside a store, and finds them again by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from speckit_memory.config.files.paths import is_folder
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.comparing.compare_report import CompareReport
+from speckit_memory.evaluation.kept_evidence import KIND as PROMOTION
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file, read_if_there
+from speckit_memory.memory.store.evaluation.records import StoredEvaluation
+
+NOT_WANTED = "not kept: --no-keep"
+
+
+def kept(report: CompareReport, store: Path | None, further: Mapping[str, Any] | None = None) -> CompareReport:
+    """Keeps a report beside a store, None for nowhere; the report then says where it is, or why it is not kept.
+
+    Nothing is made where there is no folder for it: an evaluation is not what makes a folder a workspace. `further`
+    joins what is kept. A file that cannot be written loses no report: measuring may have taken an hour.
+    """
+    if store is None:
+        return replace(report, keeping=NOT_WANTED, is_kept=False)
+    file = evaluation_file(store)
+    if not is_folder(file.parent):
+        why = f"not kept: there is no folder '{file.parent}'; `speckit-memory init` makes one"
+        return replace(report, keeping=why, is_kept=False)
+    try:
+        with EvaluationDatabase.open(file) as database:
+            database.keep(report.stored(further), report.snapshots())
+    except SpeckitError as error:
+        return replace(report, keeping=not_kept(error), is_kept=False)
+    return replace(report, keeping=f"kept as {report.id} in {file}")
+
+
+def not_kept(error: SpeckitError) -> str:
+    """That a result is kept nowhere, why, and what to do about it."""
+    problem = error.problems[0]
+    advice = f"; {'; '.join(problem.actions)}" if problem.actions else ""
+    return f"not kept: {problem.message} ({problem.code}){advice}"
+
+
+def find(store: Path, name: str) -> StoredEvaluation | None:
+    """The latest evaluation with this id beside a store; None where there is none, or no database.
+
+    What was kept of a live experiment is none: its queries cannot be asked again.
+    """
+    stored = read_if_there(store, lambda database: database.evaluation(name))
+    return None if stored is not None and stored.kind == PROMOTION else stored

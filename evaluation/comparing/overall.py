@@ -1,0 +1,68 @@
+"""One verdict on each variant over several datasets: the tests of all sets and metrics are one family (Holm 1979)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from speckit_memory.evaluation.comparing.compare_report import CompareReport
+from speckit_memory.evaluation.comparison import Verdict, verdict_of
+from speckit_memory.evaluation.significance import holm
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """A variant against the control: the verdict on each dataset, by name, after correction over all of them."""
+
+    control: str
+    variant: str
+    sets: tuple[tuple[str, Verdict], ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Better where it is on some set and worse on none, and the other way round; the same where it is on all."""
+        return _together([verdict for _, verdict in self.sets])
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, with those of the sets."""
+        each = ", ".join(f"{verdict} on {name}" for name, verdict in self.sets)
+        if self.verdict == "undecided":
+            return f"over {len(self.sets)} datasets it is undecided whether {self.variant} beats {self.control}: {each}"
+        than = f"the same as {self.control}" if self.verdict == "same" else f"{self.verdict} than {self.control}"
+        return f"over {len(self.sets)} datasets {self.variant} is {than}: {each}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `overall`."""
+        sets = [{"dataset": name, "verdict": verdict} for name, verdict in self.sets]
+        return {
+            "a": self.control,
+            "b": self.variant,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "datasets": sets,
+        }
+
+
+def overall(reports: Sequence[CompareReport]) -> list[Overall]:
+    """Of each variant of reports on the same pipelines, each on a dataset of its own."""
+    family = [(place, one) for place, report in enumerate(reports) for one in report.comparisons]
+    adjusted = holm([one.p for _, one in family])
+    told: dict[tuple[str, str], dict[int, list[Verdict]]] = {}
+    for (place, one), p in zip(family, adjusted, strict=True):
+        queries = len(reports[place].queries)
+        verdict = verdict_of(one.delta, one.ci95, p, queries)
+        told.setdefault((one.a, one.b), {}).setdefault(place, []).append(verdict)
+    return [
+        Overall(*named, tuple((reports[place].dataset, _together(found)) for place, found in by_place.items()))
+        for named, by_place in told.items()
+    ]
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One word for several: what some say and none contradicts; the same only where all say so."""
+    decided = {one for one in verdicts if one in ("better", "worse")}
+    if len(decided) == 1:
+        return decided.pop()
+    return "same" if set(verdicts) == {"same"} else "undecided"

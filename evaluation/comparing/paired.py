@@ -1,0 +1,59 @@
+"""A pipeline measured now beside one that was measured earlier, query by query."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.evaluation.comparing.compare_report import CompareReport
+from speckit_memory.evaluation.comparison import compare, without_losses
+from speckit_memory.evaluation.grounds.ground import Ground
+from speckit_memory.evaluation.run import SEED, Measured
+from speckit_memory.memory.store.evaluation.records import StoredEvaluation
+
+
+def paired(
+    measured: Measured, ground: Ground, kept: StoredEvaluation, name: str, *, kind: str, at: float
+) -> CompareReport:
+    """The report on the one pipeline measured, with a stored one as its control: `name`, or the control of then.
+
+    Raises SpeckitError (E030) unless documents, queries and judgements are those of then, by their digest.
+    """
+    if kept.digest != ground.digest:
+        message = (
+            f"evaluation {kept.id} is of '{kept.dataset}' with the digest {kept.digest}, and what is asked here has "
+            f"{ground.digest}: the documents, queries or judgements are others, so that nothing can be paired"
+        )
+        actions = ("gate against a pipeline or a revision", "measure again with `eval compare`")
+        raise SpeckitError("E030", message, actions=actions)
+    stored = kept.document["per_query"]
+    names = list(stored["values"])
+    if name and name not in names:
+        raise SpeckitError("E030", f"evaluation {kept.id} has no pipeline '{name}'; {nearest(name, names)}")
+    asked = tuple(query.id for query in measured.asked)
+    if list(asked) != list(stored["queries"]):
+        message = f"evaluation {kept.id} is of {len(stored['queries']):,} queries; {len(asked):,} others are asked here"
+        raise SpeckitError("E030", message, actions=("leave out --queries",))
+    chosen = name or names[0]
+    ((now, values),) = measured.values.items()
+    then = f"{chosen} of {kept.id}"
+    columns = {metric: np.array(column) for metric, column in stored["values"][chosen].items()}
+    entry = next(one for one in kept.document["pipelines"] if one["name"] == chosen)
+    sides = {then: columns, now: values}
+    (pipeline,) = measured.report.pipelines
+    found = compare(sides, [(then, now)], seed=SEED)
+    return CompareReport(
+        kind=kind,
+        at=at,
+        dataset=measured.report.dataset,
+        digest=ground.digest,
+        documents=measured.report.documents,
+        queries=asked,
+        no_relevant=measured.report.no_relevant,
+        pipelines=({**entry, "name": then}, pipeline.as_json()),
+        comparisons=without_losses(found) if ground.by_use else found,
+        noise=None,
+        contrasts=(),
+        values=sides,
+        warnings=(*measured.report.all_warnings(), *ground.warnings),
+    )

@@ -1,0 +1,75 @@
+"""Where two finished answers to one query part, by what an answer still tells of its steps: see `pipeline.parting`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from speckit_memory.pipeline import parting
+from speckit_memory.pipeline.lineage import Reached
+from speckit_memory.pipeline.runner import Outcome
+
+_Values = Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an answer tells of the rows at one place: how many, what the step's state was, and the scores of those that
+    were served, None where there are none."""
+
+    rows: int
+    states: tuple[str, ...]
+    values: _Values | None
+
+
+def parted_at(control: Outcome, variant: Outcome) -> str:
+    """The id of the first step whose outcome differs, "" where no step shows any; where it is a step that only one
+    pipeline has, "vector (only in the control)"."""
+    step = parting.parted_at(old := list(_course(control)), new := list(_course(variant)), _alike)
+    for name, course, other in (("control", old, new), ("variant", new, old)):
+        if step in {one for one, *_ in course} - {one for one, *_ in other}:
+            return f"{step} (only in the {name})"
+    return step
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether two places are the same, judged by the rows that both answers hold."""
+    assert isinstance(one, _Told) and isinstance(other, _Told)
+    if (one.rows, one.states, one.values is None) != (other.rows, other.states, other.values is None):
+        return False
+    before, after = one.values or {}, other.values or {}
+    return all(before[row] == after[row] for row in before.keys() & after.keys())
+
+
+def _course(outcome: Outcome) -> Iterator[Reached]:
+    """Each step once, in running order, with the place before and after it. What a channel found in several wordings is
+    put together."""
+    values = _scores(outcome)
+    counted: dict[str, tuple[int, int, tuple[str, ...]]] = {}
+    for record in outcome.trace.steps:
+        n_in, n_out, states = counted.get(record.step, (0, 0, ()))
+        counted[record.step] = n_in + record.n_in, n_out + record.n_out, (*states, record.state)
+    scores: _Values | None = None
+    for step, (n_in, n_out, states) in counted.items():
+        if step in outcome.pool.candidates.channels:
+            yield step, _Told(n_in, states, None), _Told(n_out, states, values[step] if n_out else None)
+            continue
+        before, scores = scores, values.get(step, scores)
+        yield step, _Told(n_in, states, before), _Told(n_out, states, scores)
+
+
+def _scores(outcome: Outcome) -> dict[str, _Values]:
+    """What each channel and each step that moves scores gave the rows that were served."""
+    candidates, ids = outcome.pool.candidates, outcome.pool.ids.tolist()
+    values: dict[str, _Values] = {}
+    for column, channel in enumerate(candidates.channels):
+        held: dict[int, float] = dict(values.get(channel, {}))
+        for row, raw in zip(ids, candidates.raw[:, column].tolist(), strict=True):
+            if not np.isnan(raw):
+                held[row] = max(raw, held.get(row, raw))
+        values[channel] = held
+    for score in outcome.pool.steps:
+        values[score.step] = dict(zip(ids, score.after.tolist(), strict=True))
+    return values

@@ -1,0 +1,258 @@
+"""How much one number of a pipeline matters: `eval sensitivity` (feature E5)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from speckit_memory.engine import assembly
+from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation.agreement import agree
+from speckit_memory.evaluation.comparison import COMPARED_METRICS, Comparison, compare
+from speckit_memory.evaluation.grounds.ground import GroundSource
+from speckit_memory.evaluation.measure import Report
+from speckit_memory.evaluation.report import comparison_json
+from speckit_memory.evaluation.run import SEED, evaluate_pipelines, loaded
+from speckit_memory.evaluation.significance import bootstrap_interval
+from speckit_memory.evaluation.tables import Block, Table, plain_text
+from speckit_memory.pipeline.builder import examined
+from speckit_memory.pipeline.effective import Effective
+from speckit_memory.pipeline.loading import PipelineSource
+from speckit_memory.pipeline.variants import with_values
+
+RANK_FUSION = "rrf"
+VALUES = (20.0, 40.0, 60.0, 80.0, 100.0)
+"""The k of reciprocal rank fusion that are looked at; 60 is that of its inventors (Cormack et al., SIGIR 2009)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value: the mean Kendall tau-b of its rankings with those of the present value, and its figures.
+
+    `metrics` maps to the mean and its 95 % bootstrap interval over the queries; `comparisons` are with the present
+    value, in one family over all values. `changed` counts the queries that are ordered otherwise.
+    """
+
+    value: float
+    present: bool
+    kendall_tau_b: float | None
+    changed: int
+    metrics: Mapping[str, tuple[float, float, float]]
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What a parameter does to the answers of one pipeline."""
+
+    pipeline: str
+    parameter: str
+    dataset: str
+    digest: str
+    queries: int
+    points: tuple[Point, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        better = [p for p in self.points if any(c.verdict == "better" for c in p.comparisons)]
+        worse = [p for p in self.points if any(c.verdict == "worse" for c in p.comparisons)]
+        others = [p for p in self.points if not p.present]
+        if not any(point.changed for point in others):
+            return f"{self.parameter} changes no answer to these {self.queries:,} queries"
+        told = [
+            f"{_listed(points)} significantly {word} than the present value"
+            for points, word in ((better, "better"), (worse, "worse"))
+            if points
+        ]
+        if not told:
+            taus = [p.kendall_tau_b for p in others if p.kendall_tau_b is not None]
+            lowest = f", and the rankings agree with a tau of {min(taus):.3f} or more" if taus else ""
+            return f"no value of {self.parameter} is significantly better or worse than the present one{lowest}"
+        return f"{self.parameter}: {'; '.join(told)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of `eval sensitivity --json`."""
+        return {
+            "pipeline": self.pipeline,
+            "parameter": self.parameter,
+            "dataset": self.dataset,
+            "digest": self.digest,
+            "queries": self.queries,
+            "sentence": self.sentence,
+            "values": [
+                {
+                    "value": point.value,
+                    "present": point.present,
+                    "kendall_tau_b": point.kendall_tau_b,
+                    "ordering_differences": point.changed,
+                    "metrics": {
+                        metric: {"mean": round(mean, 6), "ci95": [round(low, 6), round(high, 6)]}
+                        for metric, (mean, low, high) in point.metrics.items()
+                    },
+                    "comparisons": [comparison_json(one) for one in point.comparisons],
+                }
+                for point in self.points
+            ],
+            "warnings": list(self.warnings),
+        }
+
+    def blocks(self) -> list[Block]:
+        """The verdict, and a line for each value."""
+        rows = [[self.parameter, "tau-b", "reordered", *(f"{m} (95 %)" for m in COMPARED_METRICS), "verdict"]]
+        for point in self.points:
+            tau = "-" if point.kendall_tau_b is None else f"{point.kendall_tau_b:.3f}"
+            figures = [f"{mean:.4f} ({low:.4f} to {high:.4f})" for mean, low, high in point.metrics.values()]
+            verdict = "present" if point.present else ", ".join(dict.fromkeys(c.verdict for c in point.comparisons))
+            rows.append([f"{point.value:g}", tau, str(point.changed), *figures, verdict])
+        warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
+        heading = f"{self.pipeline} on {self.dataset}, {self.queries:,} queries: {self.sentence}"
+        return [heading, Table(rows), warnings]
+
+    def as_text(self) -> str:
+        """The report as it goes into a file or a pipe."""
+        return plain_text(self.blocks())
+
+
+def _listed(points: Sequence[Point]) -> str:
+    names = ", ".join(f"{point.value:g}" for point in points)
+    return f"{names} {'is' if len(points) == 1 else 'are'}"
+
+
+def sensitivity(
+    source: GroundSource,
+    pipeline: PipelineSource | None = None,
+    *,
+    parameter: str = "",
+    step: str = "",
+    values: Sequence[float] = VALUES,
+    queries: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+    progress: Report | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Sensitivity:
+    """Measures a pipeline with each value of one parameter, all beside its present value.
+
+    `parameter` is "step.name", or "step.name.key" for a value of a mapping; none means the k of the rank fusion, that
+    of the `step` when one is named. Raises SpeckitError (E033) when the pipeline has no such number, with those it has.
+    """
+    environ = os.environ if environ is None else environ
+    (whole,) = loaded([pipeline] if pipeline is not None else (), overrides, environ)
+    numbers = dict(_numbers(whole, environ))
+    name = parameter or _k_of(whole, step, numbers)
+    if name not in numbers:
+        raise _unknown(name, whole.name, numbers)
+    present = numbers[name]
+    others = [value for value in dict.fromkeys(values) if value != present]
+    whole_numbers = isinstance(present, int)
+    variants = [
+        replace(with_values(whole, {name: json.dumps(_written(value, whole_numbers))}), name=f"{name}={value:g}")
+        for value in others
+    ]
+    loaded(variants, None, environ)  # all that is wrong with any value, before the work
+    ground = source.ground(environ)
+    measured = evaluate_pipelines(
+        ground.dataset, [whole, *variants], queries=queries, progress=progress, environ=environ, opened=ground.opened
+    )
+    control, *names = measured.values
+    compared = compare(measured.values, [(control, one) for one in names], seed=SEED)
+    points = [
+        _point(measured.answers[control], measured.answers[one], measured.values[one], value, one == control,
+               tuple(c for c in compared if c.b == one))
+        for one, value in zip((control, *names), (present, *others), strict=True)
+    ]  # fmt: skip
+    return Sensitivity(
+        pipeline=whole.name,
+        parameter=name,
+        dataset=measured.report.dataset,
+        digest=ground.digest,
+        queries=measured.report.queries,
+        points=tuple(sorted(points, key=lambda point: point.value)),
+        warnings=(*measured.report.all_warnings(), *ground.warnings),
+    )
+
+
+def _point(
+    before: Sequence[Any], after: Sequence[Any], values: Mapping[str, Any], value: float, present: bool,
+    comparisons: tuple[Comparison, ...],
+) -> Point:  # fmt: skip
+    agreements = [agree(one.ranking, other.ranking) for one, other in zip(before, after, strict=True)]
+    taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
+    metrics = {
+        metric: (float(values[metric].mean()), *bootstrap_interval(values[metric], seed=SEED))
+        for metric in COMPARED_METRICS
+    }
+    tau = round(float(np.mean(taus)), 6) if taus else None
+    return Point(value, present, tau, sum(one.ordering_difference for one in agreements), metrics, comparisons)
+
+
+def _written(value: float, whole: bool) -> float | int:
+    return int(value) if whole and value == int(value) else value
+
+
+def _k_of(whole: Effective, step: str, numbers: Mapping[str, float]) -> str:
+    """The k of the rank fusion."""
+    fusers = [one.id for one in whole.slots["fusion"] if one.use == RANK_FUSION and step in ("", one.id)]
+    if not fusers:
+        asked = f"rank fusion called '{step}'" if step else "rank fusion"
+        hint = _steps(numbers)
+        raise SpeckitError("E033", f"'{whole.name}' has no {asked}, and so no k", hint=hint, actions=_ACTIONS)
+    return f"{fusers[0]}.k"
+
+
+_ACTIONS = (
+    "name a number with --parameter STEP.PARAM and give --values",
+    "see them all with `speckit-memory pipeline show --effective`",
+    "measure the preset rrf",
+)
+_NEAR = 3
+"""So many names are suggested."""
+
+
+def _unknown(name: str, pipeline: str, numbers: Mapping[str, float]) -> SpeckitError:
+    """The error of a name that is no number: near ones, else those of the step that it names, else the steps."""
+    from difflib import get_close_matches
+
+    step = name.partition(".")[0]
+    own = [other for other in numbers if other.partition(".")[0] == step]
+    near = (
+        get_close_matches(name, numbers, n=_NEAR, cutoff=0.7)
+        or [other for other in numbers if name in other.split(".")][:_NEAR]
+    )
+    if near:
+        hint = f"Nearest are {', '.join(f'{other} ({numbers[other]:g})' for other in near)}."
+    elif own:
+        names = ", ".join(other.partition(".")[2] for other in own)
+        hint = f"The step '{step}' has {names}."
+    else:
+        hint = _steps(numbers)
+    return SpeckitError("E033", f"--parameter: '{name}' is no number of '{pipeline}'", hint=hint, actions=_ACTIONS)
+
+
+def _steps(numbers: Mapping[str, float]) -> str:
+    """Whose numbers these are, or which, where they are those of one step."""
+    steps = list(dict.fromkeys(name.partition(".")[0] for name in numbers))
+    if len(steps) == 1:
+        return f"Its step '{steps[0]}' has {', '.join(name.partition('.')[2] for name in numbers)}."
+    return f"Its {len(numbers)} numbers belong to the steps {', '.join(steps)}."
+
+
+def _numbers(whole: Effective, environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """Every number of every step by its name."""
+    for entry in examined(whole, assembly.registry(environ)).bound:
+        if entry.params is not None:
+            yield from _within(entry.step.id, entry.params.model_dump(mode="json", by_alias=True))
+
+
+def _within(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _within(f"{name}.{key}", inner)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, value

@@ -1,0 +1,228 @@
+"""The comparisons that a flag can cite: live experiments and kept evaluations, read as one form (feature P11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from speckit_memory.config.criterion import QUALITY, Condition
+from speckit_memory.evaluation import sequential, significance
+from speckit_memory.evaluation.comparison import COMPARED_METRICS
+from speckit_memory.evaluation.criteria import Figure, Figures, unmet
+from speckit_memory.evaluation.experiment_evidence import Evidenced
+from speckit_memory.evaluation.experiment_quality import known_of, over_all, p_values, questions_of
+from speckit_memory.evaluation.experiments import Judged, judged
+from speckit_memory.evaluation.kept_evidence import OfKept, as_evaluation
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.records import StoredEvaluation
+from speckit_memory.pipeline.ports import Column
+
+SEED = 20
+
+
+class Interval(Protocol):
+    """The interval of what a share of all values lies below, for data that go on coming in or that are all there."""
+
+    def __call__(self, values: Column, share: float, /, *, level: float) -> tuple[float, float]:
+        """The two ends, infinite where they are not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A comparison that evidence names: the hash of its control, and its figures by the hash of each variant."""
+
+    id: str
+    control: str
+    variants: Mapping[str, Figures]
+
+
+def cited(database: EvaluationDatabase, name: str, *, promoted: bool = False) -> Cited | None:
+    """The comparison of this id, None where the database has none.
+
+    Of a live experiment by which a flag was promoted, what it had shown then is kept. That is what comes back where it
+    rests on more queries than are left, and in any case when it is asked what a flag was `promoted` by.
+    """
+    stored = database.evaluation(name)
+    kept = stored is not None and "differences" in stored.document
+    live = None if kept and promoted else _live(database, name)
+    if live is not None and not (stored and kept and stored.document["compared"] > live.report.compared):
+        return Cited(name, live.report.control.hash, {live.report.variant.hash: OfExperiment(live)})
+    if stored is None:
+        return None
+    control, *variants = (str(pipeline["hash"]) for pipeline in stored.document.get("pipelines", ({"hash": ""},)))
+    if kept:
+        return Cited(name, control, dict.fromkeys(variants, OfKept(stored.document)))
+    return Cited(name, control, {hashed: OfStored(stored, place) for place, hashed in enumerate(variants, 1)})
+
+
+def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
+    """Keeps what a live experiment of this id shows now, unless more of it is kept already; others are kept anyway."""
+    live, stored = _live(database, name), database.evaluation(name)
+    if live is None or (stored is not None and stored.document.get("compared", 0) > live.report.compared):
+        return
+    database.keep(as_evaluation(live.report, OfExperiment(live), at))
+
+
+def missing(one: Judged, criterion: Iterable[Condition]) -> list[str]:
+    """What an experiment lacks to meet a criterion, condition by condition."""
+    return unmet(criterion, OfExperiment(one))
+
+
+def _live(database: EvaluationDatabase, name: str) -> Judged | None:
+    return next(iter(judged(database, experiment=name)), None) if name else None
+
+
+@dataclass(frozen=True, slots=True)
+class OfExperiment:
+    """The figures of an experiment: of a live one or of a replay, at any look.
+
+    That a variant is not worse rests on judgements alone: uses speak only for what the control served.
+    """
+
+    judged: Judged
+
+    def difference(self, metric: str) -> Figure | None:
+        """From judgements, else uses; from interleaved answers; from the times of queries that both answered."""
+        if metric == "interleaving":
+            duels = self.judged.report.duels
+            return Figure(duels.lead, duels.queries, duels.ci95, duels.p) if duels else None
+        if metric == "p95_ms":
+            return _apart(self._times(variant=True), self._times(variant=False), sequential.quantile_interval)
+        return self._quality(metric) if metric in QUALITY else None
+
+    def _quality(self, metric: str) -> Figure | None:
+        """The p is after Holm over what the report tests and this metric."""
+        contrasts = self.judged.contrasts()
+        metrics = tuple(dict.fromkeys((*COMPARED_METRICS, metric)))
+        family = known_of(contrasts, self.judged.judgements, self.judged.uses, metrics)
+        if contrasts and not any(one.agreement.ordering_difference for one in contrasts):
+            family = [Evidenced("judgements", metric, np.zeros(0), questions_of(contrasts)[1], 0)]
+        adjusted = dict(zip([one[:2] for one in family], significance.holm(p_values(family)), strict=True))
+        found = {one.evidence: one for one in family if one.metric == metric}
+        best = found.get("judgements") or found.get("uses")
+        if best is None:
+            return None
+
+        def over(times: float) -> tuple[float, float]:
+            low, high = over_all(best.times(times))[1]
+            return (low if best.evidence == "judgements" or low > 0 else -np.inf, high)
+
+        delta = over_all(best)[0]
+        return Figure(delta, len(best.column) + best.alike, over(1), adjusted[best[:2]], over)  # alike is known to be 0
+
+    def own(self, metric: str) -> Figure | None:
+        """How far both agree, and the time of the variant."""
+        if metric == "p95_ms":
+            return _p95(self._times(variant=True), sequential.quantile_interval)
+        agreement = self.judged.report.agreement
+        if agreement is None:
+            return None
+        if metric == "ordering_differences":
+            return Figure(float(agreement.ordering_differences), agreement.queries)
+        named = {"kendall_tau_b": agreement.kendall_tau_b, "overlap@10": agreement.overlap_10, "rbo": agreement.rbo}
+        found = named.get(metric)
+        return Figure(found.mean, agreement.queries, found.ci95) if found else None
+
+    def _times(self, *, variant: bool) -> list[float]:
+        pairs = self.judged.answered()
+        return [(pair.variant.answer if variant else pair.control).total_ms for pair in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class OfStored:
+    """The figures of a kept evaluation for its variant in this place among the pipelines, the control being 0."""
+
+    stored: StoredEvaluation
+    place: int
+
+    def difference(self, metric: str) -> Figure | None:
+        """On judged queries, by the values that are kept of each; times by their percentiles.
+
+        Whoever measures again until a criterion is met looks often: the bets of a live experiment judge these, too,
+        and allow for losses that no query has shown yet, which a bootstrap cannot draw.
+        """
+        if metric == "p95_ms":
+            return _apart(self._times(self.place), self._times(0), significance.quantile_interval)
+        differences = self._differences(self.place, metric)
+        if metric not in QUALITY or differences is None:
+            return None
+
+        def over(times: float) -> tuple[float, float]:
+            return sequential.anytime_interval(np.resize(differences, round(times * len(differences))))
+
+        return Figure(float(differences.mean()), len(differences), over(1), self._p(metric), over)
+
+    def _p(self, metric: str) -> float | None:
+        """After Holm over this metric and all that the report tests, of all its variants."""
+        family = [
+            (place, one, column)
+            for place in range(1, len(self._pipelines))
+            for one in dict.fromkeys((metric, *COMPARED_METRICS))
+            if (column := self._differences(place, one)) is not None
+        ]
+        adjusted = significance.holm([sequential.anytime_p(column) for _, _, column in family])
+        return adjusted[[(place, one) for place, one, _ in family].index((self.place, metric))]
+
+    def _differences(self, place: int, metric: str) -> Column | None:
+        values = self.stored.document.get("per_query", {}).get("values", {})
+        names = [str(self._pipelines[one]["name"]) for one in (place, 0)]
+        columns = [values.get(name, {}).get(metric) for name in names]
+        if any(column is None for column in columns):
+            return None
+        return np.array(columns[0], np.float64) - np.array(columns[1], np.float64)
+
+    def own(self, metric: str) -> Figure | None:
+        """The mean of the variant, how far it agrees with the control, and its time."""
+        if metric == "p95_ms":
+            return _p95(self._times(self.place), significance.quantile_interval)
+        pipeline = self._pipelines[self.place]
+        if metric in QUALITY:
+            values = self.stored.document.get("per_query", {}).get("values", {}).get(str(pipeline["name"]), {})
+            if not values.get(metric):
+                return None
+            column = np.array(values[metric], np.float64)
+            low, high = sequential.anytime_interval(2 * column - 1)  # from [0, 1], where the bets lose nothing
+            return Figure(float(column.mean()), len(column), ((1 + low) / 2, (1 + high) / 2))
+        found = self._entry("contrasts", "variant", str(pipeline["name"])).get(metric)
+        return None if found is None else Figure(float(found), self._queries)
+
+    @property
+    def _pipelines(self) -> Sequence[Mapping[str, Any]]:
+        pipelines: Sequence[Mapping[str, Any]] = self.stored.document["pipelines"]
+        return pipelines
+
+    @property
+    def _queries(self) -> int:
+        return len(self.stored.document.get("per_query", {}).get("queries", ()))
+
+    def _times(self, place: int) -> Sequence[float]:
+        times: Mapping[str, Sequence[float]] = self.stored.document.get("per_query", {}).get("ms", {})
+        return times.get(str(self._pipelines[place]["name"]), ())
+
+    def _entry(self, key: str, by: str, name: str, **wanted: str) -> Mapping[str, Any]:
+        for entry in self.stored.document.get(key) or ():
+            if entry.get(by) == name and all(entry.get(one) == value for one, value in wanted.items()):
+                found: Mapping[str, Any] = entry
+                return found
+        return {}
+
+
+def _p95(times: Sequence[float], interval: Interval, level: float = 0.95) -> Figure | None:
+    """What 95 of 100 queries take at most (ms); None for no queries."""
+    if not times:
+        return None
+    column = np.array(times, np.float64)
+    return Figure(float(np.percentile(column, 95)), len(times), interval(column, 0.95, level=level))
+
+
+def _apart(variant: Sequence[float], control: Sequence[float], interval: Interval) -> Figure | None:
+    """The variant minus the control. Each may miss half as often, so that both ends hold together at 95 %."""
+    one, other = _p95(variant, interval, 0.975), _p95(control, interval, 0.975)
+    if one is None or other is None or one.interval is None or other.interval is None:
+        return None
+    ends = (one.interval[0] - other.interval[1], one.interval[1] - other.interval[0])
+    return Figure(one.value - other.value, one.queries, ends)

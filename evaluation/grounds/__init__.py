@@ -1,0 +1,1 @@
+"""What pipelines are measured on: datasets, and what somebody has remembered."""

@@ -1,0 +1,65 @@
+"""What two pipelines disagree on, as pairs of query and document for a judge, the most telling ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+
+import numpy as np
+
+from speckit_memory.evaluation.distinct import lot
+
+DEPTH = 10
+"""So many ranks of both answers count, as in nDCG@10."""
+
+MOST = 3
+"""The highest grade: 0 of no use, 1 touches it, 2 helps, 3 is the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A query with the keys that both pipelines answered with, best first, and what is judged of it already."""
+
+    query: str
+    text: str
+    control: tuple[str, ...]
+    variant: tuple[str, ...]
+    judged: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """One document that stands elsewhere in the two answers to one query, and that nobody has judged.
+
+    `weight` is how much more discounted gain a point of grade brings one pipeline than the other; above 0 it speaks for
+    the variant.
+    """
+
+    case: Case
+    key: str
+    weight: float
+
+
+def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Dispute]:
+    """All of them, the ones whose label can move the difference most first, equal ones in random order.
+
+    Of a `live` experiment each query is asked for to its end before the next, and the queries come by lot: their
+    verdict speaks for queries that nobody judges, and those that differ most say nothing of the others. A query that
+    both answer alike is in none: its labels raise or lower both.
+    """
+    found = [
+        Dispute(case, key, _gain(case.variant, key) - _gain(case.control, key))
+        for case in cases
+        for key in dict.fromkeys((*case.control[:DEPTH], *case.variant[:DEPTH]))
+        if key not in case.judged
+    ]
+    told = [dispute for dispute in found if dispute.weight]
+    shuffled = [told[place] for place in np.random.default_rng(seed).permutation(len(told)).tolist()]
+    weightiest = sorted(shuffled, key=lambda dispute: -round(abs(dispute.weight), 9))
+    return sorted(weightiest, key=lambda dispute: lot(dispute.case.query)) if live else weightiest
+
+
+def _gain(keys: Sequence[str], key: str) -> float:
+    """What a point of grade counts at the rank of a document; 0 beyond the depth."""
+    return 1 / log2(keys.index(key) + 2) if key in keys[:DEPTH] else 0.0

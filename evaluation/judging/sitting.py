@@ -1,0 +1,165 @@
+"""A judge's sitting: pair after pair until the verdict on two pipelines is closed, whatever else is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from speckit_memory.evaluation.comparison import COMPARED_METRICS, Verdict, compare
+from speckit_memory.evaluation.distinct import lot
+from speckit_memory.evaluation.experiment_evidence import FEWEST, Answered, evidenced, told_apart
+from speckit_memory.evaluation.experiment_quality import live_verdict
+from speckit_memory.evaluation.judging.disputes import MOST, Case, Dispute, disputes
+from speckit_memory.evaluation.metrics import evaluate, relevant
+
+CHECKED_EVERY = 5
+"""After so many labels it is looked whether the verdict is closed, which takes a moment."""
+
+SEED = 20
+_CONTROL, _VARIANT = "control", "variant"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What was said of one document for one query."""
+
+    query: str
+    key: str
+    grade: int
+
+
+class Sitting:
+    """The pairs to be judged and what was said of them. Which pipeline brought a document is not told.
+
+    `live` cases are those of a live experiment: the verdict is then the one that its report gives at any look.
+    """
+
+    def __init__(self, cases: Sequence[Case], *, live: bool = False) -> None:
+        self.live = live
+        self._cases = tuple(cases)
+        self._open = disputes(cases, seed=SEED, live=live)
+        self._said: list[tuple[Dispute, int | None]] = []
+        self._closed: tuple[int, Verdict | None] = (-1, None)
+        self._latest: tuple[int, Verdict | None] = (0, None)
+
+    def __len__(self) -> int:
+        """How many pairs there were at first."""
+        return len(self._open)
+
+    @property
+    def said(self) -> int:
+        """How many pairs were shown and graded or skipped."""
+        return len(self._said)
+
+    @property
+    def judged_queries(self) -> int:
+        """On how many queries there are judgements that can tell the two apart on nDCG@10."""
+        judged = dict(self.judged())
+        if self.live:
+            return told_apart(
+                [Answered(lot(one.query), one.control, one.variant, judged.get(one.query, {})) for one in self._cases]
+            )
+        return sum(relevant(grades) > 0 for grades in judged.values())
+
+    @property
+    def needed_queries(self) -> int:
+        """From how many such queries on a live experiment has a verdict."""
+        return FEWEST
+
+    @property
+    def latest(self) -> Verdict | None:
+        """The verdict by what had been said when it was last looked at; None where nothing relevant was by then."""
+        at = self.said - self.said % CHECKED_EVERY
+        if self._latest[0] != at and at == self.said:
+            self._latest = at, self.verdict()
+        return self._latest[1] if self.said else None
+
+    @property
+    def labels(self) -> list[Label]:
+        """What was said, in order, without what was skipped."""
+        return [Label(one.case.query, one.key, grade) for one, grade in self._said if grade is not None]
+
+    @property
+    def present(self) -> Dispute | None:
+        """The pair that is to be judged now; None when none is left, or when the verdict is closed."""
+        if len(self._said) >= len(self._open) or self.closed is not None:
+            return None
+        return self._open[len(self._said)]
+
+    def say(self, grade: int | None) -> None:
+        """A grade, 0 to 3, of the present pair; None skips it."""
+        self._said.append((self._open[len(self._said)], grade))
+
+    def undo(self) -> bool:
+        """Takes the last one back; False when there is none."""
+        if not self._said:
+            return False
+        self._said.pop()
+        self._closed = (-1, None)
+        return True
+
+    @property
+    def closed(self) -> Verdict | None:
+        """The verdict on nDCG@10 that no further label can change; None while one can."""
+        count = len(self._said)
+        if count % CHECKED_EVERY and count < len(self._open):
+            return self._closed[1] if self._closed[0] == count - count % CHECKED_EVERY else None
+        if self._closed[0] != count:
+            verdicts = {self._verdict(_VARIANT), self._verdict(_CONTROL)}
+            if self.live:
+                verdicts.add(self.verdict())  # a report leaves out what is not judged yet
+            verdict = verdicts.pop() if len(verdicts) == 1 else None
+            self._closed = (count, None if verdict == "undecided" and count < len(self._open) else verdict)
+        return self._closed[1]
+
+    def _verdict(self, favoured: str) -> Verdict | None:
+        """The verdict if all that is open were said in favour of one of the two; None where nothing is relevant."""
+        rest = self._open[len(self._said) :]
+        extreme = {
+            (one.case.query, one.key): float(MOST) if (one.weight > 0) == (favoured == _VARIANT) else 0.0
+            for one in rest
+        }
+        return verdict_of(self._cases, {**self._graded(), **extreme}, live=self.live)
+
+    def _graded(self) -> Mapping[tuple[str, str], float]:
+        return {(label.query, label.key): float(label.grade) for label in self.labels}
+
+    def verdict(self) -> Verdict | None:
+        """The verdict by what was said so far; None where nothing is relevant."""
+        return verdict_of(self._cases, self._graded(), live=self.live)
+
+    def judged(self) -> Iterator[tuple[str, Mapping[str, float]]]:
+        """All judgements by query, earlier ones included."""
+        said = self._graded()
+        for case in self._cases:
+            new = {key: grade for (query, key), grade in said.items() if query == case.query}
+            if case.judged or new:
+                yield case.query, {**case.judged, **new}
+
+
+def verdict_of(cases: Sequence[Case], said: Mapping[tuple[str, str], float], *, live: bool = False) -> Verdict | None:
+    """The verdict on nDCG@10 by what was judged before and what was said.
+
+    Of a dataset only queries with a relevant document take part; None where there is none. Of a `live` experiment all
+    do, as in its report; None while too few are judged.
+    """
+    by_query: dict[str, dict[str, float]] = {}
+    for (query, key), grade in said.items():
+        by_query.setdefault(query, {})[key] = grade
+    judged = [(case, {**case.judged, **by_query.get(case.query, {})}) for case in cases]
+    if live:
+        return _live_verdict([Answered(lot(case.query), case.control, case.variant, grades) for case, grades in judged])
+    counted = [(case, grades) for case, grades in judged if relevant(grades)]
+    if not counted:
+        return None
+    grades = [grades for _, grades in counted]
+    values = {
+        _CONTROL: evaluate([case.control for case, _ in counted], grades),
+        _VARIANT: evaluate([case.variant for case, _ in counted], grades),
+    }
+    return compare(values, [(_CONTROL, _VARIANT)], seed=SEED)[0].verdict
+
+
+def _live_verdict(answers: Sequence[Answered]) -> Verdict | None:
+    found = [one for one in evidenced(answers, "judgements") if one.metric == COMPARED_METRICS[0]]
+    return live_verdict(found[0]) if found else None
