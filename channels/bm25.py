@@ -186,7 +186,10 @@ class Bm25:
         together = None
         if power >= _LITTLE:
             _, combined = layout.wholes[0]
-            together = np.append(combined.coverage(terms) ** power, 0.0)
+            held = combined.coverage(terms)
+            some = np.flatnonzero(held)  # to raise the zeros of all other memories to a power is what would cost
+            together = np.zeros(len(whole))
+            together[some] = held[some] ** power
             whole *= together
         if layout.passages is None:
             scores = self._in_context(whole, layout, scope)

@@ -26,6 +26,8 @@ Rows = NDArray[np.intp]
 _WORD = re.compile(r"[^\W_]+")
 LONGEST_PATTERN = 64
 """More words than this are compared word by word: a pattern of thousands takes long to make, and longer to match."""
+FEWEST_FOR_PATTERN = 20
+"""To make a pattern takes as long as comparing so many texts word by word."""
 _WHOLE = 1.0 - 1e-9
 """From this share on, which is a sum of rounded parts, a text holds every pair."""
 
@@ -122,15 +124,15 @@ class Phrase:
             return scores
         exact = np.zeros(len(whole), np.bool_)
         if len(whole) <= self._params.max_read:
-            in_a_row = _finder(wording)
+            in_a_row = _finder(wording, len(whole))
             exact[:] = [in_a_row(text) for text in read(whole)]
         scores[whole] = np.where(exact, 1.0, 0.0 if exact_only else self._params.loose)
         return scores
 
 
-def _finder(wording: Sequence[str]) -> Callable[[str], bool]:
-    """Tells of a text whether it has these words in a row."""
-    if len(wording) > LONGEST_PATTERN:
+def _finder(wording: Sequence[str], texts: int) -> Callable[[str], bool]:
+    """Tells of so many texts whether they have these words in a row."""
+    if len(wording) > LONGEST_PATTERN or texts < FEWEST_FOR_PATTERN:
         sought = f" {' '.join(wording)} "
         return lambda text: sought in f" {' '.join(_words(text))} "
     joined = r"[\W_]+".join(map(re.escape, wording))

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.store.read_model.matrix import GATHERED_SHARE
-from speckit_memory.pipeline.arithmetic import positions
+from speckit_memory.pipeline.arithmetic import distinct, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, PipelineContext
 from speckit_memory.pipeline.costs import Cost
 from speckit_memory.pipeline.model import Hits, Query
@@ -141,7 +141,7 @@ class Vector:
         neighbours = neighbours[neighbours >= 0]
         if not len(neighbours):
             return ids, similarities / (1.0 + share), passages
-        neighbours = np.setdiff1d(neighbours, ids)
+        neighbours = distinct(neighbours[~np.isin(neighbours, ids)])
         if len(neighbours):
             # A memory with neighbours is short, and so its own passage.
             cosines = _cosines(neighbours, vector, store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,10 +22,14 @@ from speckit_memory.channels.trigger import Trigger
 from speckit_memory.channels.vector import Vector
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.config.vector_indexing import SHIPPED, VectorIndexing
 from speckit_memory.engine.models import QueryModels
+from speckit_memory.engine.observed import digest_of
 from speckit_memory.engine.once import Once
+from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.usage import Usage
-from speckit_memory.memory.indexing import Analyser, Indexer, crossencoders, embedders
+from speckit_memory.memory.indexing import crossencoders, embedders
+from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.pipeline.contracts import Annotator, Channel, Fuser, Recoverer, Reranker, Role, Signal, Understander
@@ -84,6 +89,7 @@ from speckit_memory.stages.rerank.relevance_floor import RelevanceFloor
 from speckit_memory.stages.rerank.standardise import Standardise
 
 if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Indexer
     from speckit_memory.pipeline.isolation.host import Host
 
 UNDERSTANDERS: tuple[Callable[[Any], Understander], ...] = (
@@ -238,13 +244,23 @@ class TextModels:
 class OpenStore:
     """One open file with everything that reads and writes it. Parts come to life when they are first needed."""
 
-    def __init__(self, database: Database, root: Path, models: TextModels) -> None:
-        """`root` is the folder that keys of memories are relative to."""
+    def __init__(
+        self,
+        database: Database,
+        root: Path,
+        models: TextModels,
+        recorder: Recorder,
+        vector_index: VectorIndexing = SHIPPED,
+    ) -> None:
+        """`root` is the folder that keys of memories are relative to; `recorder` notes what is asked of the store, and
+        `vector_index` tells from which size on its vectors have an index."""
         self.guard = RLock()
         self.name = uuid4().hex
         """Tells it from every other store that was ever opened."""
         self.database = database
         self.usage = Usage(database)
+        self.recorder = recorder
+        self.vector_index = vector_index
         self._root = root
         self._models = models
 
@@ -259,17 +275,33 @@ class OpenStore:
         return self._models.analyser
 
     @Once
+    def place(self) -> str:
+        """What stands for this store where queries are noted: the same for every process that has it open."""
+        return digest_of(os.path.realpath(self.database.path))
+
+    @Once
     def read_model(self) -> ReadModel:
         """The in-memory view that queries run on."""
-        models = QueryModels(self.database, self.embedder, self.analyser, self._models.cross_encoder)
+        models = QueryModels(self.database, self.embedder, self.analyser, self._models.cross_encoder, self.vector_index)
         return ReadModel(self.database, models)
+
+    def renew(self) -> bool:
+        """Has the queries that come answered from the segment that lies beside the store now; whether they will be."""
+        read_model: ReadModel | None = vars(self).get("read_model")
+        return read_model is None or read_model.renew()
 
     @Once
     def indexer(self) -> Indexer:
         """The writer of documents."""
-        return Indexer(self.database, self.embedder, self.analyser, self._root)
+        return self._writer(self.embedder)
 
     @Once
     def indexer_without_model(self) -> Indexer:
         """A writer that leaves the vectors for later."""
-        return Indexer(self.database, None, self.analyser, self._root)
+        return self._writer(None)
+
+    def _writer(self, embedder: embedders.Embedder | None) -> Indexer:
+        # imported by who writes: searches start without what reads files
+        from speckit_memory.memory.indexing import Indexer
+
+        return Indexer(self.database, embedder, self.analyser, self._root)

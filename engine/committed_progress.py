@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Progress
 from speckit_memory.memory.store.file.identity import ReplacedError
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Progress
 
 
 class CommittedProgress:

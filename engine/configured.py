@@ -5,21 +5,27 @@ A process goes on with what it read when it began. So the report also says when 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from speckit_memory.config.flag import Flag
 from speckit_memory.config.flag_files import SHIPPED_FILE
-from speckit_memory.config.flags import Flag, load_flags
+from speckit_memory.config.flags import load_flags
 from speckit_memory.config.settings import (
     BY_CALL,
     BY_VALUE,
     DEADLINE_VARIABLE,
+    EVALUATION_VARIABLE,
     EXTENSIONS_MEMORY_VARIABLE,
     EXTENSIONS_VARIABLE,
     PIPELINE_FILE,
     SHIPPED,
+    VECTOR_INDEX_VARIABLE,
     Settings,
     settings,
 )
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly
+from speckit_memory.engine.flags_in_pipelines import Waiting, waiting
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.builder import examine
 from speckit_memory.pipeline.composition import Pipeline
@@ -33,6 +39,8 @@ _VARIABLE_OF = {
     "deadline_ms": DEADLINE_VARIABLE,
     "extensions": EXTENSIONS_VARIABLE,
     "extensions_memory_mb": EXTENSIONS_MEMORY_VARIABLE,
+    "evaluation": EVALUATION_VARIABLE,
+    "vector_index": VECTOR_INDEX_VARIABLE,
 }
 """The keys of `config.yaml`, and the variables that go before them."""
 
@@ -70,7 +78,16 @@ def told_flags(config: Settings) -> str:
     """The flags that something else than the shipped file decided. Raises SpeckitError for what is wrong with them."""
     flags = load_flags(config.environ_of_root, extensions=assembly.registry(config.environ, config.root).flag_files())
     decided = [flag for flag in flags.values() if not flag.decided or flag.decided.file != SHIPPED_FILE]
-    return f"{len(flags)} flags; {_few(decided) or 'all as shipped'}"
+    told = f"{len(flags)} flags; {_few(decided) or 'all as shipped'}"
+    active = [flag for flag in flags.values() if flag.state != "off"]
+    return "; ".join([told, *(_doing(active, waiting(config)) if active else ())])
+
+
+def _doing(active: list[Flag], pipelines: Waiting) -> Iterator[str]:
+    """What each flag that is not off does to the pipeline in use, or who would wait for it."""
+    for flag in active[:NAMED]:
+        others = " and ".join(pipelines.pipelines(flag.name)) or "no preset"
+        yield f"{flag.name}: {pipelines.runs(flag) or f'{pipelines.in_use} does not wait for it, {others} does'}"
 
 
 def _few(flags: list[Flag]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
+from speckit_memory.engine.upkeep import Upkeep
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.file.failures import told_by_driver
@@ -41,13 +42,15 @@ class Following:
     ended on the earlier store, is done again.
     """
 
-    def __init__(self, opener: Callable[[bool], OpenStore], *, create: bool) -> None:
-        """`opener` is told whether it may create the file, which `create` allows from the start."""
+    def __init__(self, opener: Callable[[bool], OpenStore], *, create: bool, measured: bool = False) -> None:
+        """`opener` is told whether it may create the file, which `create` allows from the start. Beside what is
+        `measured` nothing is done by itself."""
         self._opener = opener
         self._create = create
         self._lock = Lock()
         self._current = opener(create)
         self.replacements: list[Replacement] = []
+        self.upkeep = Upkeep(lambda: self._current, measured=measured)
 
     @property
     def current(self) -> OpenStore:
@@ -85,7 +88,9 @@ class Following:
     def close(self) -> None:
         """Writes what was counted and closes the store. Raises E022 when a thread is inside a query; it may be
         repeated."""
+        self.upkeep.end()
         self._current.usage.write()
+        self._current.recorder.close()
         self._current.database.close()
 
     def open_anew(self, earlier: OpenStore, why: ReplacedError, *, create: bool) -> None:

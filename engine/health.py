@@ -13,13 +13,17 @@ from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, configured
 from speckit_memory.engine.following import Replacement
+from speckit_memory.engine.noted import notes
 from speckit_memory.engine.results import SearchResult
-from speckit_memory.errors import SpeckitError
+from speckit_memory.engine.shadowing.tally import tallied
+from speckit_memory.engine.shadowing.variant import WHY, ShadowState
+from speckit_memory.engine.vector_index import told_vectors
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import listed
-from speckit_memory.memory.indexing.indexer import ANALYSER
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.failures import told_by_driver
 from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.segments.findings import findings
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import MODEL
 from speckit_memory.pipeline.composition import Pipeline
@@ -40,7 +44,7 @@ LONGEST_QUESTION = 200
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `hint` says what to do when it is not ok."""
+    """One thing that was looked at. `hint` says what to do when it is not ok, or could be better."""
 
     name: str
     ok: bool
@@ -64,7 +68,8 @@ class HealthReport:
 class Examined:
     """What is looked at: an open store, the settings and the pipeline in force, and a way to ask a question.
 
-    `replacements` tell how often the store was opened anew since it was opened first.
+    `replacements` tell how often the store was opened anew since it was opened first, `shadows` how the pipelines fare
+    that run beside this one, and `unusable` is what is wrong with those that should and do not.
     """
 
     opened: assembly.OpenStore
@@ -72,6 +77,8 @@ class Examined:
     pipeline: Pipeline
     replacements: Sequence[Replacement]
     ask: Callable[[str], SearchResult]
+    shadows: Sequence[ShadowState] = ()
+    unusable: Sequence[Problem] = ()
 
     @property
     def database(self) -> Database:
@@ -85,12 +92,16 @@ def health(seen: Examined) -> HealthReport:
         "sqlite": _sqlite,
         "store": _store,
         "content": _content,
+        "segment": _segment,
         "model": _model,
+        "vectors": _vectors,
         "words": _words,
         "extensions": _extensions,
         "configuration": _configuration,
         "flags": _flags,
         "pipeline": _pipeline,
+        "shadows": _shadows,
+        "evaluation": _evaluation,
         "search": _search,
     }
     return HealthReport(tuple(_guarded(name, check, seen) for name, check in checks.items()))
@@ -145,6 +156,13 @@ def _content(seen: Examined) -> Check:
     return Check("content", True, detail)
 
 
+def _segment(seen: Examined) -> Check:
+    """What is wrong with a segment costs time and no answer: it is told, and fails nothing."""
+    shelf = findings(seen.database)
+    hints = dict.fromkeys(found.hint for found in shelf.findings)
+    return Check("segment", True, "; ".join([shelf.detail, *map(str, shelf.findings)]), " ".join(hints))
+
+
 def _model(seen: Examined) -> Check:
     embedder = seen.opened.embedder
     vector = embedder.embed_query(EXAMPLE)
@@ -157,7 +175,15 @@ def _model(seen: Examined) -> Check:
     return Check("model", True, f"{embedder.model_id}, {embedder.dimensions} dimensions, offline")
 
 
+def _vectors(seen: Examined) -> Check:
+    detail, hint = told_vectors(seen.opened)
+    return Check("vectors", True, detail, hint)
+
+
 def _words(seen: Examined) -> Check:
+    # imported by who asks for health: a search needs none of what writes
+    from speckit_memory.memory.indexing.indexer import ANALYSER
+
     stored, current = get_meta(seen.database.reader(), ANALYSER), seen.opened.analyser.version
     if stored not in (None, current):
         detail = f"words were cut by the analyser '{stored}', the current one is '{current}'"
@@ -195,6 +221,34 @@ def _pipeline(seen: Examined) -> Check:
     if changed := configured.changed_since(seen.settings, seen.pipeline):
         return Check("pipeline", False, f"{told}; {changed}", configured.RESTART)
     return Check("pipeline", True, told)
+
+
+def _shadows(seen: Examined) -> Check:
+    if seen.unusable:
+        hint = "The other pipelines run; `speckit-memory pipeline check FILE` looks at all again."
+        return Check("shadows", False, "; ".join(map(str, seen.unusable)), hint)
+    if not seen.shadows:
+        return Check("shadows", True, "no pipeline runs beside this one")
+    states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
+    return Check("shadows", True, "; ".join(map(shadow_told, states)))
+
+
+def shadow_told(shadow: ShadowState) -> str:
+    """How a pipeline fares that runs beside another."""
+    where = {"beside": "after each reply", "idle": "in idle moments", "off": "switched off"}[shadow.place]
+    share = f" of {shadow.sample:.0%} of queries" if shadow.sample < 1 else ""
+    parts = [f"'{shadow.name}' in {shadow.mode}{share}, {where}", f"{shadow.seen} seen"]
+    if shadow.failed:
+        parts.append(f"{shadow.failed} failed")
+    parts += [f"{count} not seen: {WHY[why]}" for why, count in sorted(shadow.dropped.items())]
+    if shadow.retreat:
+        parts.append(f"stepped back: {shadow.retreat}")
+    return ", ".join(parts)
+
+
+def _evaluation(seen: Examined) -> Check:
+    found = notes(seen.opened.recorder)
+    return Check("evaluation", found.ok, found.detail, found.hint)
 
 
 def _listed(extensions: Sequence[Extension]) -> str:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
+from speckit_memory.config.recording import recording_in_force
 from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
-from speckit_memory.engine import assembly, events
-from speckit_memory.engine.answer import explanation
+from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
+from speckit_memory.engine import assembly, consumption, events
 from speckit_memory.engine.following import Following, Replacement
-from speckit_memory.engine.health import Examined, HealthReport, health
 from speckit_memory.engine.plans import PlanReport
 from speckit_memory.engine.questions import Question, normalised_folder, texts
+from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.remembering import Remembering
-from speckit_memory.engine.results import Explanation, SearchResult
+from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.shadowing.beginning import beside_searches
+from speckit_memory.engine.shadowing.gate import SERVING
+from speckit_memory.engine.shadowing.shadowed import Shadowed
+from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.sharing import Share
+from speckit_memory.engine.telling import Telling
+from speckit_memory.engine.upkeep import write
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Analyser
+from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.embedders import Embedder, counted_tokens
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.identity import ReplacedError
@@ -35,18 +43,22 @@ from speckit_memory.pipeline.model import Mode
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.view import StoreView
 
+if TYPE_CHECKING:
+    from speckit_memory.engine.health import HealthReport
 
-class Memory(Remembering):
+
+class Memory(Remembering, Shadowed, Telling):
     """Everything remembered in one file, searchable through one pipeline.
 
     Use it as a context manager. One object may be shared by threads.
     """
 
-    def __init__(self, share: Share, config: Settings, searching: Searching) -> None:
+    def __init__(self, share: Share, config: Settings, searching: Searching, shadows: Shadows | None = None) -> None:
         """`Memory.open` is the usual way."""
         self.settings = config
         self._share = share
         self._searching = searching
+        self._shadows = shadows
 
     @classmethod
     def open(
@@ -59,13 +71,15 @@ class Memory(Remembering):
         create: bool = True,
         strict: bool = False,
         overrides: Mapping[str, str] | None = None,
+        shadows: bool = True,
     ) -> Self:
         """Opens a store, creating it unless `create` is false.
 
         `path` and `pipeline` default to the environment, then to `.speckit/memory.db`, and to `.speckit/pipeline.yaml`
         or else the shipped pipeline; a pipeline is a path, a preset's name, a mapping of the form of a file, or what
         was read or derived of these; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
-        to a YAML value; in `strict` mode failures of steps are raised. Raises SpeckitError.
+        to a YAML value; in `strict` mode failures of steps are raised; without `shadows` no other pipeline runs beside
+        this one, and nothing is recorded of searches, as for measurements. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
@@ -75,14 +89,23 @@ class Memory(Remembering):
         if pipeline is not None and pipeline != "":
             source, config = pipeline, _chosen(config, pipeline)
         # the files come first: a wrong one is reported before a store is created
-        config = replace(config, deadline_ms=deadline_in_force(config), overrides=overrides or {})
+        config = replace(
+            config,
+            deadline_ms=deadline_in_force(config),
+            overrides=overrides or {},
+            recording=recording_in_force(config),
+            vector_index=vector_indexing_in_force(config),
+        )
         searching = Searching.through(source, config, overrides, strict=strict)
         models = assembly.TextModels(config.environ)
+        recorder = Recorder(config.db, config.recording)
 
         def opened(may_create: bool) -> assembly.OpenStore:
-            return assembly.OpenStore(Database.open(config.db, create=may_create), config.root, models)
+            database = Database.open(config.db, create=may_create)
+            return assembly.OpenStore(database, config.root, models, recorder, config.vector_index)
 
-        return cls(Share(Following(opened, create=create)), config, searching)
+        share = Share(Following(opened, create=create, measured=not shadows))
+        return cls(share, config, searching, beside_searches(searching, config, recorder) if shadows else None)
 
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
@@ -94,6 +117,16 @@ class Memory(Remembering):
         searching = Searching.through(pipeline, config, overrides, strict=self._searching.runner.strict)
         return Memory(self._share.another(), config, searching)
 
+    def beside(self, *pipelines: PipelineSource) -> Memory:
+        """The same open store and pipeline, whose searches bring the answers of other pipelines as well, each to the
+        same query over the same state: `with memory.beside("bm25") as both: both.search("why?").beside`.
+
+        The results themselves are those of this pipeline. Steps that both have run once. It is closed on its own.
+        Raises SpeckitError with all that is wrong with the pipelines.
+        """
+        shadows = beside_searches(self._searching, self.settings, self._open.recorder, inline=pipelines)
+        return Memory(self._share.another(), self.settings, self._searching, shadows)
+
     def __enter__(self) -> Self:
         return self
 
@@ -103,7 +136,11 @@ class Memory(Remembering):
         self.close()
 
     def close(self) -> None:
-        """Ends this use of the store; whatever is asked after that raises E027. It may be repeated."""
+        """Ends this use of the store; whatever is asked after that raises E027. It may be repeated.
+
+        Pipelines beside this one that have not run yet are waited for a moment, and counted where they do not.
+        """
+        self.end_shadows()
         self._share.end()
 
     @staticmethod
@@ -160,6 +197,18 @@ class Memory(Remembering):
         """Reads all vectors into memory now, which searches do once they are many: for a process that has the time."""
         self._followed.run(lambda opened: opened.read_model.load_vectors())
 
+    def keep_segment(self) -> None:
+        """Has a thread of low priority keep the store's segment near its state, beside the answers: for a process that
+        lives long. A program that still searches a minute after it opened the store gets one by itself."""
+        self._followed.upkeep.begin()
+
+    def write_segment(self) -> None:
+        """Writes the store's segment now, due or not: the file that searches are answered from without a wait.
+
+        Raises E029 when it cannot be written; answers are the same without it.
+        """
+        self._followed.run(lambda opened: write(opened, only_if_due=False))
+
     def store(self) -> Store:
         """The current state of the store, as the pipeline sees it.
 
@@ -185,6 +234,7 @@ class Memory(Remembering):
         dedup: bool = True,
         snippet: int = 400,
         content: bool = False,
+        query_id: str = "",
     ) -> SearchResult:
         """One query through the pipeline. "Words in quotes" are required and a -word is left out (docs/queries.md).
 
@@ -194,8 +244,9 @@ class Memory(Remembering):
         caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent. After
         `deadline_ms` what is costly or optional is left out and the answer says so; opening the store does not count,
         and None or 0 is no deadline. That and `now` (epoch seconds) make a search reproducible. `snippet` is the length
-        of the texts shown, 0 for none; `content` adds the whole text of every memory. Call `served` with the result
-        once it has reached the reader. Raises SpeckitError on a bad question.
+        of the texts shown, 0 for none; `content` adds the whole text of every memory. `query_id`, 16 hexadecimal
+        digits, names the query where it is noted; it has one of its own unless it is given. Call `served` with the
+        result once it has reached the reader. Raises SpeckitError on a bad question.
         """
 
         question = Question(
@@ -206,26 +257,39 @@ class Memory(Remembering):
         set_ms = self.settings.deadline_ms
         allowed_ms = set_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
 
+        query_id = query_id or secrets.token_hex(8)
+        watched = self._watched(query_id)
+
         def found(opened: assembly.OpenStore) -> SearchResult:
             asked = time.time() if now is None else now
+            if watched:
+                watched.again()
             result = self._searching.search(
-                opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content
+                opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched
             )
-            return replace(result, origin=opened.name)
+            return replace(result, origin=opened.name, query_id=query_id)
 
-        return self._followed.run(found)
+        self._followed.upkeep.asked()
+        with SERVING.serving():
+            try:
+                return self._followed.run(found)
+            finally:
+                if watched:
+                    watched.over()
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the
         session knows them.
 
         Whoever shows an answer calls this, so that what was cut off does not count. Returns a warning when the session
-        could not be told, else "". Uses are counted a little later, off the path of the answer.
+        could not be told, else "". Uses are counted, and the answer is noted for comparisons, a little later, off the
+        path of the answer.
         """
         outcome, opened = result.outcome, self._open
         if result.origin != opened.name:
             return ""  # its ids are those of another store
         opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now)
+        consumption.note_answer(opened, self.pipeline, result, count)
         if any(step.about.looks_back for step in self.pipeline.annotate):
             try:
                 events.served(opened.database, outcome, len(result.results) if count is None else count)
@@ -240,26 +304,6 @@ class Memory(Remembering):
         question = Question(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
 
         return self._followed.run(lambda opened: self._searching.plan(opened, question))
-
-    def explain(self, result: SearchResult, name: int | str) -> Explanation:
-        """How a result got its score, step by step. Raises E080 when the memory is not among the results."""
-        row = next((row for row in result.results if name in (row.id, row.key)), None)
-        found = explanation(result.outcome, self._state_of(result), row.id) if row else None
-        if found is None:
-            raise SpeckitError("E080", f"'{name}' is not among the results; ask why_not instead")
-        return found
-
-    def why_not(self, result: SearchResult, name: int | str) -> str:
-        """Why a memory is not among the results: the step that lost it, and what would have kept it."""
-        store = self._state_of(result)
-        return self._searching.why_not(result, self.get(name), store)
-
-    def _state_of(self, result: SearchResult) -> Store:
-        """The current state of the store that gave an answer. Raises E026 when it is another one by now."""
-        store = self.store()
-        if result.origin != self._open.name:
-            raise SpeckitError("E026", "the store was replaced since this search", actions=("search again",))
-        return store
 
     def get(self, name: int | str) -> MemoryRecord:
         """A memory by id or key. Raises E080."""
@@ -279,9 +323,14 @@ class Memory(Remembering):
 
         Raises SpeckitError for a store that was replaced by what cannot be opened.
         """
+        # imported by who asks for it
+        from speckit_memory.engine.health import Examined, health
+
         self._followed.run(lambda opened: opened.database.latest())
-        ask = partial(self.search, limit=3, deadline_ms=None)
-        return health(Examined(self._open, self.settings, self.pipeline, self.replacements, ask))
+        unwatched = Memory(self._share, self.settings, self._searching)  # nobody asks this for the sake of the answer
+        ask = partial(unwatched.search, limit=3, deadline_ms=None)
+        shadows, unusable = self.shadows, self._searching.unusable
+        return health(Examined(self._open, self.settings, self.pipeline, self.replacements, ask, shadows, unusable))
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store's file, one sentence each; empty when it is healthy."""

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from speckit_memory.config.vector_indexing import VectorIndexing
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Analyser
+from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
 from speckit_memory.memory.indexing.embedders import Embedder, PoolingModel, TokenModel, counted_tokens
 from speckit_memory.memory.indexing.embedding import weighted_query
@@ -33,7 +34,9 @@ class QueryModels:
         embedder: Embedder,
         analyser: Analyser,
         relevance: NoCrossEncoder | GuardedCrossEncoder,
+        vector_index: VectorIndexing,
     ) -> None:
+        self.vector_index = vector_index
         self.relevance = relevance
         self.analyse = analyser.tokens
         self._pooling_model = embedder if isinstance(embedder, PoolingModel) else None

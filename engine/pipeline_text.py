@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from speckit_memory.config.beside import MODES
+from speckit_memory.config.document import place_in
 from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.sources import NOTHING
 from speckit_memory.config.yaml_reader import Entry, plain
@@ -35,7 +37,7 @@ def as_yaml(
     lines = [*(f"# {line}".rstrip() for line in heading), f"pipeline: {flow_style(whole.name)}"]
     if whole.description:
         lines.append(f"description: {flow_style(whole.description)}")
-    lines += [f"extends: {NOTHING}", *_budgets(whole, origin), "candidates:"]
+    lines += [f"extends: {NOTHING}", *_beside(whole), *_budgets(whole, origin), "candidates:"]
     for slot in SLOTS:
         pad = "  " if slot in CANDIDATE_SLOTS else ""
         steps = [entry for entry in checked.bound if entry.step.slot == slot]
@@ -44,9 +46,7 @@ def as_yaml(
             lines += [f"{pad}  # {remark}" for remark in remarks.get(entry.step.id, ())]
             lines += _step_lines(entry, pad, effective=effective, origin=origin)
     for step in whole.inactive:
-        lines.append(
-            f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.flag or 'none'}; {step.where})"
-        )
+        lines.append(f"# not active: {step.slot}: {step.id} (use: {step.use}, flag: {step.waits_for}; {step.where})")
     if origin:
         lines += [f"# dropped: {one.name}, whose channel takes no part ({one.where})" for one in checked.released]
     return "\n".join(lines) + "\n"
@@ -60,8 +60,8 @@ def _step_lines(entry: Bound, pad: str, *, effective: bool, origin: bool) -> lis
         head["id"] = step.id
     if step.optional:
         head["optional"] = True
-    if step.flag:
-        head["flag"] = step.flag
+    if step.flags:
+        head["flag"] = step.flags[0] if len(step.flags) == 1 else list(step.flags)
     written = {item.key: plain(item.value) for item in step.params.entries}
     params = written
     if effective and entry.params is not None:
@@ -93,6 +93,19 @@ def _with_origin(key: str, value: Any, written: Entry | None, pad: str, default:
 
 def _told(where: Where) -> str:
     return "this call" if where.file.startswith(BY_CALL) else str(where)
+
+
+def _beside(whole: Effective) -> Iterator[str]:
+    """The pipelines that run beside it, files by their whole paths: the text may come to stand in another folder."""
+    for key, mode in MODES.items():
+        entries = [entry for entry in whole.beside if entry.mode == mode]
+        if entries:
+            yield f"{key}:"
+        for entry in entries:
+            use = place_in(entry.where.file, entry.use)
+            said = {"use": use, "name": entry.name, "sample": entry.sample, "interleave": entry.interleave}
+            default = {"name": "", "sample": 1.0, "interleave": False}
+            yield f"  - {flow_style({name: value for name, value in said.items() if value != default.get(name)})}"
 
 
 def _budgets(effective: Effective, origin: bool) -> list[str]:

@@ -18,23 +18,40 @@ from speckit_memory.engine.rewriting import rewritten
 from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
+from speckit_memory.pipeline.checked_variants import CheckedVariant, checked_variants
 from speckit_memory.pipeline.loading import PipelineSource, load, name_of
+from speckit_memory.pipeline.rollouts import rollouts
 from speckit_memory.pipeline.schema import file_schema
+from speckit_memory.pipeline.variants import waiting_flags
 
 
-def _sound(source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Checked:
-    """A pipeline without problems. Raises SpeckitError."""
-    checked = examine(source, assembly.registry(environ), environ, overrides)
-    if checked.problems:
-        raise SpeckitError.of(checked.problems)
-    return checked
+def _examined(
+    source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> tuple[Checked, tuple[CheckedVariant, ...], list[Problem]]:
+    """A pipeline, what runs beside it, and all that is wrong with them."""
+    registry = assembly.registry(environ)
+    checked = examine(source, registry, environ, overrides)
+    variants, asked_wrongly, unusable = checked_variants(checked, registry, environ)
+    problems = [*asked_wrongly, *unusable]
+    _, misrolled = rollouts(checked, registry)
+    return checked, variants, [*checked.problems, *problems, *misrolled]
+
+
+def _sound(
+    source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> tuple[Checked, tuple[CheckedVariant, ...]]:
+    """A pipeline without problems, and what runs beside it. Raises SpeckitError."""
+    checked, variants, problems = _examined(source, environ, overrides)
+    if problems:
+        raise SpeckitError.of(problems)
+    return checked, variants
 
 
 def check(
     source: PipelineSource, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
 ) -> list[Problem]:
-    """Everything that is wrong with a pipeline file or preset, by position."""
-    problems = examine(source, assembly.registry(environ), environ, overrides).problems
+    """Everything that is wrong with a pipeline file or preset and with what runs beside it, by position."""
+    _, _, problems = _examined(source, environ, overrides)
     return list(SpeckitError.of(problems).problems) if problems else []
 
 
@@ -49,19 +66,22 @@ def show(
     """A pipeline as YAML that inherits nothing: with what its files say, or with every value filled in (`effective`).
 
     With `origin` each value, key by key, says in a comment where it comes from. Another comment tells the steps that
-    installed extensions offer, and where these run. Raises SpeckitError when the file has problems.
+    installed extensions offer, and where these run, and one each pipeline that runs beside it. Raises SpeckitError when
+    the file has problems.
     """
-    checked = _sound(source, environ, overrides)
+    checked, variants = _sound(source, environ, overrides)
     heading = [*_foreign(checked, extensions_in_force(environ).mode), *(_flags(checked) if origin else ())]
     heading.append(f"hash: {checked.hash}")
+    shares, _ = rollouts(checked, assembly.registry(environ))
+    heading += [f"for {one.percent} % of sessions ({one.checked.hash}): {', '.join(one.flags)}" for one in shares]
+    heading += [f"variant {one.variant.name} ({one.checked.hash}): {one.variant.asked_for}" for one in variants]
     return as_yaml(checked, heading=heading, effective=effective, origin=origin)
 
 
 def _flags(checked: Checked) -> Iterator[str]:
     """The flags that steps of the pipeline wait for, with who decided on their states."""
     effective = checked.effective
-    named = dict.fromkeys(step.flag for step in (*effective.steps(), *effective.inactive) if step.flag)
-    for flag in (effective.flags[name] for name in named):
+    for flag in (effective.flags[name] for name in waiting_flags(effective)):
         yield f"flag {flag.name}: {flag.state} ({flag.origin})"
 
 
@@ -89,14 +109,14 @@ def written(
     `remarks`, by step id, above the steps, all as comments. Raises SpeckitError when the pipeline has problems.
     """
     before = replace(load(source, environ, offered=assembly.registry(environ).flag_files), name=file.stem)
-    checked = _sound(before, environ, overrides)
+    checked, _ = _sound(before, environ, overrides)
     bound = examine(before, assembly.registry(environ), environ).bound
     present = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
     document = before.documents[0]
     in_place = rewritten(document, overrides, present, name=file.stem, heading=heading, remarks=remarks)
     if in_place is not None:
-        again = examine(read_text(in_place, str(file)), assembly.registry(environ), environ)
-        if not again.problems and again.hash == checked.hash:
+        again, _, problems = _examined(read_text(in_place, str(file)), environ)
+        if not problems and again.hash == checked.hash:
             return in_place
     return as_yaml(checked, heading=heading, remarks=remarks)
 
@@ -106,7 +126,7 @@ def diff(a: PipelineSource, b: PipelineSource, environ: Mapping[str, str]) -> st
 
     Every value has a line of its own, named as `--set` names it.
     """
-    before, after = (as_lines(_sound(source, environ)) for source in (a, b))
+    before, after = (as_lines(_sound(source, environ)[0]) for source in (a, b))
     return "\n".join(unified_diff(before, after, fromfile=name_of(a), tofile=name_of(b), lineterm="", n=1))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,11 +11,13 @@ from speckit_memory.engine.answer import coverage
 from speckit_memory.engine.result_parts import Coverage
 from speckit_memory.engine.work import Work, work
 from speckit_memory.pipeline.boundary import Journal
+from speckit_memory.pipeline.checked_variants import CheckedVariant
 from speckit_memory.pipeline.gathering import channel_limit, understand
 from speckit_memory.pipeline.lookup import memories_with, searchable
 from speckit_memory.pipeline.model import Mode, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.variants import VariantMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,17 @@ class PlannedChannel:
     use: str
     asked: bool
     limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedVariant:
+    """A pipeline that would run beside the one that answers, for the share `sample` of queries."""
+
+    name: str
+    mode: VariantMode
+    flag: str
+    hash: str
+    sample: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,7 @@ class PlanReport:
     steps: dict[str, tuple[str, ...]]
     terms: tuple[tuple[str, int], ...]
     work: Work
+    beside: tuple[PlannedVariant, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The plan as plain data."""
@@ -75,11 +90,12 @@ class PlanReport:
             "terms": [{"term": term, "memories": count} for term, count in self.terms],
             "work": asdict(self.work),
             "budget_ms": self.budget_ms,
+            "beside": [asdict(variant) for variant in self.beside],
         }
 
 
-def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
-    """Runs query understanding alone, and counts what the rest would read."""
+def plan_report(runner: Runner, query: Query, store: Store, variants: Sequence[CheckedVariant] = ()) -> PlanReport:
+    """Runs query understanding alone, and counts what the rest would read. `variants` would run beside it."""
     pipeline = runner.pipeline
     with Journal(time.perf_counter_ns, None, strict=False) as journal:
         query = understand(pipeline.candidates, query, store, journal)
@@ -112,4 +128,8 @@ def plan_report(runner: Runner, query: Query, store: Store) -> PlanReport:
         },
         terms=tuple((term, len(memories_with(term, store.lexicon))) for term in terms),
         work=work(wordings, asked, pipeline.rerank, scope, store),
+        beside=tuple(
+            PlannedVariant(one.variant.name, one.variant.mode, one.variant.flag, one.checked.hash, one.variant.sample)
+            for one in variants
+        ),
     )

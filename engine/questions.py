@@ -72,6 +72,15 @@ class Question:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with what else decides on its answer: the moment (epoch seconds), and how long it may take."""
+
+    question: Question
+    now: float
+    allowed_ms: float | None
+
+
 def texts(given: object, name: str) -> tuple[str, ...]:
     """Several texts, as a caller gave them. Raises E030 for a single text, which would fall into its letters."""
     if isinstance(given, Iterable) and not isinstance(given, str):

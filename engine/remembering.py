@@ -6,14 +6,18 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.engine import assembly
 from speckit_memory.engine.committed_progress import CommittedProgress
+from speckit_memory.engine.consumption import note_validated, noting_written
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.linking import link
-from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
 from speckit_memory.memory.lifecycle import validations
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
 
 
 class Remembering(ABC):
@@ -31,28 +35,37 @@ class Remembering(ABC):
         force: bool = False,
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
+        processes: int = 0,
     ) -> IndexReport:
         """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
 
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
-        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Raises E014, and E030 for
-        what is no path.
+        A file that cannot be read or parsed is reported with its reason; the rest is indexed. Of a thousand files or
+        more, up to so many further `processes` read and analyse them. Raises E014, and E030 for what is no path.
         """
         named = named_paths(paths)
         committed = CommittedProgress(progress)
 
         def run(opened: assembly.OpenStore) -> IndexReport:
-            with committed.reported_on_error():
-                return opened.indexer.index(named, force=force, dry_run=dry_run, now=time.time(), progress=committed)
+            with committed.reported_on_error(), noting_written(opened):
+                return opened.indexer.index(
+                    named, force=force, dry_run=dry_run, now=time.time(), progress=committed, processes=processes
+                )
 
-        return self._followed.run(run, writes=not dry_run)
+        report = self._followed.run(run, writes=not dry_run)
+        if not dry_run:
+            report.problems += self._followed.upkeep.indexed()
+        return report
 
     def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
         """Forgets the sources at and below these paths, with every memory that no other source holds. Raises E014."""
         named = named_paths(paths)
-        return self._followed.run(
+        report = self._followed.run(
             lambda opened: opened.indexer_without_model.forget(named, dry_run=dry_run, now=time.time())
         )
+        if report.deleted and not dry_run:
+            self._followed.upkeep.forgotten()
+        return report
 
     def sources(self) -> dict[str, bool]:
         """What was indexed by name, by key ("" is the root), and whether it would be left out but for its name."""
@@ -62,11 +75,13 @@ class Remembering(ABC):
         self, documents: Iterable[Source], *, progress: Callable[[Progress], None] | None = None
     ) -> IndexReport:
         """Indexes documents that do not come from files, such as those of a dataset."""
-        return self._followed.run(
+        report = self._followed.run(
             lambda opened: opened.indexer.index_documents(documents, now=time.time(), progress=progress),
             writes=True,
             repeatable=isinstance(documents, Sequence),  # others can be gone through once
         )
+        report.problems += self._followed.upkeep.indexed()
+        return report
 
     def save_file(
         self, path: str | Path, *, force: bool = False, dry_run: bool = False, defer_embedding: bool = False
@@ -79,9 +94,12 @@ class Remembering(ABC):
 
         def save(opened: assembly.OpenStore) -> Saved:
             indexer = opened.indexer_without_model if defer_embedding else opened.indexer
-            return indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
+            with noting_written(opened):
+                return indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
 
-        return self._followed.run(save, writes=not dry_run)
+        saved = self._followed.run(save, writes=not dry_run)
+        self._followed.upkeep.saved()
+        return saved
 
     def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
         """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
@@ -98,10 +116,14 @@ class Remembering(ABC):
 
         With `promote` it is made critical after that. Raises E080, and E082 when it may not be; nothing is noted then.
         """
-        return self._followed.run(
-            lambda opened: validations.validate(opened.database, name, useful, promote=promote, now=time.time()),
-            repeatable=False,  # it would count twice
-        )
+
+        def judge(opened: assembly.OpenStore) -> validations.Validated:
+            judged = validations.validate(opened.database, name, useful, promote=promote, now=time.time())
+            if useful:
+                note_validated(opened, judged.id)
+            return judged
+
+        return self._followed.run(judge, repeatable=False)  # it would count twice
 
     def promote(self, name: int | str) -> validations.Validated:
         """Makes a memory critical that readers found useful often enough. Raises E080, E082."""

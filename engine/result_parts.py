@@ -75,7 +75,8 @@ class SearchNotes:
     """What is to be known of an answer as a whole.
 
     `evidence_gap` says that the answer rests on little; `degraded` are the parts that did not do their work; `facts` is
-    what steps of the last stage said, under the names that `docs/components.md` gives.
+    what steps of the last stage said, under the names that `docs/components.md` gives, and `words_from`: "file"
+    where neither a segment nor an index in memory was there.
     """
 
     evidence_gap: bool

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from speckit_memory.engine.questions import Asked
 from speckit_memory.engine.result_parts import NamedMemory, PipelineIdentity, SearchNotes, SearchPlan, Timings
 from speckit_memory.pipeline.explain import StepExplanation
 from speckit_memory.pipeline.runner import Outcome
@@ -67,13 +68,48 @@ class ResultRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult:
-    """The answer to one query.
+class ShadowAnswer:
+    """What another pipeline made of the same query over the same state of the store.
 
-    `outcome` holds the columns behind it, for explanations.
+    `result` is None when it failed; `failure` names the kind of the first error and its step, "" for none, and an
+    optional step may have failed beside a result. `parted_at` is the first step whose outcome is another than that of
+    the pipeline that is served, "" where none is. `total_ms` is what the query takes through this pipeline alone;
+    `spent_ms` is what it took here, where steps that both have ran once.
+    """
+
+    name: str
+    pipeline: PipelineIdentity
+    result: SearchResult | None
+    failure: str
+    parted_at: str
+    total_ms: float
+    spent_ms: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry of `shadows`, without figures of comparison."""
+        found = self.result.as_json() if self.result else {}
+        return {
+            "name": self.name,
+            "pipeline": asdict(self.pipeline),
+            "results": found.get("results", []),
+            "notes": found.get("notes"),
+            "failure": self.failure,
+            "parted_at": self.parted_at,
+            "total_ms": self.total_ms,
+            "spent_ms": self.spent_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The answer to one query, which `query_id` names in logs and records.
+
+    `outcome` holds the columns behind it, for explanations; `asked` is what was asked, for whoever asks variations.
 
     `why_nothing` says what kept every memory from an empty answer, where other words would not help; it is among the
-    warnings too. `origin` names the open store that answered, whose ids these are.
+    warnings too. `origin` names the open store that answered, whose ids these are; `query_id` (16 hexadecimal digits)
+    this one question, in logs and wherever it is noted. `beside` has what other pipelines answer, for a memory that
+    asks some (see `Memory.beside`); `watched` tells that the answer is noted together with those of others.
     """
 
     query: str
@@ -85,11 +121,16 @@ class SearchResult:
     outcome: Outcome = field(repr=False)
     why_nothing: str = ""
     origin: str = field(default="", repr=False, compare=False)
+    query_id: str = field(default="", compare=False)
+    beside: tuple[ShadowAnswer, ...] = field(default=(), repr=False, compare=False)
+    watched: bool = field(default=False, repr=False, compare=False)
+    asked: Asked | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """The document of `search --json`."""
         return {
             "query": self.query,
+            "query_id": self.query_id,
             "plan": self.plan.as_json(),
             "results": [row.as_json() for row in self.results],
             "notes": self.notes.as_json(),
@@ -100,6 +141,10 @@ class SearchResult:
     def warned(self, *, before: Iterable[str] = (), after: Iterable[str] = ()) -> SearchResult:
         """The same answer with further warnings before and after its own."""
         return replace(self, notes=replace(self.notes, warnings=(*before, *self.notes.warnings, *after)))
+
+    def with_fact(self, name: str, value: str) -> SearchResult:
+        """The same answer with a fact about it as a whole, under a name that `docs/datamodel.md` gives."""
+        return replace(self, notes=replace(self.notes, facts={**self.notes.facts, name: value}))
 
     @property
     def repeats(self) -> int:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from speckit_memory.memory.lifecycle.handovers import naming_terms
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Outcome
 
 PIPELINE = "resume"
 """The preset that answers in this mode, whichever pipeline serves other questions."""
@@ -34,8 +33,3 @@ def no_handover(query: Query, instead: str) -> str:
     """What to say when there is none, and what is shown instead."""
     sections = ", ".join(query.anchors or SECTIONS)
     return f"no memory has a section of a hand-over ({sections}); {instead}"
-
-
-def is_of_handovers(outcome: Outcome) -> bool:
-    """Whether the preset of this mode made the answer."""
-    return outcome.trace.pipeline == PIPELINE

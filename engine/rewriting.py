@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from speckit_memory.config.document import Document
 from speckit_memory.config.pipeline_file import Step
+from speckit_memory.config.yaml_reader import Entry, Scalar, plain, read
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
-from speckit_memory.config.yaml_reader import Scalar, plain, read
 from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Where
 
@@ -17,7 +17,10 @@ Edit = tuple[int, int, str]
 """The text from one offset to another gives way to a new one."""
 
 _TOKEN = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^\s,{}\[\]]+')
+_IN_FLOW = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^,{}\[\]#\n]*[^,{}\[\]#\s]')
 _TO_THE_END = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[^#\n]*[^#\s]')
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+"""What ends a line for YAML, by whose lines places are told; `str.splitlines` knows further ends."""
 
 
 def rewritten(
@@ -38,7 +41,7 @@ def rewritten(
     node = document.node
     if document.text is None or not isinstance(node, YamlMapping) or not node.entries:
         return None
-    page = _Page(document.text)
+    page = Page(document.text)
     steps = {step.id: step for step in document.said.written()}
     edits = list(page.named(node, name))
     for step_id, wanted in _wanted(overrides).items():
@@ -82,13 +85,18 @@ def _changes(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str,
     return changes
 
 
-class _Page:
+class Page:
     """A text whose places are known by line and column."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        lines = text.splitlines(keepends=True)
-        self._starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+        if self._starts[-1] < len(text):
+            self._starts.append(len(text))
+
+    def line(self, number: int) -> int:
+        """Where a line begins, from 1; the end of the text for the line behind the last one."""
+        return self._starts[min(number, len(self._starts)) - 1]
 
     def edited(self, edits: Sequence[Edit]) -> str:
         """The text after all edits, which do not overlap; what is put in one place stays in order."""
@@ -102,7 +110,7 @@ class _Page:
         """The pipeline's name, written first when there is none."""
         entry = node.get("pipeline")
         if entry is None:
-            start = self._at(node.entries[0].where)
+            start = self.at(node.entries[0].where)
             yield start, start, f"pipeline: {flow_style(name)}\n"
         else:
             yield self._token(entry.value.where, flow_style(name), _TO_THE_END)
@@ -120,11 +128,56 @@ class _Page:
         if edits is None or not new:
             return edits
         _, end, _ = self._token(step.places.get("use") or step.places["id"], "", _TOKEN)
-        between = ", " if self._text[self._at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
+        between = ", " if self._text[self.at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
         return [
             *edits,
             (end, end, "".join(f"{between}{flow_style(key)}: {flow_style(value)}" for key, value in new.items())),
         ]
+
+    def with_values(self, mapping: YamlMapping, key: Where, values: Mapping[str, Any]) -> list[Edit] | None:
+        """Other values of the mapping that stands under the key at this place; None where they cannot be put there.
+
+        One that is not written follows the nearest of those before it in `values` that is; without any it stands first,
+        in a block below the line of the key.
+        """
+        edits, new = self._changed(mapping, values)
+        if edits is None:
+            return None
+        written = [entry for name in values if (entry := mapping.get(name))]
+        order = list(values)
+        for name, value in new.items():
+            before = [entry for entry in written if order.index(entry.key) < order.index(name)]
+            edits.append(self._following(mapping, before[-1] if before else None, key, {name: value}))
+        return edits
+
+    def _following(self, mapping: YamlMapping, before: Entry | None, key: Where, new: Mapping[str, Any]) -> Edit:
+        """A new entry of a mapping after another one, None for the first place."""
+        pair = ", ".join(f"{flow_style(name)}: {flow_style(value)}" for name, value in new.items())
+        if self._text[self.at(mapping.where)] == "{":
+            if before is None:
+                start = self.at(mapping.where) + 1
+                return start, start, pair + (", " if mapping.entries else "")
+            end = self._token(before.value.where, "", _IN_FLOW)[1]
+            return end, end, f", {pair}"
+        start = self._starts[before.value.where.line if before else key.line]
+        line = " " * (mapping.entries[0].where.column - 1) + pair
+        return start, start, f"{line}\n" if _BREAK.match(self._text, start - 1) else f"\n{line}"
+
+    def without(self, mapping: YamlMapping, keys: Collection[str]) -> Iterator[Edit]:
+        """A mapping without the single values of these keys; as it is where nothing else would be left."""
+        entries = mapping.entries
+        kept = max((place for place, entry in enumerate(entries) if entry.key not in keys), default=len(entries))
+        flow = self._text[self.at(mapping.where)] == "{"
+        for place, entry in enumerate(entries if kept < len(entries) else ()):
+            if entry.key not in keys:
+                continue
+            if not flow:
+                yield self._starts[entry.where.line - 1], self._starts[entry.value.where.line], ""
+            elif place < kept:
+                yield self.at(entry.where), self.at(entries[place + 1].where), ""
+            else:  # the comma before goes as well
+                comma = self._text.rfind(",", 0, self.at(entry.where))
+                yield comma, self._token(entry.value.where, "", _IN_FLOW)[1], ""
 
     def _changed(self, mapping: YamlMapping, changes: Mapping[str, Any]) -> tuple[list[Edit] | None, dict[str, Any]]:
         """The edits of values that are written, None where they cannot be; and the values that are not written."""
@@ -149,7 +202,7 @@ class _Page:
         """New first entries of a mapping."""
         if not new:
             return
-        start = self._at(mapping.where)
+        start = self.at(mapping.where)
         pairs = [f"{flow_style(key)}: {flow_style(value)}" for key, value in new.items()]
         if self._text[start] == "{":
             yield start + 1, start + 1, ", ".join(pairs) + (", " if mapping.entries else "")
@@ -157,9 +210,10 @@ class _Page:
             yield start, start, "".join(pair + "\n" + " " * (mapping.where.column - 1) for pair in pairs)
 
     def _token(self, where: Where, new: str, form: re.Pattern[str]) -> Edit:
-        start = self._at(where)
+        start = self.at(where)
         found = form.match(self._text, start)
         return start, found.end() if found else start, new
 
-    def _at(self, where: Where) -> int:
+    def at(self, where: Where) -> int:
+        """Where a place is in the text, in characters."""
         return self._starts[where.line - 1] + where.column - 1

@@ -5,45 +5,108 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
 
+from speckit_memory.config.flags import misspelt_variables
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, resuming
 from speckit_memory.engine.answer import answer
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.plans import PlanReport, plan_report
-from speckit_memory.engine.questions import Question
+from speckit_memory.engine.questions import Asked, Question
 from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.rollout import RolledOut
+from speckit_memory.engine.shadowing.search import Search, Shown
 from speckit_memory.engine.why_not import why_not
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.store.read_model.listed_matrix import answered_by_lists
+from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.pipeline.builder import build
+from speckit_memory.pipeline.builder import Checked, assemble, build, examine, examined
+from speckit_memory.pipeline.checked_variants import CheckedVariant, checked_variants
 from speckit_memory.pipeline.clock import opening, opening_ns, query_ns
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.loading import PipelineSource
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.registry import Registry
-from speckit_memory.pipeline.runner import Runner
+from speckit_memory.pipeline.rollouts import Rollout, rollouts
+from speckit_memory.pipeline.runner import Outcome, Runner
 from speckit_memory.pipeline.view import StoreView
+
+APPROXIMATE = (
+    "passages of similar meaning were found by an approximate index; with SPECKIT_VECTOR_INDEX=exact all are compared"
+)
+"""What an answer says when it rests on the index of vectors."""
 
 
 class Searching:
-    """A pipeline, and beside it the preset that answers in the mode "resume"."""
+    """A pipeline with its variants, and beside it the preset that answers in the mode "resume"."""
 
-    def __init__(self, runner: Runner, config: Settings) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        config: Settings,
+        variants: tuple[CheckedVariant, ...] = (),
+        checked: Checked | None = None,
+        rollouts: tuple[Rollout, ...] = (),
+        unusable: tuple[Problem, ...] = (),
+    ) -> None:
+        """`checked` is what the pipeline was made of, None for one that was put together of objects.
+
+        `rollouts` answer the sessions for which flags are enabled, `runner` all others. `unusable` is what is wrong
+        with variants that are asked for and do not run.
+        """
         self.runner = runner
-        self._config = config
+        self._rolled_out = RolledOut(rollouts, strict=runner.strict)
+        self.variants = variants
+        self.config = config
+        self.checked = checked
+        self.unusable = unusable
 
     @classmethod
     def through(
         cls, pipeline: PipelineSource, config: Settings, overrides: Mapping[str, str] | None, *, strict: bool
     ) -> Searching:
-        """With this pipeline. Raises SpeckitError with all that is wrong with it."""
-        built = build(pipeline, _registry(config), config.environ_of_root, overrides)
-        return cls(Runner(built, strict=strict), config)
+        """With this pipeline. Raises SpeckitError with all that is wrong with it and with what it asks for beside it.
+
+        What is wrong with a variant itself keeps that from running and nothing else: every answer warns of it.
+        """
+        registry = _registry(config)
+        checked = examine(pipeline, registry, config.environ_of_root, overrides)
+        variants, problems, unusable = checked_variants(checked, registry, config.environ_of_root)
+        shares, misrolled = rollouts(checked, registry)
+        if problems or checked.problems or misrolled:
+            raise SpeckitError.of([*checked.problems, *problems, *unusable, *misrolled])
+        running = tuple(one for one in variants if not one.checked.problems)
+        return cls(Runner(assemble(checked), strict=strict), config, running, checked, shares, tuple(unusable))
+
+    def changed(self, whole: Effective) -> Searching:
+        """The same through another pipeline, with nothing beside it. Raises SpeckitError with all that is wrong."""
+        checked = examined(whole, _registry(self.config))
+        if checked.problems:
+            raise SpeckitError.of(checked.problems)
+        return Searching(Runner(assemble(checked)), self.config, checked=checked)
+
+    def runner_for(self, session: str) -> Runner:
+        """The one that answers a session, the same in every process; "" for questions without a session."""
+        return self._rolled_out.runner(session, self.config.db) or self.runner
+
+    @cached_property
+    def _amiss(self) -> tuple[str, ...]:
+        """What was asked for and does not run beside, and what the environment was most likely to decide on this
+        pipeline, and does not."""
+        flags = self.checked.effective.flags if self.checked else {}
+        idle = tuple(f"a pipeline does not run beside this one: {problem}" for problem in self.unusable)
+        if not flags:
+            return idle
+        return (*idle, *misspelt_variables(self.config.environ, flags, _registry(self.config).flag_files))
 
     @cached_property
     def _handovers(self) -> Runner:
-        built = build(resuming.PIPELINE, _registry(self._config), self._config.environ_of_root)
+        built = build(resuming.PIPELINE, _registry(self.config), self.config.environ_of_root)
         return Runner(built, strict=self.runner.strict)
 
     def search(
@@ -55,30 +118,52 @@ class Searching:
         allowed_ms: float | None,
         snippet: int,
         content: bool,
+        watched: Search | None = None,
     ) -> SearchResult:
-        """The answer of a store to a question asked at `now` (epoch seconds), see `Memory.search`."""
+        """The answer of a store to a question asked at `now` (epoch seconds), see `Memory.search`.
+
+        `watched` is told of what the pipeline itself has answered.
+        """
         opened_before = opening_ns()
         with ExitStack() as search:
             with opening():
                 store = search.enter_context(opened.read_model.reading())
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
-            return self._answered(query, store, snippet, content, opened_before)
+            shown = _shown(store, snippet, content, opened_before)
+            asked = Asked(question, now, allowed_ms)
+            before = answered_by_lists()
+            try:
+                result = self._answered(query, store, shown, watched)
+                if answered_by_lists() > before:
+                    result = result.warned(after=[APPROXIMATE])
+                if watched is not None:
+                    result = watched.beside(result, store, shown)
+                return self._told(result, asked, store)
+            finally:
+                if watched is not None:
+                    watched.answered(store, opened, question)
 
-    def _answered(self, query: Query, store: Store, snippet: int, content: bool, opened_before: int) -> SearchResult:
+    def _told(self, result: SearchResult, asked: Asked, store: Snapshot) -> SearchResult:
+        """The answer with what no step of a pipeline knows."""
+        result = replace(result.warned(after=self._amiss), asked=asked)
+        return result.with_fact("words_from", "file") if store.lexicon.from_file else result
+
+    def _answered(self, query: Query, store: Store, shown: Shown, watched: Search | None = None) -> SearchResult:
         def run(runner: Runner, query: Query) -> SearchResult:
-            declared = tuple(channel.id for channel in runner.pipeline.candidates.channels)
-            outcome = runner.run(query, store)
-            spent = opening_ns() - opened_before
-            return answer(outcome, store, declared, snippet, content, spent, runner.pipeline.annotate)
+            if watched and runner is self.runner:
+                return shown(watched.through(runner).run(query, store), runner.pipeline)
+            if watched:
+                watched.elsewhere("rollout" if self._rolled_out.has(runner) else "resume")
+            return shown(runner.run(query, store), runner.pipeline)
 
         if not resuming.asks_for_handover(query):
-            return run(self.runner, query)
+            return run(self.runner_for(query.session), query)
         handovers = run(self._handovers, resuming.of_handovers(query))
         if handovers.results or handovers.why_nothing == EMPTY_STORE:
             return handovers
         latest = resuming.only_asks_to_go_on(query, store)
-        result = run(self._handovers if latest else self.runner, query)
+        result = run(self._handovers if latest else self.runner_for(query.session), query)
         instead = "this was changed last" if latest else "this is what the words find"
         return result.warned(before=[resuming.no_handover(query, instead)])
 
@@ -89,12 +174,27 @@ class Searching:
             query = question.query(store, time.time(), None)
             if resuming.asks_for_handover(query):
                 return plan_report(self._handovers, resuming.of_handovers(query), store)
-            return plan_report(self.runner, query, store)
+            return plan_report(self.runner_for(query.session), query, store, self.variants)
 
     def why_not(self, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
         """Why a memory is not in an answer that came from here."""
-        runner = self._handovers if resuming.is_of_handovers(result.outcome) else self.runner
-        return why_not(runner, result, memory, store)
+        return why_not(self.answering(result).pipeline, result, memory, store)
+
+    def answering(self, result: SearchResult) -> Runner:
+        """The runner of an answer: the preset of hand-overs answers questions of its mode alone."""
+        answered_by = result.outcome.trace.config_hash
+        if resuming.asks_for_handover(result.outcome.query) and answered_by == self._handovers.pipeline.hash:
+            return self._handovers
+        return self._rolled_out.answering(answered_by) or self.runner
+
+
+def _shown(store: Store, snippet: int, content: bool, opened_before: int) -> Shown:
+    def shown(outcome: Outcome, pipeline: Pipeline) -> SearchResult:
+        declared = tuple(channel.id for channel in pipeline.candidates.channels)
+        spent = opening_ns() - opened_before
+        return answer(outcome, store, declared, snippet, content, spent, pipeline.annotate)
+
+    return shown
 
 
 def _registry(config: Settings) -> Registry:

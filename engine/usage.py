@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 from threading import Lock, Timer
 
+from speckit_memory.engine.timers import begun
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.writing.writer import Use, count_uses
@@ -35,9 +36,7 @@ class Usage:
         self._remember({memory: Use(1, now) for memory in memories})
         with self._guard:
             if self._uses and self._timer is None:
-                self._timer = Timer(self._seconds, self.write)
-                self._timer.daemon = True
-                self._timer.start()
+                self._timer = begun(self._seconds, self.write)
 
     def write(self) -> None:
         """Writes what was noted. When the store is busy, that waits for the next time."""

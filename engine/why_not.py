@@ -1,44 +1,35 @@
-""" "Why not X?": the step that lost a memory, and the smallest change that would have kept it (feature P8)."""
+""" "Why not X?": the step that lost a memory, and what would have kept it, in a sentence or two (feature P8)."""
 
 from __future__ import annotations
 
-from functools import partial
-from time import perf_counter_ns
-
 import numpy as np
 
+from speckit_memory.engine.absence import absence, sightings
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.pipeline.boundary import Journal
+from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.demands import unmet
-from speckit_memory.pipeline.gathering import channel_limit
-from speckit_memory.pipeline.gathering import found as found_by
-from speckit_memory.pipeline.ports import Store
-from speckit_memory.pipeline.runner import Runner
-
-DEEP_LIMIT = 1000
-"""How far down each channel is searched for the lost memory."""
+from speckit_memory.pipeline.ports import Filter, Store
 
 
-def why_not(runner: Runner, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
-    """A sentence or two about one memory and one answer."""
-    place = next((at for at, row in enumerate(result.results, start=1) if row.id == memory.id), None)
-    if place is not None:
-        return f"'{memory.key}' is result {place} of {len(result.results)}."
-    query = result.outcome.query
-    if not store.attributes.scope(query.wanted, query.now).admits(np.array([memory.id]))[0]:
-        return f"'{memory.key}' is outside the scope of this query: {_restriction(result, memory, store)}."
-    for loss in result.outcome.trace.losses:
-        lost = np.flatnonzero(store.attributes.parents(loss.ids) == memory.id)
-        if len(lost):
-            if loss.step == "limit":
-                rank = query.limit + int(lost[0]) + 1
-                return f"'{memory.key}' is ranked {_ordinal(rank)}, below the limit of {query.limit}; raise the limit."
-            return f"'{memory.key}' was found, but the step '{loss.step}' took it out."
-    return f"'{memory.key}' was found by no channel: {_how_far(runner, result, memory, store)}"
+def why_not(pipeline: Pipeline, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
+    """A sentence or two about one memory and one answer of this pipeline."""
+    lost = absence(result, memory.id, store)
+    match lost.where:
+        case "served":
+            return f"'{memory.key}' is result {lost.rank} of {len(result.results)}."
+        case "scope":
+            return f"'{memory.key}' is outside the scope of this query: {restriction(result, memory, store)}."
+        case "limit":
+            limit = result.outcome.query.limit
+            return f"'{memory.key}' is ranked {ordinal(lost.rank)}, below the limit of {limit}; raise the limit."
+        case "step":
+            return f"'{memory.key}' was found, but the step '{lost.step}' took it out."
+    return f"'{memory.key}' was found by no channel: {_how_far(pipeline, result, memory, store)}"
 
 
-def _restriction(result: SearchResult, memory: MemoryRecord, store: Store) -> str:
+def restriction(result: SearchResult, memory: MemoryRecord, store: Store) -> str:
+    """What keeps a memory out of the scope, as the end of a sentence."""
     wanted = result.outcome.query.wanted
     inside = memory.folder == wanted.folder or memory.folder.startswith(wanted.folder + "/")
     if wanted.folder and not inside:
@@ -58,32 +49,29 @@ def _restriction(result: SearchResult, memory: MemoryRecord, store: Store) -> st
     return "it has expired"
 
 
-def _how_far(runner: Runner, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
+def beyond_reach(result: SearchResult, memory: MemoryRecord, store: Store) -> str:
+    """Why no value of a search decides whether a memory can be found, "" when one may."""
     query = result.outcome.query
-    asked = query.plan.channels
+    if not store.attributes.scope(Filter(), query.now).admits(np.array([memory.id]))[0]:
+        found = "it is deprecated" if memory.tier == "deprecated" else "it has expired"
+        return f"{found}, and no search finds such memories"
+    demand = unmet(query, memory.id, store)
+    return f"it {demand}; that is for the words of the query to change" if demand else ""
+
+
+def _how_far(pipeline: Pipeline, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
     remarks = []
-    for step in runner.pipeline.candidates.channels:
-        if asked is not None and step.id not in asked:
-            remarks.append(f"{step.id} was not asked for a {query.plan.complexity} query")
-            continue
-        limit = channel_limit(step, query)
-        wanted = query.wanted.of_the_tier if step.about.unconditional else query.wanted
-        scope = store.attributes.scope(wanted, query.now)
-        with Journal(perf_counter_ns, None, strict=False) as journal:
-            work = partial(found_by, step, query, DEEP_LIMIT, scope, store, journal.shown)
-            hits = journal.call("candidates", step, 0, work, "")
-        if hits is None:  # as in the search itself: a channel that fails is named
-            [record] = journal.records
-            remarks.append(f"{step.id} {'failed' if record.state == 'failed' else 'is unavailable'} ({record.reason})")
-            continue
-        found = np.flatnonzero(store.attributes.parents(hits.ids) == memory.id)
-        if len(found):
-            remarks.append(f"{step.id} has it at rank {int(found[0]) + 1}, beyond its limit of {limit}")
+    for seen in sightings(pipeline, result, memory.id, store):
+        if seen.remark:
+            remarks.append(f"{seen.channel} {seen.remark}")
+        elif seen.rank:
+            remarks.append(f"{seen.channel} has it at rank {seen.rank}, beyond its limit of {seen.limit}")
         else:
-            remarks.append(f"{step.id} does not match it")
+            remarks.append(f"{seen.channel} does not match it")
     return "; ".join(remarks) + "."
 
 
-def _ordinal(number: int) -> str:
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 11th."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"

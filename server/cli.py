@@ -28,12 +28,31 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "tune": "pipeline_tune",
         "calibrate": "pipeline_calibrate",
     },
-    "flags": {"list": "flags_list", "audit": "flags_audit"},
-    "eval": {"run": "eval_run", "ablate": "eval_ablate", "make-queries": "eval_make_queries"},
+    "shadow": {"report": "shadow_report"},
+    "flags": {
+        "list": "flags_list",
+        "audit": "flags_audit",
+        "promote": "flags_promote",
+        "demote": "flags_demote",
+    },
+    "eval": {
+        "run": "eval_run",
+        "compare": "eval_compare",
+        "gate": "eval_gate",
+        "baseline": "eval_baseline",
+        "sensitivity": "eval_sensitivity",
+        "judge": "eval_judge",
+        "replay": "eval_replay",
+        "scorings": "eval_scorings",
+        "history": "eval_history",
+        "ablate": "eval_ablate",
+        "make-queries": "eval_make_queries",
+    },
 }
 GROUPS = {
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
-    "flags": "States and ages of the feature flags.",
+    "shadow": "What pipelines that ran beside the served one have shown.",
+    "flags": "States of the feature flags: list, audit, promote, demote.",
     "eval": "Measure pipelines on a dataset, and make datasets to measure on.",
 }
 

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation import bundled
 
-HERE = Path(__file__).resolve().parent
-FOLDERS = (HERE / "demo", HERE.parent / "docs")
-"""The copy inside an installed package; the repository's own folder."""
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the key of the document that answers it, relative to the corpus."""
+    """A question and the key of the document that answers it."""
 
     text: str
     expected: str
 
 
 QUESTIONS: tuple[Question, ...] = (
-    Question("why is memory mapping switched off?", "decisions/0003-no-mmap.md"),
-    Question("why is the pipeline not a general graph of steps?", "decisions/0001-four-fixed-stages.md"),
-    Question("are scores fused, or ranks?", "decisions/0004-fuse-by-score.md"),
-    Question("what happens to blocks in causalLinks", "decisions/0006-link-vocabulary.md"),
-    Question("do chunks have ids of their own?", "decisions/0002-one-id-sequence.md"),
-    Question("which frozen columns flow between the stages?", "datamodel.md"),
+    Question("why is memory mapping switched off?", "docs/decisions/0003-no-mmap.md"),
+    Question("why is the pipeline not a general graph of steps?", "docs/decisions/0001-four-fixed-stages.md"),
+    Question("are scores fused, or ranks?", "docs/decisions/0004-fuse-by-score.md"),
+    Question("what happens to blocks in causalLinks", "docs/decisions/0006-link-vocabulary.md"),
+    Question("do chunks have ids of their own?", "docs/decisions/0002-one-id-sequence.md"),
+    Question("which frozen columns flow between the stages?", "docs/datamodel.md"),
 )
 
 
-def corpus() -> Path:
-    """The folder of the documents. Raises E010 when an installation lost them."""
-    for folder in FOLDERS:
-        if folder.is_dir():
-            return folder
-    looked = " and ".join(f"'{folder}'" for folder in FOLDERS)
-    raise SpeckitError("E010", f"the documents of the demo are missing: looked in {looked}", actions=("install again",))
+def corpus() -> list[Source]:
+    """The documents. Raises E010 when an installation lost them."""
+    from speckit_memory.evaluation.documents import documents
+    from speckit_memory.evaluation.records import Problems
+    from speckit_memory.evaluation.throwaway import source_of
+
+    problems = Problems()
+    found = [source_of(document) for _, document in documents(bundled.FOLDER, problems)]
+    problems.raise_any()
+    if found:
+        return found
+    missing = f"the documents of the demo are missing: '{bundled.FOLDER / 'docs'}'"
+    raise SpeckitError("E010", missing, actions=("install again",))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from speckit_memory.server.failures import DEBUG
-from speckit_memory.server.logs import CONTENT
-
 if TYPE_CHECKING:
     from speckit_memory.config.flag_files import FlagFile
 
@@ -16,7 +13,7 @@ def remarks(environ: Mapping[str, str]) -> list[str]:
     """One sentence per variable that begins as ours do and has no effect; nothing fails for it."""
     from speckit_memory.config.flags import unknown_variables  # reads YAML, which `--help` does without
 
-    return unknown_variables(environ, (DEBUG, CONTENT), lambda: flags_of_extensions(environ))
+    return unknown_variables(environ, offered=lambda: flags_of_extensions(environ))
 
 
 def flags_of_extensions(environ: Mapping[str, str]) -> Sequence[FlagFile]:

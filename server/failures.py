@@ -10,16 +10,19 @@ from typing import TextIO
 
 import click
 
+from speckit_memory.config.settings import DEBUG_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridged
 from speckit_memory.server import standard_streams
 from speckit_memory.server.output import print_json, printable, wrapped
 
-DEBUG = "SPECKIT_DEBUG"
+DEBUG = DEBUG_VARIABLE
 CLOSED_PIPE = 141
 INTERRUPTED = 130
 SHOWN_PROBLEMS = 100
 """Of more only the number is told."""
+SOURCES = ("--dataset", "--experiment", "--own", "--from-use")
+"""Options that say what a command works on: no two commands take all the same ones."""
 LONGEST_TRACEBACK = 50_000
 """Characters; its end is what tells most."""
 
@@ -29,15 +32,24 @@ def show(error: SpeckitError, as_json: bool) -> int:
     if as_json:
         print_json(error.as_json())
     else:
-        for problem in error.problems[:SHOWN_PROBLEMS]:
-            click.echo(lines(problem), err=True)
+        shown = error.problems[:SHOWN_PROBLEMS]
+        hints = {(problem.code, problem.hint): place for place, problem in enumerate(shown)}
+        steps = {(problem.code, problem.actions): place for place, problem in enumerate(shown)}
+        for place, problem in enumerate(shown):
+            # What problems have in common is told once, below the last of them.
+            hinted = hints[problem.code, problem.hint] == place
+            click.echo(lines(problem, hinted=hinted, advised=steps[problem.code, problem.actions] == place), err=True)
         if further := error.problems[SHOWN_PROBLEMS:]:
             click.echo(f"… and {len(further):,} more problems", err=True)
     return error.exit_status
 
 
-def lines(problem: Problem, label: str = "error", stream: TextIO | None = None) -> str:
+def lines(
+    problem: Problem, label: str = "error", stream: TextIO | None = None, *, hinted: bool = True, advised: bool = True
+) -> str:
     """A problem in as many lines as it needs: what and where, the hint, the next steps. `label` says how bad it is.
+
+    The hint is left out unless `hinted`, the next steps unless `advised`.
 
     It fits the terminal behind `stream` (standard error). A step to try stays in one line, so that it can be copied.
     """
@@ -45,8 +57,9 @@ def lines(problem: Problem, label: str = "error", stream: TextIO | None = None) 
     code = click.style(problem.code, fg="red", bold=True)
     start = f"{printable(str(problem.where))}: {code} " if problem.where else f"{label} {code}: "
     head = wrapped(problem.message, "  ", start, stream)
-    hint, actions = wrapped(problem.hint, "        ", "  hint: ", stream), map(printable, problem.actions)
-    return "\n".join([head, hint, *(f"  try:  {action}" for action in actions)])
+    hint = [wrapped(problem.hint, "        ", "  hint: ", stream)] if hinted else []
+    actions = [f"  try:  {printable(action)}" for action in problem.actions] if advised else []
+    return "\n".join([head, *hint, *actions])
 
 
 def unwritable(error: OSError) -> int:
@@ -99,4 +112,9 @@ def usage(error: click.UsageError) -> SpeckitError:
     actions = [f"see `{command} --help`"]
     if isinstance(error, click.NoSuchOption) and error.ctx and any(p.name == "query" for p in error.ctx.command.params):
         actions.append(f"put -- before a query with a word that begins with a dash: `{command} -- -word`")
-    return SpeckitError("E200", error.format_message(), actions=actions)
+    message = error.format_message()
+    if isinstance(error, click.NoSuchOption) and error.option_name in SOURCES and error.ctx:
+        taken = [name for param in error.ctx.command.params for name in param.opts if name in SOURCES]
+        if taken:  # what merely looks alike would lead astray
+            message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(taken)}."
+    return SpeckitError("E200", message, actions=actions)

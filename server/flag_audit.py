@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
-from speckit_memory.config.flag_files import SHIPPED_FILE, FlagFile
-from speckit_memory.config.flags import FACTS, Flag, load_flags
-from speckit_memory.errors import Problem, Where
+from speckit_memory.config.flag import Flag
+from speckit_memory.config.flag_checks import FACTS
+from speckit_memory.config.flag_files import FlagFile
+from speckit_memory.config.flag_limits import MAX_ACTIVE, active_of, surplus, told, ways_back
+from speckit_memory.config.flag_states import ON, STATES, ahead
+from speckit_memory.config.flags import declared_flags, read_flags
+from speckit_memory.errors import Problem
 
-ACTIVE = ("enabled",)
-MAX_ACTIVE = 6
 LIFE_DAYS = 90
 GROUPS = ("A", "B", "C", "D")
-TEXTS = ("owner", "evidence")
+_ZONES = timedelta(days=1)
+"""Where somebody writes a date, the day may have begun earlier than in UTC."""
+_CORRECT = ("correct its entry in flags.yaml",)
+
+Evidence = Callable[[Flag], Sequence[str]]
+"""Why what a flag that is on cites does not bear its state, nothing when it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedFlag:
-    """A flag as declared, with its state in this process. `age_days` is None when `since` is missing or no date."""
+    """A flag as declared, with its state in this process.
+
+    `age_days` is None when `since` is missing, no date, or to come. `since` is the first day of its state, where
+    whoever decided on that says so. `criterion` is told in words.
+    """
 
     name: str
     state: str
+    percent: int
     origin: str
     group: str
     owner: str
     since: str
     expires: str
     evidence: str
+    criterion: str
     age_days: int | None
 
     def as_json(self) -> dict[str, str | int | None]:
@@ -39,7 +52,7 @@ class AuditedFlag:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """All declared flags, every rule they break (code E124, by position), and what is only worth knowing."""
+    """All declared flags, every rule they break (by position), and what is only worth knowing."""
 
     flags: list[AuditedFlag]
     problems: list[Problem]
@@ -58,44 +71,67 @@ def audit(
     *,
     strict: bool = False,
     extensions: Sequence[FlagFile] = (),
+    evidence: Evidence | None = None,
 ) -> Audit:
-    """The flags as they stand on a day.
+    """The flags as they stand on a day, and every rule that they break, what is wrong with their files included.
 
     They are those of the package, of extensions and of the workspace, or of a `text` in their place. That shipped flags
     have expired, or those of an extension, is the affair of who makes it, which nobody can mend in an installed copy:
-    it breaks a rule only when `strict`, as a project's own checks are. The groups of an extension are its own affair.
-    Raises SpeckitError when a file cannot be understood at all.
+    it breaks a rule only when `strict`, as a project's own checks are. The groups of an extension are its own affair,
+    and so is whether its flags have a criterion. What the environment decides for one process counts as active and is
+    held to no other rule. `evidence` judges what flags that are on cite.
     """
     lenient = text is None and not strict
+    in_force, problems = read_flags(environ, text, extensions=extensions)
+    declared, _ = declared_flags(environ, text, extensions=extensions)
     flags: list[AuditedFlag] = []
-    problems: list[Problem] = []
     expired: list[tuple[str, str]] = []
-    loaded = load_flags(environ, text, extensions=extensions).values()
-    for flag in loaded:
-        since, expires = _date(flag.facts.get("since")), _date(flag.facts.get("expires"))
-        flags.append(
-            AuditedFlag(
-                name=flag.name,
-                state=flag.state,
-                origin=flag.origin,
-                **{name: str(flag.facts.get(name) or "") for name in FACTS},
-                age_days=(day - since).days if since else None,
-            )
-        )
-        broken = _broken(flag, since, expires)
+    for name, flag in declared.items():
+        flags.append(_audited(in_force[name], day))
+        problems += [
+            Problem("E124", f"{name} {said}", actions=actions, where=flag.where) for said, actions in _misdeclared(flag)
+        ]
+        problems += [
+            Problem("E124", f"{name} {said}", actions=actions, where=flag.decided)
+            for said, actions in _misdecided(flag, evidence)
+        ]
+        since = _date(flag.decision.get("since") or flag.facts.get("since"))
+        if since is not None and since > day + _ZONES and (flag.of_workspace or flag.decided != flag.where):
+            message = f"{name} begins on {since}, which is still to come"
+            problems.append(Problem("E124", message, actions=_CORRECT, where=flag.decided or flag.where))
+        expires = _date(flag.facts.get("expires"))
         if expires is not None and expires < day and flag.state != "permanent":
             if lenient and not flag.of_workspace:
                 expired.append((flag.extension, f"expired on {expires}"))
             else:
-                broken.append(f"expired on {expires}")
-        problems += [Problem("E124", f"{flag.name} {message}", where=flag.where) for message in broken]
-    active = [flag for flag in loaded if flag.state in ACTIVE]
-    if len(active) > MAX_ACTIVE:
-        names = ", ".join(flag.name for flag in active)
-        message = f"{len(active)} flags are active, accepted: at most {MAX_ACTIVE}; active: {names}"
-        in_workspace = [f.decided for f in active if f.decided and f.decided.file != SHIPPED_FILE]
-        problems.append(Problem("E124", message, where=max(in_workspace, default=Where(SHIPPED_FILE, 1, 1))))
+                problems.append(Problem("E124", f"{name} expired on {expires}", where=flag.where))
+    active = active_of(in_force.values())
+    if many := surplus(active, MAX_ACTIVE):
+        message = f"{len(active)} flags are active, accepted: at most {MAX_ACTIVE}; active: {told(active)}"
+        where = next((flag.decided for flag in many if flag.decided), None)
+        problems.append(Problem("E124", message, actions=ways_back(many), where=where))
     return Audit(flags, problems, _expiries(expired))
+
+
+def over(flag: Flag, day: date) -> date | None:
+    """The day on which a flag of a workspace expired before this one; None for one that lives, or is settled."""
+    expires = _date(flag.facts.get("expires"))
+    lives = expires is None or expires >= day or flag.state == "permanent" or not flag.of_workspace
+    return None if lives else expires
+
+
+def _audited(flag: Flag, day: date) -> AuditedFlag:
+    said = {name: str(flag.decision.get(name) or flag.facts.get(name) or "") for name in FACTS}
+    since = _date(said["since"])
+    criterion = "; ".join(map(str, flag.criterion))
+    return AuditedFlag(
+        name=flag.name,
+        state=flag.state,
+        percent=flag.percent,
+        origin=flag.origin,
+        **said | {"criterion": criterion},
+        age_days=(day - since).days if since and since <= day + _ZONES else None,
+    )
 
 
 def _expiries(expired: list[tuple[str, str]]) -> list[str]:
@@ -113,16 +149,37 @@ def _date(value: object) -> date | None:
         return None
 
 
-def _broken(flag: Flag, since: date | None, expires: date | None) -> list[str]:
+def _misdeclared(flag: Flag) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is wrong with what the declaration says beside the state, and what to do about it."""
     facts = flag.facts
-    broken = [f"names no {name}" for name in TEXTS if not facts.get(name)]
-    if facts.get("group") not in GROUPS and not flag.extension:
-        broken.append(f"belongs to group {facts.get('group')!r}, accepted: {', '.join(GROUPS)}")
-    broken += [
-        f"has no date (YYYY-MM-DD) in '{name}'" for name, value in (("since", since), ("expires", expires)) if not value
-    ]
-    if flag.state == "permanent" or since is None or expires is None:
-        return broken
-    if (expires - since).days > LIFE_DAYS:
-        broken.append(f"may live {(expires - since).days} days, accepted: at most {LIFE_DAYS}")
-    return broken
+    since, expires = _date(facts.get("since")), _date(facts.get("expires"))
+    if not facts.get("owner"):
+        yield "names no owner", _CORRECT
+    if not flag.criterion and not flag.extension:
+        yield "has no criterion by which a comparison could be judged", _CORRECT
+    if (group := facts.get("group")) not in GROUPS and not flag.extension:
+        found = "belongs to no group" if group is None else f"belongs to group {group!r}"
+        yield f"{found}, accepted: {', '.join(GROUPS)}", _CORRECT
+    for name, value in (("since", since), ("expires", expires)):
+        if value is None:
+            yield f"has no date (YYYY-MM-DD) in '{name}'", _CORRECT
+    if flag.state != "permanent" and since and expires and (expires - since).days > LIFE_DAYS:
+        yield f"may live {(expires - since).days} days, accepted: at most {LIFE_DAYS}", _CORRECT
+
+
+def _misdecided(flag: Flag, evidence: Evidence | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is wrong with the state that a file decides on, and what to do about it."""
+    anew = (f"`speckit-memory flags demote {flag.name}`, and promote it by a comparison that meets its criterion",)
+    before = str(flag.decision.get("was") or flag.before or "off")
+    steps = ahead(before, flag.state)
+    if steps > 1:
+        skipped = ", ".join(STATES[STATES.index(before) + 1 : STATES.index(flag.state)])
+        told = f"jumps from {before} to {flag.state} and skips {skipped}; `flags promote` goes one state at a time"
+        yield told, (f"set it back to {before}, then `speckit-memory flags promote {flag.name}`",)
+    if flag.state not in ON:
+        return
+    cited = flag.decision.get("evidence") or flag.facts.get("evidence")
+    if not cited:
+        yield f"is {flag.state} without evidence; `flags promote` writes the comparison that it rests on", anew
+    elif evidence is not None and (flag.of_workspace or flag.decided != flag.where):
+        yield from ((said, anew) for said in evidence(flag))

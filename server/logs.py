@@ -16,9 +16,10 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
+from speckit_memory.config.settings import LOG_CONTENT_VARIABLE
 from speckit_memory.server.failures import DEBUG
 
-CONTENT = "SPECKIT_LOG_CONTENT"
+CONTENT = LOG_CONTENT_VARIABLE
 QUERY_ID = "query_id"
 """What ties the lines of a request to one another, and to its answer, whose `_meta` has it too."""
 OURS = "speckit_memory"

@@ -130,13 +130,29 @@ class NamedPath(click.Path):
         return path
 
 
+class DatasetPath(NamedPath):
+    """The type of options that name a dataset: its folder, or the name of the one that ships."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The folder. "bundled" always means the dataset that ships; a folder of that name is "./bundled"."""
+        from speckit_memory.evaluation import bundled
+
+        return bundled.FOLDER if value == bundled.NAME else super().convert(value, param, ctx)
+
+
 datasets_option = click.option(
     "--dataset",
     "datasets",
-    type=NamedPath(),
+    type=DatasetPath(),
     multiple=True,
     required=True,
     metavar="DIR",
-    help="A dataset in the BEIR layout; may be repeated.",
+    help="A dataset in the BEIR layout, or 'bundled', the one that ships; may be repeated.",
 )
 """What the commands that measure take: a command receives `datasets: tuple[Path, ...]`."""
+
+
+no_keep_option = click.option(
+    "--no-keep", is_flag=True, help="Leave nothing in the evaluation database beside the store."
+)
+"""What the commands that keep their result take: a command receives `no_keep: bool`."""

@@ -11,8 +11,10 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
+from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.errors import Problem, SpeckitError, closest, nearest
 from speckit_memory.errors.echo import LISTED, abridged
+from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError, require_wanted
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import SCHEMA, Count, Reply, failure, success
 from speckit_memory.server.failures import internal
@@ -76,21 +78,29 @@ class SpeckitTool(Tool):
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
         """Validates, calls, wraps. Never raises for a failure of the tool."""
         started = time.perf_counter()
+        call = Withdrawal()
 
         def answer() -> tuple[CallToolResult, str]:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
-            # would end the event loop, and with it the server. A cancelled call is no business of the thread.
+            # would end the event loop, and with it the server. The thread of a cancelled call ends by itself.
             try:
-                reply: Reply = self.fn(**self._values(arguments))
-                taken = (time.perf_counter() - started) * 1000
-                # the envelope too: what follows a reply writes to the store, and the event loop must not wait for that
-                return success(reply, self.name, self._budget, taken, self._count), ""
+                with SERVING.serving(), call.asking():
+                    reply: Reply = self.fn(**self._values(arguments))
+                    require_wanted()  # what nobody waits for was not served
+                    taken = (time.perf_counter() - started) * 1000
+                    # the envelope too: what follows a reply writes to the store, and the loop must not wait for that
+                    return success(reply, self.name, self._budget, taken, self._count), ""
             except SpeckitError as error:
                 return failure(error), error.code
+            except WithdrawnError:
+                return CallToolResult(content=[]), ""  # which nobody reads
             except BaseException as error:  # nothing of a defect reaches the client
                 return failure(internal(error)), "E199"
 
-        result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
+        try:
+            result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
+        finally:
+            call.withdraw()
         logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments)
         return result
 

@@ -11,6 +11,7 @@ from speckit_memory.config.files.paths import is_file, is_there, named_path, res
 from speckit_memory.config.settings import ROOT_VARIABLE, Settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import store_is_there
+from speckit_memory.pipeline.withdrawal import require_wanted
 from speckit_memory.server import logs
 from speckit_memory.server.failures import internal
 from speckit_memory.server.missing_store import no_store, why_not_create
@@ -45,6 +46,7 @@ class Workspace:
         with self._lock:
             if self._memory is None:
                 self._memory = self._open(create)
+                self._memory.keep_segment()
             elif not store_is_there(self._config.db):
                 self._require_creation(create)
                 self._memory.make_again()
@@ -174,18 +176,23 @@ class Workspace:
             raise SpeckitError("E010", f"{path}: there is no such file or folder")
         return self.memory(create=True)
 
-    def stop_when_closing(self, _progress: object) -> None:
-        """A progress callback that ends a long piece of work at its next step once the server shuts down."""
+    def stop_when_unwanted(self, _progress: object) -> None:
+        """A progress callback that ends a long piece of work at its next step once the server shuts down, or the client
+        has taken the call back."""
         if self.closing.is_set():
             raise SpeckitError("E081", "the server is shutting down")
+        require_wanted()
 
     def finish(self, tools_running: int) -> None:
         """Closes the store before the process ends, unless somebody still uses it.
+
+        Pipelines that run beside searches and have not come to it are waited for a moment.
 
         Whoever still does loses nothing: a transaction is complete or was never begun.
         """
         self.closing.set()
         if self._memory is not None:
+            self._memory.end_shadows()
             self._memory.end_extensions()
         if tools_running or self._warming.locked():
             return

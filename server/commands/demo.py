@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import ExitStack
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from speckit_memory.config.files.paths import working_folder
+from speckit_memory.config.files.written_file import check_target
 from speckit_memory.config.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import show_row
+from speckit_memory.server.commands.shadow_report import PAGE_MARK, write_page
 from speckit_memory.server.demo_corpus import QUESTIONS, corpus
+from speckit_memory.server.demo_shadow import VARIANT, LiveShadow, live_shadow
 from speckit_memory.server.invocation import called
 from speckit_memory.server.options import Common, NamedPath, shared
 from speckit_memory.server.output import print_json, wrapped
@@ -31,24 +35,29 @@ SHOWN = 2
 
 @click.command("demo")
 @click.option("--keep", type=NamedPath(), metavar="FILE", help="Keep the store as this new file.")
+@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write the report on the shadow as a page.")
 @shared("pipeline", "set", "json")
-def command(common: Common, keep: Path | None) -> int:
+def command(common: Common, keep: Path | None, page: Path | None) -> int:
     """Index the project's own documents into a temporary store, ask them questions, and show why the answers surface.
 
-    Needs no network and leaves nothing behind but what --keep names. Exits with 1 when an answer is not the expected
-    document.
+    Then curated queries are answered by a second pipeline beside the first, a shadow, and a report says which does
+    better. Needs no network and leaves nothing behind but what --keep and --html name. Exits with 1 when an answer is
+    not the expected document.
     """
     started = monotonic()
-    folder = corpus()
+    documents = corpus()
+    if page is not None:
+        check_target(page, lambda beginning: PAGE_MARK in beginning, "the page")
     if keep is not None and keep.exists():
         actions = ("name another file", f"search it with --db {shlex.quote(str(keep))}")
         raise SpeckitError("E014", f"'{keep}' exists already", hint="The demo writes to a new store.", actions=actions)
-    with (
-        TemporaryDirectory(prefix="speckit-demo-", ignore_cleanup_errors=True) as temporary,
-        _open(common, keep or Path(temporary) / "demo.db", folder) as memory,
-    ):
+    with ExitStack() as open_things:
+        prefix = "speckit-demo-"
+        root = Path(open_things.enter_context(TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)))
+        store = keep or root / "demo.db"
+        memory = open_things.enter_context(_open(common, store, root))
         with ProgressReporter("indexing the project's documents") as bar:
-            report = memory.index([folder], progress=lambda now: bar.update(now.done, now.total or 0))
+            report = memory.index_documents(documents, progress=lambda now: bar.update(now.done, len(documents)))
         indexed = monotonic() - started
         if not common.as_json:
             counts = f"{len(report.created)} documents ({report.chunks} passages)"
@@ -56,6 +65,10 @@ def command(common: Common, keep: Path | None) -> int:
         answers = [_ask(memory, number, common.as_json) for number in range(len(QUESTIONS))]
         if not common.as_json:
             _explain(memory, answers[0][1])
+        with ProgressReporter("one live shadow") as bar:
+            shadow = live_shadow(common, store, root, bar)
+        if page is not None:
+            write_page(page, shadow.report)
     seconds = monotonic() - started
     right = sum(bool(document["right"]) for document, _ in answers)
     if common.as_json:
@@ -65,19 +78,21 @@ def command(common: Common, keep: Path | None) -> int:
             "index_s": round(indexed, 3),
             "questions": [document for document, _ in answers],
             "right": right,
+            "shadow": shadow.as_json(),
             "seconds": round(seconds, 3),
         }
         print_json(document)
     else:
+        _show_shadow(shadow, page)
         _end(right, len(answers), seconds)
         _advise(keep)
     return 0 if right == len(answers) else 1
 
 
-def _open(common: Common, store: Path, folder: Path) -> Memory:
+def _open(common: Common, store: Path, root: Path) -> Memory:
     from speckit_memory.engine import Memory
 
-    return Memory.open(store, common.pipeline, root=folder, overrides=common.overrides)
+    return Memory.open(store, common.pipeline, root=root, overrides=common.overrides)
 
 
 def _ask(memory: Memory, number: int, quiet: bool) -> tuple[dict[str, Any], SearchResult]:
@@ -108,6 +123,17 @@ def _explain(memory: Memory, result: SearchResult) -> None:
     row = result.results[0]
     click.echo("\n" + wrapped(f"How {row.key} got its score for “{result.query}”, step by step:"))
     click.echo(recombined(memory.explain(result, row.id), "  "))
+
+
+def _show_shadow(shadow: LiveShadow, page: Path | None) -> None:
+    """The verdict on the shadow, and how anybody has one on their own queries."""
+    beside = f"beside the pipeline that is served, `{VARIANT}` answered {shadow.asked} curated queries, unseen"
+    click.echo("\n" + wrapped(f"One live shadow: {beside}."))
+    click.echo(wrapped(shadow.report.sentence(), "  ", bold=True))
+    where = f"`{called()} demo --html FILE` writes the whole report as a page" if page is None else f"as a page: {page}"
+    click.echo(wrapped(f"{where}.", "  "))
+    own = f"On your own queries: write `shadows: [{VARIANT}]` into .speckit/pipeline.yaml, work as usual, then ask"
+    click.echo(wrapped(f"{own} `{called()} shadow report`.", "  "))
 
 
 def _end(right: int, asked: int, seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,13 +38,14 @@ class Check:
 
 
 @click.command("doctor")
+@click.option("--fix", is_flag=True, help="First write the segment of the store anew, and remove what others left.")
 @shared("db", "pipeline", "set", "json")
-def command(common: Common) -> int:
+def command(common: Common, fix: bool) -> int:
     """Check packages, SQLite and its extension, the store, the embedding model and the configuration.
 
     Exits with 1 when something is wrong. A store that does not exist yet is no fault.
     """
-    checks = [*_environment(), *(_workspace_files(common) or _engine(common))]
+    checks = [*_environment(), *(_workspace_files(common) or _working(common, fix))]
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
@@ -62,6 +64,21 @@ def _environment() -> list[Check]:
     return [Check("environment", "warn", remark, hint) for remark in remarks(os.environ)]
 
 
+def _working(common: Common, fix: bool) -> list[Check]:
+    return [*_flag_rules(common), *_engine(common, fix)]
+
+
+def _flag_rules(common: Common) -> list[Check]:
+    """The rules that flags break, but for what their evidence shows; nothing is refused for it."""
+    from speckit_memory.server.flag_audit import audit, today
+
+    environ = settings(common.db).environ_of_root
+    found = audit(environ, today(), extensions=flags_of_extensions(environ)).problems
+    broken = SpeckitError.of(found).problems if found else ()
+    hint = "`speckit-memory flags audit` looks at the evidence too; nothing changes for it while a process runs"
+    return [Check("flag rules", "warn", str(one), hint) for one in broken if one.code == "E124"]
+
+
 def _workspace_files(common: Common) -> list[Check]:
     """What is wrong with `config.yaml` and `flags.yaml` of the workspace: nothing can be opened until it is mended."""
     from speckit_memory.config.flags import flags_for
@@ -73,10 +90,13 @@ def _workspace_files(common: Common) -> list[Check]:
     return [check for name, problems in found.items() if problems for check in _wrong(name, SpeckitError.of(problems))]
 
 
-def _engine(common: Common) -> list[Check]:
+def _engine(common: Common, fix: bool = False) -> list[Check]:
     """The engine's own checks on the store; on a temporary one when there is no store yet."""
     try:
         with common.open(create=False) as memory:
+            if fix:
+                with suppress(SpeckitError):  # noted, and told by the check
+                    memory.write_segment()
             return _health(memory)
     except SpeckitError as error:
         if CODES[error.code].category == "configuration":
@@ -111,6 +131,6 @@ def _wrong(name: str, error: SpeckitError) -> list[Check]:
 
 def _health(memory: Memory) -> list[Check]:
     return [
-        Check(check.name, "ok" if check.ok else "fail", check.detail, "" if check.ok else check.hint)
+        Check(check.name, ("warn" if check.hint else "ok") if check.ok else "fail", check.detail, check.hint)
         for check in memory.health().checks
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.evaluation.made_queries import KIND_NAMES
-from speckit_memory.server.options import Common, NamedPath, shared
+from speckit_memory.server.options import Common, DatasetPath, NamedPath, shared
 from speckit_memory.server.output import print_json
 from speckit_memory.server.progress import ProgressReporter
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @click.command("make-queries")
 @click.option(
     "--dataset",
-    type=NamedPath(),
+    type=DatasetPath(),
     required=True,
     metavar="DIR",
-    help="A dataset in the BEIR layout; its corpus.jsonl is enough.",
+    help="A dataset in the BEIR layout, of which the documents are enough; 'bundled' is the one that ships.",
 )
 @click.option("--out", type=NamedPath(), required=True, metavar="DIR", help="The folder to write.")
 @click.option(

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from speckit_memory.server import completion
-from speckit_memory.server.options import Common, NamedPath, datasets_option, shared
+from speckit_memory.server.options import Common, NamedPath, shared
 from speckit_memory.server.output import print_json, wrapped
 from speckit_memory.server.progress import ProgressReporter
 from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.grounds.ground import GroundSource
 
 
 @click.command("run")
-@datasets_option
 @click.option(
     "--pipeline",
     "pipelines",
@@ -25,20 +29,28 @@ from speckit_memory.server.reports import show_report
 )
 @click.option("--run-file", type=NamedPath(), help="Write the rankings as TREC run lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@shared("set", "json")
+@shared("db", "set", "json")
+@sourced(several=True)
 def command(
-    common: Common, datasets: tuple[Path, ...], pipelines: tuple[str, ...], run_file: Path | None, queries: int | None
+    common: Common,
+    sources: tuple[GroundSource, ...],
+    pipelines: tuple[str, ...],
+    run_file: Path | None,
+    queries: int | None,
 ) -> None:
-    """Index a dataset into a throw-away store, run every query through each pipeline, report and compare."""
-    if run_file is not None and len(datasets) > 1:
+    """Index a dataset into a throw-away store, run every query through each pipeline, report and compare.
+
+    With --own no dataset is needed: your own memories are asked, and nothing is noted in their store.
+    """
+    if run_file is not None and len(sources) > 1:
         raise click.UsageError("--run-file takes one dataset", click.get_current_context())
     from speckit_memory.evaluation.run import run
 
     reports = []
-    for dataset in datasets:
-        with ProgressReporter(dataset.name) as bar:
+    for source in sources:
+        with ProgressReporter(source.name) as bar:
             report = run(
-                dataset,
+                source,
                 pipelines,
                 run_file=run_file,
                 queries=queries,

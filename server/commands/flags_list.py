@@ -1,4 +1,4 @@
-"""`flags list`: states, ages and evidence."""
+"""`flags list`: states, ages, criteria and evidence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 
 import click
 
+from speckit_memory.config.flags import read_flags
+from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.environment import flags_of_extensions, remarks
 from speckit_memory.server.flag_audit import audit, today
 from speckit_memory.server.options import Common, shared
@@ -14,22 +17,38 @@ from speckit_memory.server.output import print_json, table, wrapped
 
 
 @click.command("list")
-@shared("json")
+@shared("pipeline", "json")
 def command(common: Common) -> None:
-    """List the feature flags with state, age, expiry, evidence, and the file or variable that decided the state."""
+    """List the feature flags with state, age, expiry, criterion and evidence, who decided on the state,
+    the pipelines whose steps wait for it, and what it does now to the one in use.
+    """
+    from speckit_memory.engine.flags_in_pipelines import waiting
+
     found = audit(os.environ, today(), extensions=flags_of_extensions(os.environ))
-    flags = found.flags
+    flags, pipelines = found.flags, waiting(settings(pipeline=common.pipeline))
+    in_force, _ = read_flags(os.environ, extensions=flags_of_extensions(os.environ))
+    runs = {flag.name: pipelines.runs(in_force[flag.name]) for flag in flags}
+    if unreadable := [problem for problem in found.problems if problem.code != "E124"]:
+        raise SpeckitError.of(unreadable)
     for remark in (*remarks(os.environ), *found.remarks):
         click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
     if common.as_json:
-        print_json({"flags": [flag.as_json() for flag in flags]})
+        listed = [
+            {**flag.as_json(), "pipelines": list(pipelines.pipelines(flag.name)), "runs": runs[flag.name]}
+            for flag in flags
+        ]
+        print_json({"flags": listed})
     elif not flags:
         click.echo(wrapped("No feature flags are declared: every step of the pipeline is decided by its file alone."))
     else:
-        rows = [("flag", "state", "group", "owner", "days", "expires", "decided by", "evidence")]
+        heads = ("flag", "state", "runs", "pipelines", "group", "owner", "days", "expires", "decided by")
+        rows = [(*heads, "criterion", "evidence")]
         rows += [
-            (f.name, f.state, f.group, f.owner, "" if f.age_days is None else str(f.age_days), f.expires, f.origin,
-             f.evidence)
+            (f.name, f.state if f.percent == 100 else f"{f.state} {f.percent} %", runs[f.name],
+             ", ".join(pipelines.pipelines(f.name)), f.group, f.owner,
+             "" if f.age_days is None else str(f.age_days), f.expires, f.origin, f.criterion, f.evidence)
             for f in flags
         ]  # fmt: skip
-        click.echo(table(rows, right=(4,), headed=True))
+        filled = [column for column in zip(*rows, strict=True) if any(column[1:])]  # the others have nothing to tell
+        days = [place for place, column in enumerate(filled) if column[0] == "days"]
+        click.echo(table(list(zip(*filled, strict=True)), right=days, headed=True))

@@ -117,6 +117,8 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
 
 def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bool, dry_run: bool) -> int:
     """One run with its report. Files that could not be indexed make it fail; the others are indexed all the same."""
+    from speckit_memory.memory.indexing.helpers import helpful_processes
+
     started, written = monotonic(), 0
 
     def note(now: Progress) -> None:
@@ -126,7 +128,7 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
 
     try:
         with ProgressReporter("indexing") as bar:
-            report = memory.index(paths, force=force, dry_run=dry_run, progress=note)
+            report = memory.index(paths, force=force, dry_run=dry_run, progress=note, processes=helpful_processes())
     except KeyboardInterrupt:
         if written and not dry_run:
             kept = f"{counted(written, 'document')} had been written and stay; index again for the rest"

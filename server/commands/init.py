@@ -37,6 +37,20 @@ TEMPLATE = """\
 # may have so many megabytes, "none" nowhere. docs/extending.md says what each is for.
 # extensions: trusted
 # extensions_memory_mb: 2048
+
+# What is noted beside answers, to compare pipelines later: "all" queries that were served, only those that "shadows"
+# answered too, or "off". What was asked is kept with texts: true alone; the rest is ids and figures.
+# evaluation:
+#   record: all
+#   texts: false
+#   keep_days: 90
+#   max_mb: 50
+#   observe: 0.05       # share of the queries whose scores are kept part by part
+#   sample: 1.0         # share of the queries that are noted when one pipeline answered alone
+
+# From how many passages on the nearest vectors are found by an index that is approximate, if the extra "ann" is
+# installed; "exact" answers without it, "off" has none written. docs/large-stores.md says what it costs.
+# vector_index: 200000
 """
 
 

@@ -37,6 +37,9 @@ def command(common: Common, query: str, limit: int, folder: str, mode: str) -> N
     click.echo(table(rows, indent="  "))
     for stage, steps in plan.steps.items():
         click.echo(wrapped(f"{stage}: {' → '.join(steps) or '(nothing)'}", "  ", ""))
+    for one in plan.beside:
+        share = f", {one.sample:.0%} of queries" if one.sample < 1 else ""
+        click.echo(wrapped(f"beside it: {one.name} ({one.mode}{share})"))
     click.echo("\nterms")
     click.echo(table([(term, f"in {counted(count, 'memory')}") for term, count in plan.terms], indent="  "))
     click.echo("\nwork")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
-from difflib import get_close_matches
+from contextlib import ExitStack
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from speckit_memory.config.files.paths import is_working_folder
 from speckit_memory.config.settings import settings
+from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.errors import SpeckitError
+from speckit_memory.server import completion
 from speckit_memory.server.missing_store import no_store
+from speckit_memory.server.near_keys import near_keys
 from speckit_memory.server.options import Common, query_argument, shared
 from speckit_memory.server.output import block, counted, print_json, table, wrapped
 from speckit_memory.server.recombination import recombined
@@ -21,6 +25,7 @@ from speckit_memory.server.recombination import recombined
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.engine.results import Explanation, ResultRow, SearchResult
+    from speckit_memory.engine.smallest_change import SmallestChange
 
 SHOWN_FROM_MS = 1
 ID_DIGITS = 18
@@ -42,7 +47,15 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
     "SPECKIT_DEADLINE_MS, else 2000.",
 )
 @click.option("--explain", is_flag=True, help="Show how each step made the score, for every result.")
-@click.option("--why-not", metavar="ID|KEY", help="Say why this memory is not among the results.")
+@click.option("--why-not", metavar="ID|KEY", help="Say why this memory is no result, and what would make it one.")
+@click.option(
+    "--shadow",
+    "shadows",
+    multiple=True,
+    metavar="FILE|PRESET",
+    shell_complete=completion.pipelines,
+    help="Show what another pipeline answers beside; may be repeated.",
+)
 @shared("db", "pipeline", "set", "json")
 def command(
     common: Common,
@@ -54,26 +67,33 @@ def command(
     deadline_ms: float | None,
     explain: bool,
     why_not: str | None,
+    shadows: tuple[str, ...],
 ) -> None:
     """Search the memories.
 
     "Words in quotes" must stand so in every result, a -word in none; a QUERY that begins with a dash comes after --.
     Shows rank, score, id and key of every result, the passage that matched best, and why it surfaced.
     """
-    with existing_store(common) as memory:
+    with ExitStack() as opened:
+        memory = opened.enter_context(existing_store(common))
+        if shadows:
+            memory = opened.enter_context(memory.beside(*shadows))
+        opened.enter_context(SERVING.serving())  # what runs after a reply waits until it is printed
         result = memory.search(
             query, limit=limit, folder=folder, mode=mode, session=session,  # type: ignore[arg-type]  # click.Choice admits modes only
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
         )  # fmt: skip
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
-        absent = reason_of_absence(memory, result, why_not) if why_not else ""
+        absent, change = reason_of_absence(memory, result, why_not) if why_not else ("", None)
         result = result.warned(after=filter(None, [memory.served(result)]))
         if common.as_json:
             document = result.as_json()
             if explain:
                 document["explanations"] = [explanation.as_json() for explanation in explained]
             if why_not:
-                document["why_not"] = absent
+                document |= {"why_not": absent, "why_not_change": change.as_json() if change else None}
+            if shadows:
+                document["shadows"] = shadows_json(result)
             print_json(document)
             return
         show(result, explained)
@@ -81,8 +101,30 @@ def command(
             show_work(result)
         if not is_working_folder(memory.settings.root):
             click.echo(wrapped(f"workspace {memory.settings.root}", dim=True))
+        if shadows:
+            show_shadows(result)
         if absent:
             click.echo("\n" + wrapped(f"Why not {why_not}? {absent}"))
+            if change:
+                click.echo(wrapped(change.sentence))
+            if change and change.change and change.change.file:
+                click.echo("\n" + block(change.change.file, "    "))
+
+
+def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
+    """The entry `shadows` of the document."""
+    from speckit_memory.server import side_by_side  # loads what compares rankings, which a plain search does not need
+
+    return side_by_side.shadows_json(result)
+
+
+def show_shadows(result: SearchResult) -> None:
+    """What other pipelines answer, beside the results."""
+    from speckit_memory.server import side_by_side
+
+    if not result.beside:
+        click.echo("\n" + wrapped("Hand-overs answered, through a pipeline of their own; nothing ran beside it."))
+    side_by_side.show_beside(result)
 
 
 def existing_store(common: Common) -> Memory:
@@ -99,20 +141,29 @@ def existing_store(common: Common) -> Memory:
         raise no_store(settings(common.db), actions) from None
 
 
-def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> str:
-    """Why the memory of an id, a key or a path is no result. Raises E080 with the nearest key."""
+def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> tuple[str, SmallestChange | None]:
+    """Why the memory of an id, a key or a path is no result, and what would make it one, None when it is one.
+
+    Raises E080 with the nearest keys.
+    """
     if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS:
-        return memory.why_not(result, int(text))
+        return memory.why_not(result, int(text)), memory.why_not_change(result, int(text))
     # bytes that are not UTF-8 stand in no key
     key = os.path.normpath(text.encode(errors="replace").decode()).replace(os.sep, "/")
     try:
-        return memory.why_not(result, key)
+        return memory.why_not(result, key), memory.why_not_change(result, key)
     except SpeckitError as error:
-        known, _ = memory.list(limit=memory.stats().memories)
-        close = get_close_matches(key, [record.key for record in known], n=1)
-        if error.code != "E080" or not close:
+        if error.code != "E080":
             raise
-        raise SpeckitError("E080", f"there is no memory with the key '{key}'; did you mean '{close[0]}'?") from None
+        known, _ = memory.list(limit=memory.stats().memories)
+        close = near_keys(key, {record.key: record.title for record in known})
+        if not close:
+            raise
+        *most, last = [f"'{one}'" for one in close]
+        meant = f"{', '.join(most)} or {last}" if most else last
+        actions = tuple(f"search with --why-not {shlex.quote(one)}" for one in close)
+        message = f"there is no memory with the key '{key}'; did you mean {meant}?"
+        raise SpeckitError("E080", message, actions=actions) from None
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
@@ -126,6 +177,8 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
         click.echo("No results.")
     if result.repeats:
         click.echo(wrapped(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True))
+    if other := result.notes.facts.get("interleaved_with"):
+        click.echo(wrapped(f"mixed with the answer of the pipeline {other['name']} {other['hash']}", dim=True))
     for warning in result.notes.warnings:
         click.echo(wrapped(f"warning: {warning}", fg="yellow"))
     for part in result.notes.degraded:
@@ -179,4 +232,7 @@ def show_work(result: SearchResult) -> None:
         counts = (f"{record.ms:.3f}", str(record.rows_in), str(record.rows_out))
         rows.append((record.stage, record.step, *counts, record.outcome))
     click.echo("\nWhere the time went:")
+    if result.notes.facts.get("words_from") == "file":
+        text = "Words were looked up in the store itself, as no segment was in use; the answer is the same, and later."
+        click.echo(wrapped(text, "  ", dim=True))
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from speckit_memory.server import logs
 from speckit_memory.server.context_mode import SETTINGS, choose
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.tools.parameters import Anchors, Dedup, Folder, SessionId
@@ -71,6 +72,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             token_usage=tokenUsage,
             snippet=EXCERPT,
             content=includeContent and not pressed,
+            query_id=logs.query_id(),
         )
         data = search_data(result)
         hints = search_hints(result)

@@ -31,7 +31,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "the memory cannot be opened", {"ok": False, "checks": wrong_parts}, rows="checks", row_text=_check_text
             )
         checks = [
-            {"name": check.name, "ok": check.ok, "detail": check.detail} | ({} if check.ok else {"hint": check.hint})
+            {"name": check.name, "ok": check.ok, "detail": check.detail} | ({"hint": check.hint} if check.hint else {})
             for check in report.checks
         ]
         if lost := lost_lines():

@@ -26,7 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         folder = workspace.folder(specFolder)
         report = workspace.memory_to_fill(folder).index(
-            [folder], force=force or not incremental, progress=workspace.stop_when_closing
+            [folder], force=force or not incremental, progress=workspace.stop_when_unwanted
         )
         counts = {name: len(getattr(report, name)) for name in ("created", "updated", "unchanged", "deleted")}
         return Reply(

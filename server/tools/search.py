@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from speckit_memory.server import logs
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.tools.parameters import Anchors, ContextType, Dedup, Folder, Limit, SessionId, TierName
 from speckit_memory.server.workspace import Workspace
@@ -70,6 +71,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             snippet=EXCERPT,
             content=includeContent,
             deadline_ms="setting" if deadlineMs is None else deadlineMs,
+            query_id=logs.query_id(),
         )
         budget = max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
         data = search_data(result)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.memory.store.records import Relation
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
@@ -48,7 +49,7 @@ class Superseded:
         }
         if not self._hide:
             return Notes(by_id=successors)
-        memories = np.unique(ranking.parents)
+        memories = distinct(ranking.parents)
         reaches = _reachable(memories, sources, targets)
         replaced = memories[(reaches & ~reaches.T).any(axis=0)]
         keep = ~np.isin(ranking.parents, replaced)

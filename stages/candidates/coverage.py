@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.lookup import most_telling
 from speckit_memory.pipeline.model import Plan, Query
@@ -48,5 +49,5 @@ class Coverage:
         seeds = most_telling(query.terms, self._params.seeds, scope, store.lexicon)
         if not len(seeds):
             return 0
-        reached = np.unique(store.graph.neighbours(seeds, 1, {}).ids)
+        reached = distinct(store.graph.neighbours(seeds, 1, {}).ids)
         return int(np.count_nonzero(scope.admits(reached)))

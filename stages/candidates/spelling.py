@@ -9,8 +9,6 @@ from itertools import islice
 from string import ascii_lowercase
 
 from pydantic import Field
-from rapidfuzz.distance import OSA
-from rapidfuzz.process import extract
 
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.model import Plan, Query, Respelling
@@ -102,6 +100,10 @@ class Spelling:
         known = _known(readings, lexicon)
         if not known:
             furthest = 2 if len(term) >= params.min_length_far else 1
+            # imported for the first such word: there may be none in the life of a process
+            from rapidfuzz.distance import OSA
+            from rapidfuzz.process import extract
+
             near = extract(term, lexicon.words(), scorer=OSA.distance, score_cutoff=furthest, limit=None)
             edits = {found: int(distance) for found, distance, _ in near}
             readings = {found: found for found in edits}

@@ -1,0 +1,61 @@
+"""Makes ready what runs beside a pipeline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.settings import Settings
+from speckit_memory.engine import assembly
+from speckit_memory.engine.recording import Recorder
+from speckit_memory.engine.shadowing.recorder import earlier
+from speckit_memory.engine.shadowing.shadows import Shadows
+from speckit_memory.engine.shadowing.variant import RunningVariant
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.pipeline.builder import examined
+from speckit_memory.pipeline.checked_variants import CheckedVariant
+from speckit_memory.pipeline.loading import PipelineSource, load
+from speckit_memory.pipeline.variants import Variant
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.searching import Searching
+
+
+def beside_searches(
+    searching: Searching, config: Settings, recorder: Recorder, *, inline: Sequence[PipelineSource] = ()
+) -> Shadows | None:
+    """What runs beside a pipeline: its variants, or the pipelines `inline` in their place; None for nothing.
+
+    Where nothing is recorded, variants would run in vain, and do not. Raises SpeckitError with all that is wrong with
+    the pipelines.
+    """
+    control = searching.runner.pipeline
+    budget, texts = control.budgets_ms["shadow"], recorder.wanted.texts
+    if inline:
+        asked = [RunningVariant.of(one, budget) for one in _checked(inline, config)]
+        return Shadows(control, (), recorder, inline=asked, texts=texts)
+    if not searching.variants or not recorder.on:
+        return None
+    running = [RunningVariant.of(one, budget) for one in searching.variants]
+    return Shadows(control, running, recorder, texts=texts, earlier=partial(earlier, recorder.path, control.hash))
+
+
+def _checked(pipelines: Sequence[PipelineSource], config: Settings) -> list[CheckedVariant]:
+    registry = assembly.registry(config.environ, config.root)
+    found: list[CheckedVariant] = []
+    problems: list[Problem] = []
+    names: Counter[str] = Counter()
+    for pipeline in pipelines:
+        effective = load(pipeline, config.environ_of_root, offered=registry.flag_files)
+        names[effective.name] += 1
+        number = names[effective.name]
+        named = replace(effective, name=f"{effective.name} ({number})") if number > 1 else effective
+        checked = examined(named, registry)
+        problems += checked.problems
+        found.append(CheckedVariant(Variant(named.name, "shadow", named), checked))
+    if problems:
+        raise SpeckitError.of(problems)
+    return found

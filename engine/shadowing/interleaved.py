@@ -1,0 +1,124 @@
+"""An answer that two pipelines make together, for readers to choose from (feature P5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from speckit_memory.engine.shadowing.records import RunBeside
+from speckit_memory.engine.shadowing.variant import RunningVariant
+from speckit_memory.pipeline.clock import query_ns
+from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.describing import kind_of
+from speckit_memory.pipeline.interleaving import Draft, drafted
+from speckit_memory.pipeline.mixing import STEP, mixed
+from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.ports import Store
+from speckit_memory.pipeline.runner import Outcome, Runner
+from speckit_memory.pipeline.shadow import Beside, Run, Shadow
+from speckit_memory.pipeline.trace import StepRecord, Trace
+
+FIRST_OF_ALL = "constitutional"
+"""Memories of this tier that the control puts on top stay there."""
+TEAMS = {"control": -1, "variant": 1, "both": 0}
+
+
+class LateError(BaseException):
+    """The variant has used up its time. Nothing that stands between catches it."""
+
+
+@dataclass(slots=True)
+class Interleaving:
+    """A control whose answers are mixed with those of a variant. The same protocol as the runner.
+
+    The caller waits for the variant, whose budget (`budgets_ms.shadow`) ends it between two of its steps, as does the
+    deadline of the query. When it is late, fails, or finds what cannot be mixed, the answer of the control is served as
+    it is.
+    """
+
+    runner: Runner
+    watched: Shadow
+    variant: RunningVariant
+    query_id: str
+    before: Callable[[], Beside | None]
+    ran: Callable[[RunBeside, Outcome | None], None]
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline that is served."""
+        return self.runner.pipeline
+
+    def run(self, query: Query, store: Store) -> Outcome:
+        """One query, as both pipelines answer it. Raises what the control raises."""
+        outcome = self.watched.run(query, store)
+        before = self.before()
+        if before is None or any(record.state == "skipped" for record in outcome.trace.steps):
+            self.variant.drop("late")
+            return outcome
+        begun, until = perf_counter(), query_ns() + int(self.variant.placement.budget_ms * 1e6)
+        if query.deadline_ns is not None:
+            until = min(until, query.deadline_ns)
+
+        def pause(_step: str) -> None:
+            if query_ns() > until:
+                raise LateError
+
+        together: Outcome | None = None
+        teams: tuple[int, ...] = ()
+        try:
+            run = before.run(self.variant.runner, store, pause)
+            together, teams = self._together(outcome, run, store)
+        except (LateError, Exception) as error:  # whatever two answers are made of, nobody waits for it in vain
+            failure = "LateError" if isinstance(error, LateError) else f"{kind_of(error)} in {STEP}"
+            spent_ns = int((perf_counter() - begun) * 1e9)
+            run = replace(
+                before.control, pipeline=self.variant.runner.pipeline, outcome=None, steps=(), failure=failure,
+                total_ns=spent_ns, spent_ns=spent_ns, parted_at="",
+            )  # fmt: skip
+        overhead_ms = (perf_counter() - begun) * 1e3
+        self.ran(RunBeside(self.variant, run, overhead_ms, teams), together)
+        return together or outcome
+
+    def _together(self, outcome: Outcome, run: Run, store: Store) -> tuple[Outcome | None, tuple[int, ...]]:
+        """The mixed answer with the team of each of its memories, None where there is none."""
+        if run.outcome is None or run.failure or not len(outcome.pool) + len(run.outcome.pool):
+            return None, ()
+        control, variant = (one.pool.candidates.parents.tolist() for one in (outcome, run.outcome))
+        if len({*control}) < len(control) or len({*variant}) < len(variant):
+            return None, ()  # passages of one memory, each a row: nobody could tell whose it is
+        draft = drafted(control, variant, self.query_id, kept=_kept(outcome, store))
+        answer = self.runner.annotated(outcome.query, mixed(outcome.pool, run.outcome.pool, draft.ids), store)
+        said = Notes(overall={"interleaved_with": {"name": run.pipeline.name, "hash": run.pipeline.hash}})
+        trace = _joined(outcome.trace, answer.trace, set(answer.pool.ids.tolist()), len(draft.ids))
+        whole = replace(answer, notes={STEP: said, **answer.notes}, trace=trace)
+        return whole, _teams(draft, whole)
+
+
+def _kept(outcome: Outcome, store: Store) -> int:
+    """How many memories on top of an answer are rules of the house."""
+    tiers = store.attributes.label("tier", outcome.pool.candidates.parents)
+    others = [place for place, tier in enumerate(tiers) if str(tier) != FIRST_OF_ALL]
+    return min(others, default=len(outcome.pool))
+
+
+def _teams(draft: Draft, outcome: Outcome) -> tuple[int, ...]:
+    team = dict(zip(draft.ids, draft.teams, strict=True))
+    return tuple(TEAMS[team[memory]] for memory in outcome.pool.candidates.parents.tolist())
+
+
+def _joined(control: Trace, mixing: Trace, served: set[int], rows: int) -> Trace:
+    """The trace of the control and of what came after it."""
+    step = StepRecord("rerank", STEP, rows, rows, 0, "ran")
+    losses = (replace(loss, ids=loss.ids[~np.isin(loss.ids, list(served))]) for loss in control.losses)
+    stages = {stage: control.stage_ns.get(stage, 0) + ns for stage, ns in mixing.stage_ns.items()}
+    return replace(
+        control,
+        steps=(*control.steps, step, *mixing.steps),
+        losses=(*mixing.losses, *(loss for loss in losses if len(loss.ids))),
+        degraded=tuple(dict.fromkeys((*control.degraded, *mixing.degraded))),
+        total_ns=control.total_ns + mixing.total_ns,
+        stage_ns={**control.stage_ns, **stages},
+    )

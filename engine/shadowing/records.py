@@ -1,0 +1,82 @@
+"""Runs as the values that the evaluation database keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from speckit_memory.engine.observed import answer_record, query_record
+from speckit_memory.engine.questions import Question
+from speckit_memory.engine.shadowing.variant import RunningVariant
+from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, StepCost, VariantRecord
+from speckit_memory.pipeline.model import Query
+from speckit_memory.pipeline.shadow import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A query as records name it: its id, the moment it was asked (epoch seconds), the store and its last change.
+
+    `question` asks it again, and is None unless texts may be kept; `folder` is the one it looks into, if it is known.
+    """
+
+    id: str
+    at: float
+    store: str
+    state: int
+    question: Question | None
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunBeside:
+    """What a variant made of a query, and the milliseconds for which somebody may have waited for it.
+
+    `teams` of a mixed answer are those of the memories that were served, see `VariantRecord.teams`.
+    """
+
+    variant: RunningVariant
+    run: Run
+    overhead_ms: float
+    teams: tuple[int, ...] = ()
+
+
+def observation(named: Named, query: Query, control: Run, beside: Sequence[RunBeside]) -> Observation:
+    """One query with the answer that was served and those beside it."""
+    planned = control.outcome.query if control.outcome else query
+    asked = query_record(
+        named.id,
+        planned,
+        at=named.at,
+        store=named.store,
+        state=named.state,
+        folder=named.folder,
+        question=named.question,
+    )
+    return Observation(asked, _answer(control), tuple(map(_variant, beside)))
+
+
+def _answer(run: Run, *, with_rows: bool = True) -> AnswerRecord:
+    known = answer_record(run.outcome) if run.outcome and with_rows else AnswerRecord(run.pipeline.hash)
+    return replace(
+        known,
+        total_ms=run.total_ns / 1e6,
+        steps=tuple(
+            StepCost(one.stage, one.step, one.ns / 1e6, one.n_in, one.n_out, one.state, one.shared)
+            for one in run.steps
+        ),
+        failure=run.failure,
+    )  # fmt: skip
+
+
+def _variant(beside: RunBeside) -> VariantRecord:
+    variant, run = beside.variant, beside.run
+    return VariantRecord(
+        mode=variant.mode,
+        answer=_answer(run, with_rows=variant.mode != "dark_run"),
+        flag=variant.flag,
+        parted_at=run.parted_at,
+        spent_ms=run.spent_ns / 1e6,
+        dark_run_overhead_ms=beside.overhead_ms,
+        teams=beside.teams,
+    )

@@ -1,0 +1,108 @@
+"""`eval compare`: pipelines beside a control, in depth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.config.settings import settings
+from speckit_memory.server import completion
+from speckit_memory.server.options import Common, NamedPath, no_keep_option, shared
+from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.comparing.compare_report import CompareReport
+    from speckit_memory.evaluation.grounds.ground import GroundSource
+
+
+@click.command("compare")
+@click.option(
+    "--pipeline", "pipelines", multiple=True, metavar="FILE|PRESET", shell_complete=completion.pipelines,
+    help="A pipeline; the first is the control that the others are compared with.",
+)  # fmt: skip
+@click.option(
+    "--flag", "flags", multiple=True, metavar="NAME",
+    help="The control with this flag open, beside it with the flag closed; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--run-file", "run_files", type=NamedPath(), multiple=True,
+    help="With --qrels: compare the rankings of these TREC run files. With --dataset: write the rankings here.",
+)  # fmt: skip
+@click.option("--qrels", type=NamedPath(), help="Judgements for run files, as TREC lines or as a dataset's test.tsv.")
+@click.option("--qrels-out", type=NamedPath(), help="Write the judgements of the queries asked as TREC lines.")
+@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
+@no_keep_option
+@shared("db", "set", "json")
+@sourced(several=True, or_else="qrels")
+def command(
+    common: Common,
+    sources: tuple[GroundSource, ...],
+    pipelines: tuple[str, ...],
+    flags: tuple[str, ...],
+    run_files: tuple[Path, ...],
+    qrels: Path | None,
+    qrels_out: Path | None,
+    queries: int | None,
+    no_keep: bool,
+) -> None:
+    """Compare pipelines with a control: verdicts, how far their answers agree, segments, and where they part.
+
+    The control runs twice, so that its difference from itself shows the noise. --set changes all pipelines but the
+    control; with one --pipeline that one is compared with itself changed so, and --flag needs none: the control is what
+    a search would use. Over several datasets a sentence says what all of them together show. The result is kept in the
+    evaluation database under its id, which `eval gate --against` and `flags promote --evidence` take.
+    """
+    from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
+    from speckit_memory.evaluation.comparing.overall import overall
+
+    _check(sources, (*pipelines, *flags), run_files, qrels, qrels_out)
+    store = None if no_keep else settings(common.db).db
+    reports: list[CompareReport] = []
+    if qrels is not None:
+        reports.append(compare_runs(run_files, qrels, store=store))
+    for source in sources:
+        with ProgressReporter(source.name) as bar:
+            reports.append(
+                compare_pipelines(
+                    source, pipelines, flags=flags, run_file=run_files[0] if run_files else None,
+                    qrels_out=qrels_out, queries=queries, overrides=common.overrides,
+                    store=store,
+                    progress=lambda now: bar.update(now.done, now.total, now.phase),
+                )
+            )  # fmt: skip
+    together = overall(reports) if len(reports) > 1 else []
+    if common.as_json:
+        told = {"overall": [one.as_json() for one in together]} if together else {}
+        documents = [report.as_json() | told for report in reports]
+        print_json(documents if len(documents) > 1 else documents[0])
+        return
+    for report in reports:
+        show_report(report)
+    for one in together:
+        click.echo("\n" + wrapped(one.sentence))
+
+
+def _check(
+    sources: tuple[GroundSource, ...],
+    chosen: tuple[str, ...],
+    run_files: tuple[Path, ...],
+    qrels: Path | None,
+    qrels_out: Path | None,
+) -> None:
+    """Raises UsageError for options that do not go together."""
+    context = click.get_current_context()
+    if qrels is not None and (sources or chosen or qrels_out):
+        raise click.UsageError(
+            "--qrels judges run files alone; leave out --dataset, --pipeline, --flag and --qrels-out", context
+        )
+    if qrels is not None and not run_files:
+        raise click.UsageError("--qrels needs --run-file twice", context)
+    if qrels is None and len(run_files) > 1:
+        raise click.UsageError("with --dataset one --run-file is written; run files are compared with --qrels", context)
+    if len(sources) > 1 and (run_files or qrels_out):
+        raise click.UsageError("--run-file and --qrels-out take one dataset", context)

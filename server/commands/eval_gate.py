@@ -1,0 +1,136 @@
+"""`eval gate`: whether a pipeline loses anything, as an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.config.files.written_file import check_target, written
+from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.options import Common, NamedPath, no_keep_option, shared
+from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.comparing.gate_report import Gated
+    from speckit_memory.evaluation.comparing.good_enough import GoodEnough
+    from speckit_memory.evaluation.flag_verdicts import FlagVerdict
+    from speckit_memory.evaluation.grounds.ground import GroundSource
+    from speckit_memory.evaluation.measure import Progress
+
+SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+"""Where GitHub Actions wants the summary of a step, as Markdown."""
+_TITLE = "### Retrieval gate"
+
+
+@click.command("gate")
+@click.option(
+    "--against", metavar="FILE|PRESET|ID|REV[:PATH]",
+    help="What must not be better: a pipeline, a stored evaluation, or the pipeline as of a git revision.",
+)  # fmt: skip
+@click.option(
+    "--max-loss", type=click.FloatRange(0, 1, min_open=True), metavar="LOSS",
+    help="Exit with 1 unless a loss of this much (0.01 is a point) is ruled out, one-sided with 95 % confidence.",
+)  # fmt: skip
+@click.option(
+    "--good-enough",
+    is_flag=True,
+    help="Judge by absolute criteria instead: MRR@5, constitutional documents, documents of the last two days.",
+)
+@click.option("--markdown", type=NamedPath(), metavar="FILE", help="Write a short summary for a pull request.")
+@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
+@no_keep_option
+@shared("db", "pipeline", "set", "json")
+@sourced(several=False)
+def command(
+    common: Common,
+    sources: tuple[GroundSource, ...],
+    against: str | None,
+    max_loss: float | None,
+    good_enough: bool,
+    markdown: Path | None,
+    queries: int | None,
+    no_keep: bool,
+) -> int:
+    """Exit with 1 when --pipeline is significantly worse than --against, else with 0 and how large a loss can hide.
+
+    With --good-enough no other pipeline is needed: it exits with 1 when a criterion is missed, with 3 when nothing is
+    missed but one cannot be told yet, as in a workspace in which all memories are new. A table says which.
+    What is stored of each active flag of the pipeline is held against the flag's criterion and told as go or no-go,
+    which does not change the status. --set changes the gated pipeline alone. The summary is also added to
+    $GITHUB_STEP_SUMMARY where that is set.
+    """
+    from speckit_memory.evaluation.comparing.gate import gate
+    from speckit_memory.evaluation.comparing.good_enough import good_enough as judged
+
+    if good_enough == (against is not None) or (good_enough and max_loss):
+        message = "give --against, or --good-enough, which takes neither it nor --max-loss"
+        raise click.UsageError(message, click.get_current_context())
+    if markdown is not None:
+        check_target(markdown, lambda beginning: not beginning or beginning.startswith(_TITLE), "the summary")
+    (source,) = sources
+    found: Gated | GoodEnough
+    with ProgressReporter(source.name) as bar:
+
+        def told(now: Progress) -> None:
+            bar.update(now.done, now.total, now.phase)
+
+        if against is None:
+            found = judged(source, common.pipeline, queries=queries, overrides=common.overrides, progress=told)
+        else:
+            found = gate(
+                source, common.pipeline, against, store=settings(common.db).db, keep=not no_keep, max_loss=max_loss,
+                queries=queries, overrides=common.overrides, progress=told,
+            )  # fmt: skip
+    _summaries(found.as_markdown(), markdown)
+    flags = _flags(common)
+    if common.as_json:
+        print_json({**found.as_json(), "flags": [one.as_json() for one in flags]})
+    else:
+        show_report(found)
+        for one in flags:
+            click.echo(wrapped(f"flag {one.sentence}"))
+    return found.status
+
+
+def _flags(common: Common) -> list[FlagVerdict]:
+    """What is known of the active flags of the pipeline that was gated, where a database beside the store tells."""
+    from speckit_memory.engine import assembly
+    from speckit_memory.evaluation.flag_verdicts import flag_verdicts
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+    from speckit_memory.pipeline.loading import load
+
+    config = settings(common.db, common.pipeline)
+    if not evaluation_file(config.db).is_file():
+        return []
+    registry = assembly.registry(config.environ, config.root)
+    whole = load(config.pipeline, config.environ_of_root, common.overrides, registry.flag_files)
+    try:
+        with EvaluationDatabase.open(evaluation_file(config.db), create=False) as database:
+            return flag_verdicts(whole, registry, whole.flags.values(), database)
+    except SpeckitError as error:  # the verdict of the gate is measured, and holds without what was kept
+        warning = f"warning: no flag is held against its criterion: {error.problems[0].message}"
+        click.echo(wrapped(warning, stream=sys.stderr), err=True)
+        return []
+
+
+def _summaries(text: str, markdown: Path | None) -> None:
+    """Writes the file that was asked for, and adds to the one of GitHub Actions."""
+    summary = os.environ.get(SUMMARY_VARIABLE)
+    try:
+        if markdown is not None:
+            with written(markdown) as file:
+                file.write(text)
+        if summary:
+            with Path(summary).open("a", encoding="utf-8") as stream:
+                stream.write(text)
+    except OSError as error:
+        named = error.filename or markdown
+        raise SpeckitError("E014", f"the summary '{named}' cannot be written: {error.strerror}") from error

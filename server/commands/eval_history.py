@@ -1,0 +1,37 @@
+"""`eval history`: what kept evaluations measured, by time."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from speckit_memory.config.settings import settings
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json
+from speckit_memory.server.reports import show_report
+from speckit_memory.server.shadows.since import since as moment_of
+
+
+@click.command("history")
+@click.option("--metric", default="nDCG@10", show_default=True, help="The figure to follow.")
+@click.option("--since", metavar="WHEN", help="Only evaluations since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
+@shared("db", "json")
+def command(common: Common, metric: str, since: str | None) -> None:
+    """Show a metric over time: of every comparison, gate and replay that was kept, with its id.
+
+    Those ids are what `eval gate --against` and `flags promote --evidence` take.
+    """
+    from speckit_memory.evaluation.history import History
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
+
+    moment = None if since is None else moment_of(since, time.time())
+
+    def read(database: EvaluationDatabase) -> History:
+        return History(metric, database.measured(metric, moment), database.metrics())
+
+    history = read_if_there(settings(common.db).db, read) or History(metric, (), ())
+    if common.as_json:
+        print_json(history.as_json())
+    else:
+        show_report(history)

@@ -1,0 +1,37 @@
+"""`eval scorings`: what each step did to the scores and ranks of answers."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from speckit_memory.config.settings import settings
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json
+from speckit_memory.server.reports import show_report
+from speckit_memory.server.shadows.since import since as moment_of
+
+
+@click.command("scorings")
+@click.option("--since", metavar="WHEN", help="Only answers since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
+@shared("db", "json")
+def command(common: Common, since: str | None) -> None:
+    """Show how often each step of a pipeline moved scores and ranks of what was served, and by how much.
+
+    Read from the sample of answers that is kept in detail: a twentieth of the queries, unless .speckit/config.yaml
+    says otherwise with `evaluation: {observe: 1}`.
+    """
+    from speckit_memory.evaluation.scorings import ScoringReport, observed
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
+
+    moment = None if since is None else moment_of(since, time.time())
+
+    def read(database: EvaluationDatabase) -> ScoringReport:
+        return observed(database.scorings(moment), database.pipelines())
+
+    report = read_if_there(settings(common.db).db, read) or observed((), {})
+    if common.as_json:
+        print_json(report.as_json())
+    else:
+        show_report(report)

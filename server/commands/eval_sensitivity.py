@@ -1,0 +1,79 @@
+"""`eval sensitivity`: how much one number of a pipeline matters."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.grounds.ground import GroundSource
+
+
+def _numbers(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[float, ...]:
+    """Numbers with commas between; all that are none are named at once."""
+    parts = [part.strip() for part in text.split(",")]
+    wrong = [part for part in parts if not _is_number(part)]
+    if wrong:
+        told = ", ".join(f"'{part}' (the {parts.index(part) + 1}. of {len(parts)})" for part in dict.fromkeys(wrong))
+        no = "is no finite number" if len(wrong) == 1 else "are no finite numbers"
+        raise click.BadParameter(f"{told} {no}; accepted are numbers such as 20,40,60")
+    return tuple(float(part) for part in parts)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+@click.command("sensitivity")
+@click.option(
+    "--step", default="", metavar="STEP", help="Whose k it is, where a pipeline fuses by rank more than once."
+)
+@click.option(
+    "--parameter", default="", metavar="STEP.PARAM[.KEY]", help="Another number than the k of the rank fusion."
+)
+@click.option(
+    "--values",
+    callback=_numbers,
+    default="20,40,60,80,100",
+    show_default=True,
+    metavar="N,N,…",
+    help="The values to try.",
+)
+@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
+@shared("db", "pipeline", "set", "json")
+@sourced(several=False)
+def command(
+    common: Common,
+    sources: tuple[GroundSource, ...],
+    step: str,
+    parameter: str,
+    values: tuple[float, ...],
+    queries: int | None,
+) -> None:
+    """Measure a pipeline with several values of one number: how far answers move, and what it gains or costs.
+
+    Without --parameter that is the k of reciprocal rank fusion. A pipeline without one says which numbers it has.
+    """
+    from speckit_memory.evaluation.comparing.sensitivity import sensitivity
+
+    (source,) = sources
+    with ProgressReporter(source.name) as bar:
+        found = sensitivity(
+            source, common.pipeline, parameter=parameter, step=step, values=values, queries=queries,
+            overrides=common.overrides, progress=lambda now: bar.update(now.done, now.total, now.phase),
+        )  # fmt: skip
+    if common.as_json:
+        print_json(found.as_json())
+    else:
+        show_report(found)

@@ -1,0 +1,35 @@
+"""`flags promote`: a flag goes to its next state."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from speckit_memory.server.flag_changes import promote
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+
+@click.command("promote")
+@click.argument("name")
+@click.option(
+    "--evidence", default="", metavar="ID",
+    help="The comparison that it rests on: an id that `shadow report` or `eval compare` shows.",
+)  # fmt: skip
+@shared("db", "pipeline", "json")
+def command(common: Common, name: str, evidence: str) -> None:
+    """Bring the flag NAME one state forward: off, dark_run, shadow, enabled, permanent.
+
+    To be enabled, and again to be permanent, it needs a stored comparison of exactly the pipeline in use without and
+    with the flag that meets the flag's criterion. Exits with 2 and everything that is missing otherwise. Writes the
+    state into .speckit/flags.yaml of the workspace, and leaves the rest of that file as it is.
+    """
+    changed = promote(name, evidence, common.db, common.pipeline)
+    if common.as_json:
+        print_json(changed.as_json())
+        return
+    for line in changed.lines():
+        click.echo(wrapped(line))
+    for remark in changed.remarks:
+        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)

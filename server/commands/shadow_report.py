@@ -1,0 +1,70 @@
+"""`shadow report`: what the pipelines beside the served one have shown."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.config.files.written_file import check_target, written
+from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.store_file import store_is_there
+from speckit_memory.server.missing_store import no_store
+from speckit_memory.server.options import Common, NamedPath, shared
+from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.shadows.since import since as moment_of
+
+if TYPE_CHECKING:
+    from speckit_memory.server.shadows.report import ShadowReport
+
+PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
+"""What a page begins with, so that it is known for ours when it is to be overwritten."""
+
+
+@click.command("report")
+@click.option("--html", "page", type=NamedPath(), metavar="FILE", help="Write it as one self-contained page too.")
+@click.option(
+    "--since", metavar="WHEN", help="Only queries since then: 90s, 30m, 24h, 7d, 2w, 2026-01-31 or 2026-01-31T09:00."
+)
+@click.option("--experiment", default="", metavar="ID", help="Only this comparison, by the id that reports show.")
+@shared("db", "json")
+def command(common: Common, page: Path | None, since: str | None, experiment: str) -> None:
+    """Show what pipelines that ran beside the served one have shown: verdict, agreement, cost, and what to do next.
+
+    Looking does no harm: verdicts hold however often they are looked at. Percentiles of times have no interval.
+    """
+    now = time.time()
+    first = None if since is None else moment_of(since, now)
+    config = settings(common.db)
+    if page is not None:
+        check_target(page, lambda beginning: PAGE_MARK in beginning, "the page")
+    if not store_is_there(config.db):
+        raise no_store(config, ("run `speckit-memory index PATH` first, in the project's folder",))
+    from speckit_memory.server.shadows.nothing import why_nothing
+    from speckit_memory.server.shadows.report import read
+    from speckit_memory.server.shadows.text import show
+
+    report = read(config.db, since=first, experiment=experiment, now=now, nothing=lambda: why_nothing(config, since))
+    if page is not None:
+        write_page(page, report)
+    if common.as_json:
+        print_json(report.as_json())
+    else:
+        show(report)
+        if page is not None:
+            click.echo("\n" + wrapped(f"written as a page: {page}"))
+
+
+def write_page(file: Path, report: ShadowReport) -> None:
+    """Writes the page, whole or not at all. Raises E014."""
+    from speckit_memory.server.page.shadow_page import page
+
+    text = page(report)
+    try:
+        with written(file) as stream:
+            stream.write(text)
+    except OSError as error:
+        raise SpeckitError("E014", f"the page '{file}' cannot be written: {error.strerror}") from error

@@ -1,0 +1,186 @@
+"""What `flags promote` and `flags demote` do: one step, refused with everything that is missing, and recorded."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.flag_limits import MAX_ACTIVE, active_of
+from speckit_memory.config.flag_states import ACTIVE, ON, ahead
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.server.flag_audit import over, today
+from speckit_memory.server.flag_reading import InUse
+
+if TYPE_CHECKING:
+    from speckit_memory.config.flag import Flag
+
+_MEASURED = """\
+`speckit-memory eval compare --own --flag {name}` measures it on judged queries, all metrics of quality and the times \
+included, and keeps the result under an id; `--dataset DIR` does so on your own judgements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A flag has another state from now on, in every process that starts.
+
+    `unrecorded` tells why the change is not noted in the evaluation database, "" where it is.
+    """
+
+    flag: str
+    before: str
+    after: str
+    evidence: str
+    file: str
+    unrecorded: str
+    remarks: tuple[str, ...] = ()
+    """Why the new state does nothing here, where that is so."""
+
+    def as_json(self) -> dict[str, object]:
+        """The change as plain data."""
+        return {**asdict(self), "recorded": not self.unrecorded, "remarks": list(self.remarks)}
+
+    def lines(self) -> Iterator[str]:
+        """The change in sentences."""
+        yield f"{self.flag}: {self.before} → {self.after} ({self.file})"
+        if self.unrecorded:
+            yield f"The file decides, but when and why is not noted: {self.unrecorded}"
+        yield "Processes that run go on as they began; the next start has the new state."
+
+
+def promote(name: str, evidence: str, db: Path | None, pipeline: str | None) -> Changed:
+    """Brings a flag to its next state, or raises SpeckitError with everything that is missing."""
+    from speckit_memory.evaluation.flag_steps import next_state
+
+    in_use = InUse.of(db, pipeline)
+    flag = in_use.declared(name)
+    after = next_state(flag.state)
+    if after is None:
+        raise SpeckitError("E127", f"{name} is permanent already")
+    judged = in_use.flags()
+    _judge(in_use, flag, after, evidence)
+
+    def still() -> None:
+        """Judges anew what another process has decided meanwhile."""
+        _require_unchanged(in_use, flag)
+        if in_use.flags() != judged:
+            _judge(in_use, flag, after, evidence)
+
+    return _change(in_use, flag, after, evidence, still)
+
+
+def _judge(in_use: InUse, flag: Flag, after: str, evidence: str) -> None:
+    """Raises SpeckitError with everything that a flag lacks for its next state."""
+    from speckit_memory.evaluation.flag_evidence import cited, keep_evidence
+    from speckit_memory.evaluation.flag_steps import lacking, too_dear
+
+    name, whole, registry = flag.name, in_use.whole(), in_use.registry
+    if whole.problems:
+        raise SpeckitError.of(whole.problems)
+    broken = list(_breaking(flag, after, in_use.flags()))
+    database = in_use.opened(create=False)
+    try:
+        missing: Sequence[str] = ()
+        if after in ON:
+            missing = lacking(whole, flag, registry, evidence, lambda one: cited(database, one) if database else None)
+            if after == "permanent" and flag.percent < 100:
+                missing = [*missing, f"it is enabled for {flag.percent} % of sessions; raise 'percent' to 100 first"]
+            if not missing and not broken and database is not None:
+                keep_evidence(database, evidence, time.time())
+        elif after == "shadow" and database is not None:
+            missing = too_dear(whole, name, registry, database)
+    finally:
+        if database is not None:
+            database.close()
+    if evidence and after not in ON:
+        missing = [*missing, "it rests on no comparison in that state, and none would be judged; leave --evidence out"]
+    if missing or broken:
+        measured = _MEASURED.format(name=name) if missing and after in ON else ""
+        raise SpeckitError.of(
+            Problem("E127", f"{name} stays {flag.state} and does not become {after}: {one}", measured)
+            for one in (*broken, *missing)
+        )
+
+
+def _require_unchanged(in_use: InUse, flag: Flag) -> None:
+    """Raises SpeckitError where another process has decided on the flag since it was read."""
+    now = in_use.declared(flag.name)
+    if (now.state, now.decision) != (flag.state, flag.decision):
+        message = f"{flag.name} was {flag.state} when this was judged, and another process has made it {now.state}"
+        raise SpeckitError("E127", message, actions=("ask again if that is still wanted",))
+
+
+def _breaking(flag: Flag, after: str, in_force: Mapping[str, Flag]) -> Iterator[str]:
+    """Which rules of the audit a flag would break in its next state."""
+    others = [other.name for other in active_of(in_force.values()) if other.name != flag.name]
+    if after in ACTIVE and len(others) >= MAX_ACTIVE:
+        yield f"{len(others)} others are active ({', '.join(others)}), accepted: at most {MAX_ACTIVE} in all"
+    expired = over(flag, today())
+    if expired is not None and after != "permanent":
+        yield f"it expired on {expired}; `flags demote` takes it back, a later 'expires' gives it time"
+
+
+def demote(name: str, db: Path | None, pipeline: str | None) -> Changed:
+    """Takes a flag back to the state before. Raises SpeckitError where there is none."""
+    from speckit_memory.evaluation.flag_steps import state_before
+
+    in_use = InUse.of(db, pipeline)
+    flag = in_use.declared(name)
+    after = state_before(flag.state)
+    if after is None:
+        raise SpeckitError("E127", f"{name} is off already")
+    if flag.state == "permanent" and (flag.before or "permanent") == "permanent":
+        message = f"{name} is permanent where it is declared, {flag.where}, and is decided there"
+        raise SpeckitError("E127", message)
+    return _change(in_use, flag, after, "", lambda: _require_unchanged(in_use, flag))
+
+
+def _change(in_use: InUse, flag: Flag, after: str, evidence: str, still: Callable[[], None]) -> Changed:
+    """Writes the new state, and takes away what was said of the old one and holds no longer."""
+    from speckit_memory.engine.flag_edits import decide
+
+    decision = {"state": after, "was": flag.state}
+    if not flag.of_workspace:  # of a flag of one's own `since` is the first day of its life, by which it grows old
+        decision |= {"since": str(today())}
+    if after in ON and evidence:
+        decision |= {"evidence": evidence}
+    over = () if after in ON else ("evidence",)
+    if ahead(flag.state, after) < 0:
+        over = (*over, "percent")
+    file = decide(in_use.config.root, flag.name, decision, over, still)
+    folder = in_use.config.db.parent
+    unrecorded = f"there is no folder '{folder}'"
+    try:  # the file decides; the record tells when and why
+        database = in_use.opened(create=folder.is_dir())
+        if database is not None:
+            with database:
+                database.flag_changed(flag.name, flag.state, after, time.time(), evidence)
+            unrecorded = ""
+    except SpeckitError as error:
+        unrecorded = error.problems[0].message
+    except OSError as error:
+        unrecorded = str(error)
+    remarks = tuple(_idle(in_use, flag.name, after))
+    return Changed(flag.name, flag.state, after, evidence, os.fspath(file), unrecorded, remarks)
+
+
+def _idle(in_use: InUse, name: str, after: str) -> Iterator[str]:
+    """Why a new state does nothing here. What cannot be read now is told by the commands that need it."""
+    from speckit_memory.pipeline.loading import name_of
+    from speckit_memory.pipeline.variants import waiting_flags
+
+    with suppress(SpeckitError):
+        whole = in_use.whole()
+        if after != "off" and name not in waiting_flags(whole):
+            yield (
+                f"no step of the pipeline in use, {name_of(whole)}, waits for {name}; "
+                "`speckit-memory flags list` shows which pipelines do"
+            )
+        state = in_use.flags()[name].state
+        if state != after:
+            variable = in_use.config.environ_of_root.get(name, "")
+            yield f"the environment variable {name}={variable} decides here and makes it {state}; unset it"

@@ -1,0 +1,49 @@
+"""How the interval of the quality narrowed down while queries came in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from speckit_memory.evaluation.course import METRIC, Look
+from speckit_memory.server.page.plots.plot import Plot
+from speckit_memory.server.page.svg import INK, MUTED, VARIANT, Canvas, drawn
+
+_ROWS = 12
+_MARGIN = 0.06
+
+
+def over_time(name: str, looks: Sequence[Look], control: str, variant: str) -> Plot:
+    """The mean difference with its always-valid interval, look after look."""
+    queries = [look.queries for look in looks]
+    low, high = ([look.ci95[end] for look in looks] for end in (0, 1))
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.axes
+        axes.fill_between(queries, low, high, color=VARIANT, alpha=0.18, linewidth=0)
+        for edge in (low, high):
+            axes.plot(queries, edge, color=VARIANT, linewidth=1, alpha=0.7)
+        axes.plot(queries, [look.delta for look in looks], color=VARIANT, linewidth=2.4)
+        axes.axhline(0, color=INK, linewidth=1.4)
+        reach = max(abs(end) for end in (*low, *high, 0.01)) * (1 + _MARGIN)
+        axes.set(ylim=(-reach, reach), xlabel="queries", ylabel=f"difference in {METRIC}")
+        for at, words, align in ((0.97, "variant better", "top"), (0.03, "variant worse", "bottom")):
+            axes.text(0.99, at, words, transform=axes.transAxes, ha="right", va=align, color=MUTED)
+
+    rows = [["queries", "differing and judged", f"{METRIC} difference", "95 % interval"]]
+    for look in _thinned(looks):
+        interval = f"{look.ci95[0]:+.3f} to {look.ci95[1]:+.3f}"
+        rows.append([f"{look.queries:,}", f"{look.judged:,}", f"{look.delta:+.3f}", interval])
+    last = looks[-1]
+    outside = last.ci95[0] > 0 or last.ci95[1] < 0
+    caption = (
+        f"{METRIC} of {variant} minus that of {control}, over {last.judged:,} differing queries with judgements of "
+        f"{last.queries:,}. The band holds at every look at once: it may be looked at as often as you like. It "
+        + ("leaves out 0: the difference is real." if outside else "still holds 0: nothing is decided.")
+    )
+    return Plot("What is known, query by query", drawn(name, draw, height=260), caption, rows)
+
+
+def _thinned(looks: Sequence[Look]) -> list[Look]:
+    """A table's worth of looks, the last one always."""
+    every = max(1, -(-len(looks) // _ROWS))
+    return [*looks[:-1:every], looks[-1]]

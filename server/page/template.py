@@ -1,0 +1,33 @@
+"""Fills the templates of pages. Whatever is filled in is escaped, but the plots that the product draws.
+
+Control characters and marks that turn the direction of text are spelled out first, as on a terminal.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from markupsafe import Markup
+
+from speckit_memory.server.output import printable
+
+
+def rendered(name: str, **texts: object) -> str:
+    """A template of this folder, with its style inside; a name that it uses and nobody gave is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("speckit_memory.server.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_readable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["drawing"] = Markup
+    style = files("speckit_memory.server.page").joinpath("page.css").read_text(encoding="utf-8")
+    return environment.get_template(name).render(style=Markup(style), **texts)
+
+
+def _readable(value: object) -> object:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,0 +1,74 @@
+"""What to do about a comparison: the commands that take a variant further, or take it away."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from speckit_memory.evaluation.experiment_report import ExperimentReport
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """One thing to do: `purpose` in words, as commands to be copied or lines to be edited."""
+
+    purpose: str
+    commands: Sequence[str]
+
+
+KEPT = "write `evaluation: {texts: true}` in .speckit/config.yaml"
+
+
+def next_steps(report: ExperimentReport, *, lacks: Sequence[str] = ()) -> list[NextStep]:
+    """What may be done about a variant, first what its verdict suggests. `lacks`: what keeps this comparison
+    from meeting the criterion of its flag."""
+    same = report.control.hash == report.variant.hash
+    steps = []
+    undecided = report.verdict == "undecided" and report.agreement is not None
+    if undecided and report.agreement and report.agreement.ordering_differences:
+        judge = f"speckit-memory eval judge --experiment {report.id}"
+        steps.append(
+            NextStep("Judge the queries that differ", [judge])
+            if report.texts
+            else NextStep("Keep the words of queries from now on, so that a judge can read them", [KEPT])
+        )
+    if not report.flag:
+        return steps + _by_file(report)
+    further, away = _by_flag(report)
+    if (undecided or lacks) and not same:  # a promotion would be refused
+        measure = f"speckit-memory eval compare --own --flag {shlex.quote(report.flag)}"
+        why = f"Its criterion is not met yet ({'; '.join(lacks)}). " if lacks else ""
+        measured = NextStep(f"{why}Measure it at once on queries made of the memories", [measure])
+        steps += [away, measured] if report.verdict == "worse" else [measured, away]
+    elif same:
+        steps.append(away)
+    elif report.verdict == "worse":
+        steps += [away, further]
+    else:
+        steps += [further, away]
+    return steps
+
+
+def _by_flag(report: ExperimentReport) -> tuple[NextStep, NextStep]:
+    flag = shlex.quote(report.flag)
+    after, resting = ("shadow", "") if report.mode == "dark_run" else ("enabled", f" --evidence {report.id}")
+    return (
+        NextStep(f"Promote it to {after}", [f"speckit-memory flags promote {flag}{resting}"]),
+        NextStep("Stop it", [f"speckit-memory flags demote {flag}"]),
+    )
+
+
+def _by_file(report: ExperimentReport) -> list[NextStep]:
+    """What to do with an entry of a file; nothing where the entry is not known, since it was taken out before any of
+    its answers was recorded."""
+    if not report.variant.name:
+        return []
+    key = "dark_runs" if report.mode == "dark_run" else "shadows"
+    where = f"the entry '{report.variant.name}' of `{key}:` at the top of .speckit/pipeline.yaml"
+    away = NextStep("Stop it", [f"remove {where}"])
+    if report.mode == "dark_run":
+        return [NextStep("Compare its results", [f"move {where} to `shadows:`"]), away] if report.compared else [away]
+    if report.verdict in ("better", "same") and report.control.hash != report.variant.hash:
+        return [NextStep("Serve it", [f"write what {where} uses as `extends:` there, and remove the entry"]), away]
+    return [away]

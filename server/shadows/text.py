@@ -1,0 +1,228 @@
+"""A report of what ran beside the served pipeline, for a terminal: the verdict first, what to do about it last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+import click
+
+from speckit_memory.evaluation.experiment_evidence import FEWEST
+from speckit_memory.evaluation.experiment_report import Contrast, Estimate, ExperimentReport
+from speckit_memory.evaluation.report import Latency
+from speckit_memory.evaluation.tables import in_line
+from speckit_memory.memory.store.evaluation.records import Pair
+from speckit_memory.server.output import counted, printable, table, wrapped
+from speckit_memory.server.shadows.report import SHOWN_ROWS, Compared, Named, ShadowReport, question
+from speckit_memory.server.wording import figure, in_common, milliseconds, moment, percent, period
+
+SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?"}
+"""A sign for each verdict, beside its word: colour alone tells not everybody."""
+_COLOURS = {"better": "green", "worse": "red", "same": "cyan", "undecided": "yellow"}
+ORDER = "by rank-biased overlap, lowest first"
+"""How the queries that differ most are ordered."""
+_QUERIES = 3
+"""Queries that are shown with both answers."""
+_STEPS = 12
+
+
+def show(report: ShadowReport) -> None:
+    """Writes a report."""
+    if len(report.comparisons) != 1:
+        click.echo(wrapped(report.sentence(), bold=True))
+    if report.nothing:
+        for line in report.nothing.split("\n"):
+            click.echo(wrapped(line) if not line.startswith("  ") else printable(line))
+    for compared in report.comparisons:
+        if len(report.comparisons) > 1:
+            click.echo()
+        click.echo("\n\n".join(_blocks(compared, report.memories)))
+
+
+def _blocks(compared: Compared, memories: Mapping[int, Named]) -> Iterator[str]:
+    report = compared.judged.report
+    sign = click.style(f"{SIGNS[report.verdict]} ", fg=_COLOURS[report.verdict], bold=True)
+    yield wrapped(report.sentence, "  ", sign, bold=True) + "\n" + wrapped(_about(compared), "  ", dim=True)
+    parts: Sequence[Callable[[], str]] = (
+        lambda: _figures(report),
+        lambda: _quality(report),
+        lambda: _segments(report),
+        lambda: _steps(compared),
+        lambda: _parting(report),
+        lambda: _differing(compared, memories),
+        lambda: _retreats(compared),
+        lambda: _next(compared),
+    )
+    yield from filter(None, (part() for part in parts))
+
+
+def _about(compared: Compared) -> str:
+    report = compared.judged.report
+    lost = (
+        [f"{counted(sum(report.dropped.values()), 'query')} dropped ({_counts(report.dropped)})"]
+        if report.dropped
+        else []
+    )
+    if report.failed:
+        lost.append(f"{report.failed:,} failed ({_counts(report.failures)})")
+    flag = f" · {report.flag}" if report.flag else ""
+    when = period(report.first, report.last, hours=not report.queries)
+    return (
+        f"{report.mode.replace('_', ' ')} {report.id} · {report.control.name} {report.control.hash} → "
+        f"{report.variant.name} {report.variant.hash}{flag} · {counted(report.queries, 'query')}, "
+        f"{when} · {', '.join(lost) or 'none dropped, none failed'}"
+    )
+
+
+def _figures(report: ExperimentReport) -> str:
+    rows = [("figure", "value", "95 % interval")]
+    if agreement := report.agreement:
+        share = percent(agreement.ordering_differences, agreement.queries)
+        rows.append(("other memories or order", f"{agreement.ordering_differences:,} ({share})", ""))
+        estimates = {
+            "overlap@10": agreement.overlap_10,
+            "Kendall tau-b": agreement.kendall_tau_b,
+            "rank-biased overlap": agreement.rbo,
+        }
+        rows += [(name, figure(value.mean), interval(value)) for name, value in estimates.items() if value]
+    times = {
+        "overhead, p50 / p95": report.cost.overhead,
+        "spent beside the control, p50 / p95": report.cost.spent,
+        "the caller waited, p50 / p95": report.cost.served_overhead,
+    }
+    rows += [
+        (name, f"{milliseconds(value.p50)} / {milliseconds(value.p95)}", "") for name, value in times.items() if value
+    ]
+    text = table(rows, right=(1, 2), indent="  ", headed=True) if len(rows) > 1 else ""
+    if report.cost.budget_broken:
+        over = (
+            f"over its budget of {milliseconds(report.cost.budget_ms)} on {counted(report.cost.over_budget, 'query')}"
+        )
+        text += "\n" + wrapped(over, "  ", fg="yellow")
+    if noise := report.noise:
+        text += "\n" + wrapped(
+            f"noise floor: {report.control.name} against itself differs on "
+            f"{noise.ordering_differences:,} of {counted(noise.queries, 'query')}", "  ", dim=True,
+        )  # fmt: skip
+    return text.lstrip("\n")
+
+
+def interval(value: Estimate) -> str:
+    """The interval of a mean, "" where a single value has none."""
+    return f"{value.ci95[0]:.3f} to {value.ci95[1]:.3f}" if value.ci95 else ""
+
+
+def _quality(report: ExperimentReport) -> str:
+    if not report.quality:
+        return "" if report.judged is None else wrapped(_judged(report.judged), "  ")
+    rows = [("quality", "evidence", "difference", "95 % interval", "adjusted p", "verdict")]
+    for one in report.quality:
+        known = f"{one.queries:,} {'judged' if one.evidence == 'judgements' else 'used'}"
+        low, high = one.ci95
+        rows.append(
+            (one.metric, known, f"{one.delta:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{one.p_adjusted:.4f}", one.verdict)
+        )
+    return table(rows, right=(2, 3, 4), indent="  ", headed=True)
+
+
+def _judged(queries: int) -> str:
+    return f"{counted(queries, 'query')} judged, {FEWEST} needed before there is a figure of quality"
+
+
+def _segments(report: ExperimentReport) -> str:
+    rows = [("by", "queries of", "n", "overlap@10", "other order", "p50 overhead")]
+    for one in report.segments:
+        overlap = one.agreement and one.agreement.overlap_10
+        rows.append((
+            one.by, printable(one.value), f"{one.queries:,}",
+            "too few" if one.too_few else figure(overlap.mean) if overlap else "",
+            f"{one.agreement.ordering_differences:,}" if one.agreement else "",
+            milliseconds(one.overhead.p50, signed=True) if one.overhead else "",
+        ))  # fmt: skip
+    return table(rows, right=(2, 3, 4, 5), indent="  ", headed=True) if len(rows) > 1 else ""
+
+
+def _steps(compared: Compared) -> str:
+    steps = compared.judged.report.steps
+    dearest = sorted(steps, key=lambda step: -max(_median(step.control), _median(step.variant)))[:_STEPS]
+    rows = [("step, p50 ms", compared.control, compared.variant, "ran once for both")]
+    for step in steps:
+        if step in dearest:
+            control, variant = (f"{time.p50:.3f}" if time else "–" for time in (step.control, step.variant))
+            rows.append((step.step, control, variant, f"{step.shared:,}" if step.shared else ""))
+    if len(rows) == 1:
+        return ""
+    text = table(rows, right=(1, 2, 3), indent="  ", headed=True)
+    rest = len(steps) - len(dearest)
+    return text + ("\n" + wrapped(f"and {counted(rest, 'cheaper step')}", "  ", dim=True) if rest else "")
+
+
+def _median(latency: Latency | None) -> float:
+    return latency.p50 if latency else 0.0
+
+
+def _parting(report: ExperimentReport) -> str:
+    if not report.parted_at:
+        return ""
+    return wrapped(f"Where they part, by the first step whose outcome differs: {_counts(report.parted_at)}.", "  ")
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def _differing(compared: Compared, memories: Mapping[int, Named]) -> str:
+    contrasts = compared.judged.report.differing[:_QUERIES]
+    if not contrasts:
+        return ""
+    heading = wrapped(f"The queries that differ most, {ORDER}:")
+    return f"{heading}\n\n" + "\n\n".join(_contrast(one, compared, memories) for one in contrasts)
+
+
+def _contrast(contrast: Contrast, compared: Compared, memories: Mapping[int, Named]) -> str:
+    pair, agreement = contrast.pair, contrast.agreement
+    parted = f" · they part at {pair.variant.parted_at}" if pair.variant.parted_at else ""
+    about = (
+        f"rank-biased overlap {figure(agreement.rbo)} · {in_common(agreement)} · {pair.query.intent} · "
+        f"{pair.query.complexity}{parted}"
+    )
+    rows = [("", compared.control, compared.variant)]
+    after = {move.id: move for move in agreement.moves}
+    old, new = pair.control.memories[:SHOWN_ROWS], pair.variant.answer.memories[:SHOWN_ROWS]
+    for rank, (before, now) in enumerate(zip_longest(old, new), start=1):
+        moved = "" if now is None else _from(after[now].before, rank)
+        rows.append((str(rank), _name(before, memories), f"{_name(now, memories)}{moved}"))
+    shown = table(rows, right=(0,), indent="    ", headed=True)
+    return f"{wrapped(asked(pair), '  ', bold=True)}\n{wrapped(about, '  ', dim=True)}\n{shown}"
+
+
+def asked(pair: Pair) -> str:
+    """What a reader knows a query by: its words where they are kept, else its id."""
+    return f"“{in_line(question(pair))}”" if question(pair) else f"query {pair.query.id} (its words are not kept)"
+
+
+def _from(before: int | None, rank: int) -> str:
+    if before is None:
+        return "  (new)"
+    return f"  (was {before})" if before != rank else ""
+
+
+def _name(memory: int | None, memories: Mapping[int, Named]) -> str:
+    if memory is None:
+        return ""
+    return printable(memories[memory].key) if memory in memories else f"memory {memory}, gone since"
+
+
+def _retreats(compared: Compared) -> str:
+    return "\n".join(
+        wrapped(f"{moment(one.at)}: moved to {one.placement}, {one.reason}", "  ", fg="yellow")
+        for one in compared.retreats
+    )
+
+
+def _next(compared: Compared) -> str:
+    lines = []
+    for step in compared.next_steps:
+        lines.append(wrapped(f"{step.purpose}:", "  "))
+        lines += [f"    {printable(command)}" for command in step.commands]
+    return "\n".join(lines)
