@@ -36,7 +36,8 @@ def test_the_wheel_holds_our_rooms_under_one_name_their_data_and_nothing_else(wh
     front = [
         name.removeprefix("src/speckit_memory/") for name in run("git", "ls-files", "src", cwd=ROOT).stdout.splitlines()
     ]
-    within = {*({*front} - {*ROOMS}), *listed, *(name.replace("docs/", "server/demo/", 1) for name in documents)}
+    corpus = "evaluation/bundled/docs"
+    within = {*({*front} - {*ROOMS}), *({*listed} - {corpus}), *(name.replace("docs", corpus, 1) for name in documents)}
 
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -58,6 +59,19 @@ def test_the_demonstration_runs_from_the_wheel(installed: Path, tmp_path: Path) 
     shown = run(installed, "demo", cwd=tmp_path)
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
+
+
+@pytest.mark.requirement("E3", "E3.anywhere")
+def test_the_ground_truth_that_ships_is_measured_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    measured = run(installed, "eval", "run", "--dataset", "bundled", "--pipeline", "bm25", "--json", cwd=tmp_path)
+
+    assert measured.returncode == 0, measured.stdout + measured.stderr
+    report = json.loads(measured.stdout)
+    assert (report["dataset"], report["queries"] >= 96, report["excluded"]["no_relevant"] >= 14) == (
+        "bundled",
+        True,
+        True,
+    )
 
 
 def test_the_sdk_client_saves_searches_and_lists_over_stdio(installed: Path, tmp_path: Path) -> None:

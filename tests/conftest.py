@@ -43,8 +43,9 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workspace(indexed: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed workspace, to be changed at will."""
-    return Path(shutil.copytree(indexed, tmp_path / "workspace"))
+    """A copy of the indexed workspace, to be changed at will; of what other tests asked there it knows nothing."""
+    unasked = shutil.ignore_patterns("*.evaluation.db*")
+    return Path(shutil.copytree(indexed, tmp_path / "workspace", ignore=unasked))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -26,6 +26,7 @@ from tally import Tally
 from speckit_memory.engine import Memory
 from speckit_memory.engine.plans import plan_report
 from speckit_memory.engine.questions import Question
+from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.why_not import why_not
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.contracts import About, Role
@@ -303,7 +304,7 @@ def test_a_reading_of_a_misspelt_word_may_hold_any_characters(tmp_path: Path, ta
 def with_pipeline(pipeline: Any) -> Memory:
     """The project's memories behind another pipeline."""
     opened = memory().using("bm25")
-    opened._searching.runner = Runner(pipeline)
+    opened._searching = Searching(Runner(pipeline), opened.settings)
     return opened
 
 
@@ -321,7 +322,7 @@ def test_a_plan_and_a_reason_why_not_survive_hostile_steps(name: str, tmp_path: 
     runner = Runner(attacked(tmp_path, Role.CHANNEL, component(Role.CHANNEL, of(Role.CHANNEL))))
     found = with_pipeline(runner.pipeline).search(TEXT, now=NOW, limit=1)
     lost = memory().get("rules/constitutional/house.md")
-    assert "hostile failed" in why_not(runner, found, lost, store)
+    assert "hostile failed" in why_not(runner.pipeline, found, lost, store)
     tally.tried(2)
 
 

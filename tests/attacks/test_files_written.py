@@ -15,7 +15,8 @@ from tally import Tally
 
 from speckit_memory.config import document
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.dataset import CORPUS, EDGES, QRELS, QUERIES
+from speckit_memory.evaluation.dataset import EDGES, QRELS, QUERIES
+from speckit_memory.evaluation.documents import CORPUS
 from speckit_memory.evaluation.made_queries import folders
 from speckit_memory.evaluation.trec import check_run_file, write_run
 from speckit_memory.server.cli import run

@@ -123,10 +123,10 @@ def _again(text: str) -> str:
 
 
 def answers(memory: Memory, question: str) -> list[object]:
-    """All that an answer says of this search, but not how long it took."""
+    """All that an answer says of this search, but not which one it was and how long it took."""
     result = memory.search(question, now=1_760_000_000.0, limit=6)
     document = result.as_json()
-    del document["timings_ms"]
+    del document["timings_ms"], document["query_id"]
     assert not lost(document)
     return [document, *(memory.explain(result, row.id).as_json() for row in result.results)]
 

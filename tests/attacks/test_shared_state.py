@@ -10,7 +10,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from functools import partial
+from mmap import mmap
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -18,6 +20,7 @@ import numpy as np
 import pytest
 from frame.observed import NOW, plain, searches
 from frame.vandal import public, swap, vandalise
+from storing.indexes import index_in_memory
 from storing.project import SESSION, living
 from tally import Tally
 
@@ -218,15 +221,16 @@ def test_no_public_name_of_what_a_component_holds_can_be_swapped(
 def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
     state: Any = memory._open.read_model.current()
     lexicon = state.lexicon
+    index_in_memory(state)
     for case in CASES["Lexicon", "index"](memory.store()):
         index = lexicon.index(*case)
         entry = int(index.ids[0])
-        for change in (partial(index.add, 10**7, ["payment"]), partial(index.remove, entry)):
+        for change in (partial(index.add, [(10**7, ["payment"])]), partial(index.remove, [entry])):
             with pytest.raises(TypeError, match="take a copy"):
                 change()
         twin = index.copy()
-        twin.remove(entry)
-        twin.add(10**7, ["payment", "gateway"])
+        twin.remove([entry])
+        twin.add([(10**7, ["payment", "gateway"])])
         with pytest.raises(TypeError):
             lexicon._indexes[case if len(case) == 2 else (*case, "memory")] = twin
         tally.tried(4)
@@ -245,10 +249,44 @@ def test_public_answers_beyond_the_ports_are_safe_as_well(tally: Tally, memory: 
     state: Any = memory._open.read_model.current()
     attributes = state.attributes
     tally.tried(vandalise(attributes.places(ids(store))) + vandalise(attributes.chunks_of(attributes.ids)))
+    index_in_memory(state)
     words = list(state.lexicon.index("title").terms())
     tally.tried(vandalise(words))
 
     assert searches(memory) == before
+
+
+def test_what_a_mapped_segment_answers_is_no_part_of_the_file(tmp_path: Path, tally: Tally) -> None:
+    """`np.add.at` writes into read-only arrays as well, and whoever writes to a mapped file ends the process."""
+    with living(tmp_path, NOW) as memory:
+        memory.write_segment()
+        memory._open.renew()
+        store: Any = memory.store()
+        assert in_a_file(memory._open.read_model.current().attributes._ids)
+        for port, name in MEMBERS:
+            for thing in reached(store, port):
+                for answer in answers(thing, port, name, store):
+                    for array in arrays(answer):
+                        assert not in_a_file(array), f"{port.__name__}.{name}"
+                        tally.tried(1)
+
+
+def in_a_file(array: Any) -> bool:
+    """Whether what an array leads to is a mapped file."""
+    while array is not None and not isinstance(array, mmap):
+        array = array.base if isinstance(array, np.ndarray) else getattr(array, "obj", None)
+    return array is not None
+
+
+def arrays(answer: Any) -> Iterator[np.ndarray]:
+    if isinstance(answer, np.ndarray):
+        yield answer
+    elif isinstance(answer, tuple | list):
+        for part in answer:
+            yield from arrays(part)
+    elif is_dataclass(answer):
+        for field in fields(answer):
+            yield from arrays(getattr(answer, field.name))
 
 
 def test_another_process_answers_as_the_attacked_one(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:

@@ -176,7 +176,8 @@ def restored_by_sqlite_and_counted_as_far(path: Path, backup: Path) -> None:
 def older_schema(path: Path, backup: Path) -> None:
     connection = apsw.Connection(str(backup))
     connection.execute(
-        "ALTER TABLE changes DROP COLUMN token; DROP TABLE source_paths; DELETE FROM migrations WHERE name >= '0008'"
+        "ALTER TABLE changes DROP COLUMN token; DROP TABLE source_paths; DROP TABLE token_counts; "
+        "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()
     moved_away_and_restored(path, backup)

@@ -140,7 +140,8 @@ def test_a_text_that_holds_the_query_scores_1_and_one_without_a_pair_nothing(tex
 def test_very_words_are_found_by_either_comparison(pieces: list[str], data: st.DataObject) -> None:
     text = "".join(pieces)
     wording = data.draw(st.lists(st.sampled_from(["a", "b", "x1", "é"]), min_size=1, max_size=4))
-    by_pattern = module._finder(wording)(text)
+    by_pattern = module._finder(wording, module.FEWEST_FOR_PATTERN)(text)
+    assert module._finder(wording, module.FEWEST_FOR_PATTERN - 1)(text) == by_pattern
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "LONGEST_PATTERN", 0)
-        assert module._finder(wording)(text) == by_pattern
+        assert module._finder(wording, module.FEWEST_FOR_PATTERN)(text) == by_pattern

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.flags import load_flags, read_flags, unknown_variables
+from speckit_memory.config.flag_files import FlagFile
+from speckit_memory.config.flags import flags_for, load_flags, read_flags, unknown_variables
 from speckit_memory.config.settings import FLAGS_FILE, ROOT_VARIABLE
 
 OWN = "group: D, owner: us, since: 2026-11-01, expires: 2026-12-01, evidence: a run"
@@ -61,12 +62,13 @@ def test_a_file_that_says_nothing_changes_nothing(tmp_path: Path, text: str) -> 
 def test_every_problem_is_told_at_once_and_at_its_place(tmp_path: Path) -> None:
     text = f"""\
 flag: {{}}
+SPECKIT_TRM: {{state: dark_run}}
 flags:
-  SPECKIT_RRF: {{state: "off"}}
+  SPECKIT_RRF: {{state: off, percent: 105}}
   SPECKIT_NOVELTY_BOST: {{state: enabled}}
-  SPECKIT_DEGREE_BOOST: {{state: shadow}}
+  SPECKIT_DEGREE_BOOST: {{state: shadwo}}
   SPECKIT_DB: {{state: enabled, {OWN}}}
-  SPECKIT_RSF_FUSION: {{state: permanent}}
+  SPECKIT_RSF_FUSION: {{stat: enabled}}
   SPECKIT_MMR: {{state: permanent, owner: us}}
   SPECKIT_OURS: {{state: enabled, ownr: us, group: D}}
   OURS: {{state: enabled, {OWN}}}
@@ -74,17 +76,17 @@ flags:
 """
     assert problems(tmp_path, text) == [
         "1:1: E115 the file has no key 'flag'; did you mean 'flags'?",
-        "3:24: E124 SPECKIT_RRF is permanent and cannot be switched off",
-        "4:3: E120 no flag is called 'SPECKIT_NOVELTY_BOST'; did you mean 'SPECKIT_NOVELTY_BOOST'?",
-        "5:25: E114 the state of 'SPECKIT_DEGREE_BOOST' is 'shadow', which is not built: nothing would run or be "
-        "compared; accepted: off, enabled, permanent",
-        "6:3: E120 'SPECKIT_DB' is the name of a setting, and no flag can have it",
-        "7:31: E124 SPECKIT_RSF_FUSION cannot be made permanent here; accepted: off, enabled",
-        "8:35: E115 a workspace decides only the state of 'SPECKIT_MMR', which config/flags.yaml:10:3 declares; found "
+        "2:1: E115 'SPECKIT_TRM' is a flag; write it, indented, below a line 'flags:'",
+        "4:38: E114 'percent' of 'SPECKIT_RRF' must be a whole number from 0 to 100; found 105",
+        "5:3: E120 no flag is called 'SPECKIT_NOVELTY_BOST'; did you mean 'SPECKIT_NOVELTY_BOOST'?",
+        "6:33: E114 the state of 'SPECKIT_DEGREE_BOOST' is 'shadwo'; did you mean 'shadow'?",
+        "7:3: E120 'SPECKIT_DB' is the name of a setting, and no flag can have it",
+        "8:24: E115 a flag has no key 'stat'; did you mean 'state'?",
+        "9:35: E115 a workspace decides only the state of 'SPECKIT_MMR', which config/flags.yaml:12:3 declares; found "
         "'owner'",
-        "9:34: E115 a flag has no key 'ownr'; did you mean 'owner'?",
-        "10:3: E120 'OURS' must begin with SPECKIT_",
-        "11:21: E114 'SPECKIT_SPELLING' must be a mapping such as {state: enabled}; found 'enabled'",
+        "10:34: E115 a flag has no key 'ownr'; did you mean 'owner'?",
+        "11:3: E120 'OURS' must begin with SPECKIT_",
+        "12:21: E114 'SPECKIT_SPELLING' must be a mapping such as {state: enabled}; found 'enabled'",
     ]
 
 
@@ -113,3 +115,39 @@ def test_what_lies_there_and_cannot_be_read_is_refused(tmp_path: Path) -> None:
     assert unread.message == f"{file} cannot be read: no such file or directory"
     (tmp_path / "nowhere").write_text("flags: {SPECKIT_SPELLING: {state: enabled}}\n")
     assert load_flags(environ(tmp_path))["SPECKIT_SPELLING"].on
+
+
+@pytest.mark.requirement("P11")
+@pytest.mark.parametrize("state", ["off", "dark_run", "shadow", "enabled", "permanent"])
+def test_every_state_is_accepted_in_files_and_in_the_environment(tmp_path: Path, state: str) -> None:
+    name = "SPECKIT_NOVELTY_BOOST"
+    assert load_flags(environ(tmp_path, **{name: state.upper()}))[name].state == state
+    write(tmp_path, f'flags:\n  {name}: {{state: "{state}"}}\n  SPECKIT_OURS: {{state: "{state}", {OWN}}}\n')
+    flags = load_flags(environ(tmp_path))
+    assert [(flags[one].state, flags[one].on) for one in (name, "SPECKIT_OURS")] == [
+        (state, state in ("enabled", "permanent"))
+    ] * 2
+
+
+@pytest.mark.parametrize(("said", "found"), [("true", []), ("enabled", []), ("PERMANENT", []), ("shadow", [1])])
+def test_what_is_permanent_stays_so_whatever_the_environment_says(tmp_path: Path, said: str, found: list[int]) -> None:
+    write(tmp_path, f"flags: {{SPECKIT_OURS: {{state: permanent, {OWN}}}}}\n")
+    flags, problems = read_flags(environ(tmp_path, SPECKIT_OURS=said))
+    assert (flags["SPECKIT_OURS"].state, flags["SPECKIT_OURS"].origin) == ("permanent", f"{tmp_path / FLAGS_FILE}:1")
+    told = ["SPECKIT_OURS is permanent and cannot be switched off" for _ in found]
+    assert [problem.message for problem in problems] == told
+
+
+def test_extensions_are_loaded_for_an_unknown_flag_and_not_for_a_misnamed_one(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def offered() -> list[FlagFile]:
+        asked.append("loaded")
+        return []
+
+    write(tmp_path, "flags: {OURS: {state: enabled}, SPECKIT_DB: {state: enabled}}\n")
+    assert len(flags_for(environ(tmp_path), (), offered)[1]) == 2
+    assert asked == []
+    write(tmp_path, "flags: {SPECKIT_THEIRS: {state: enabled}}\n")
+    assert len(flags_for(environ(tmp_path), (), offered)[1]) == 1
+    assert asked == ["loaded"]

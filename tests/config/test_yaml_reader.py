@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import string
+from unittest.mock import patch
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.config.yaml_reader import Mapping, locate, plain, read
+from speckit_memory.config import yaml_reader
+from speckit_memory.config.yaml_reader import MAX_DEPTH, MOST_VALUES, Mapping, _small, locate, plain, read
 from speckit_memory.errors import Where
 
 
@@ -114,3 +116,19 @@ def test_no_text_makes_the_reader_fail(text: str) -> None:
     _, problems = read(text, "f.yaml")
 
     assert all(problem.where for problem in problems)
+
+
+@given(st.text(st.sampled_from("[]{},:?-*&a \n\"'#|>!~"), max_size=60))
+def test_a_text_means_the_same_surveyed_or_not(text: str) -> None:
+    with patch.object(yaml_reader, "_small", return_value=False):
+        surveyed = read(text, "x.md")
+    assert read(text, "x.md") == surveyed
+
+
+def test_a_text_that_could_nest_too_deeply_is_surveyed() -> None:
+    assert not _small("- " * MAX_DEPTH + "a")
+    assert not _small("[" * MAX_DEPTH)
+    assert not _small("&a b")
+    assert not _small("*a")
+    assert not _small("a" * MOST_VALUES)
+    assert _small("title: A plain head\ntriggers: [one, two]")

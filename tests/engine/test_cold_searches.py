@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import rmtree
 from threading import RLock
 from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from storing.indexes import index_in_memory
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.once import Once
@@ -22,7 +24,7 @@ from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.indexing.embedders import StaticEmbedder, static
 from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
-from speckit_memory.memory.store.read_model import columns, folders, lexicon, token_space, unloaded, vector_space
+from speckit_memory.memory.store.read_model import columns, file_words, folders, token_space, unloaded, vector_space
 from speckit_memory.memory.store.read_model.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.vector_space import SEARCHES_OF_FILE
@@ -39,10 +41,10 @@ QUESTION = "why are scores added and not ranks?"
 MINUTE = 60_000_000_000
 READ_ONCE: list[tuple[ModuleType | type, str]] = [
     (Snapshot, "load"),
-    (lexicon, "TermIndex"),
+    (file_words.FileWords, "of"),
     (vector_space, "VectorMatrix"),
     (token_space, "TokenTable"),
-    (columns, "_reading"),
+    (columns, "natural"),
     (folders.Folders, "_complete"),
     (static, "_load"),
     (static, "_fingerprint"),
@@ -94,7 +96,12 @@ def workspace(tmp_path: Path) -> Path:
         file.write_text(text, encoding="utf-8")
     with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}) as memory:
         memory.index([tmp_path])
+    rmtree(segments_of(tmp_path), ignore_errors=True)  # from which there would be nothing to open
     return tmp_path
+
+
+def segments_of(root: Path) -> Path:
+    return root / "m.db.segments"
 
 
 def open_memory(root: Path, pipeline: str = "default", **environ: str) -> Memory:
@@ -119,7 +126,7 @@ def test_opening_is_not_the_time_of_the_query(
     assert "rules/always.md" in [row.key for row in cold.results]
     for later in (*loading, warm):
         assert [(row.key, row.score) for row in cold.results] == [(row.key, row.score) for row in later.results]
-    assert {"load", "TermIndex", "VectorMatrix", "_load", "_fingerprint"} <= set(opened)
+    assert {"load", "of", "VectorMatrix", "_load", "_fingerprint"} <= set(opened)
     assert sum(each.timings_ms.opening for each in (cold, *loading)) > len(opened) * 60_000
     assert max(each.timings_ms.total for each in (cold, *loading)) < 1_000
     assert warm.timings_ms.opening < 1_000
@@ -156,7 +163,7 @@ def test_without_time_for_anything_the_constitution_is_there_and_one_line_says_w
         "deadline",
         ("spelling", "coverage", "vector", "graph", "phrase", "regularise", "maxsim"),
     )
-    assert set(opened) == {"load", "TermIndex", "_reading"}
+    assert set(opened) == {"load", "of", "natural"}
 
 
 def test_a_deadline_of_the_call_goes_before_that_of_the_settings(workspace: Path, time: Time) -> None:
@@ -303,3 +310,15 @@ def test_what_threads_share_is_made_once() -> None:
 
         assert one.result() is other.result()
     assert counted.times == 1
+
+
+def test_an_answer_says_that_its_words_came_from_the_file_and_is_the_same_otherwise(workspace: Path) -> None:
+    with open_memory(workspace) as memory:
+        cold = memory.search(QUESTION, now=2e9)
+        index_in_memory(memory._open.read_model.current())
+        warm = memory.search(QUESTION, now=2e9)
+
+    assert cold.as_json()["notes"].pop("words_from") == "file"
+    assert "words_from" not in warm.as_json()["notes"]
+    assert [(row.id, row.score) for row in cold.results] == [(row.id, row.score) for row in warm.results]
+    assert cold.notes.warnings == warm.notes.warnings

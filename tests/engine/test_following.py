@@ -10,6 +10,8 @@ from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Progress
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.read_model.snapshot import Snapshot
 
 
 @pytest.fixture
@@ -67,6 +69,27 @@ def test_an_answer_of_another_store_is_neither_counted_nor_explained(memory: Mem
         with pytest.raises(SpeckitError, match="was replaced since this search") as caught:
             ask(result, result.results[0].id)
         assert caught.value.code == "E026"
+
+
+@pytest.mark.parametrize("ask", ["explain", "why_not", "why_not_change"])
+def test_a_store_that_is_replaced_while_an_answer_is_told_of_tells_nothing_of_it(
+    memory: Memory, root: Path, ask: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks has read the earlier store by then; its ids mean others in the new one."""
+    result = memory.search("marmot", limit=2)
+    shutil.copy(root / "memory.db", root / "copy.db")
+    current = ReadModel.current
+
+    def replaced(model: ReadModel) -> Snapshot:
+        found = current(model)
+        if (root / "copy.db").exists():
+            without(root / "memory.db")
+            (root / "copy.db").rename(root / "memory.db")
+        return found
+
+    monkeypatch.setattr(ReadModel, "current", replaced)
+    with pytest.raises(SpeckitError, match="was replaced since this search"):
+        getattr(memory, ask)(result, result.results[0].id)
 
 
 def test_a_judgement_by_an_id_of_another_store_is_refused_once(memory: Memory, root: Path) -> None:

@@ -14,6 +14,7 @@ from speckit_memory.config.settings import EMBEDDER_VARIABLE
 from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.dataset import read
+from speckit_memory.evaluation.further_report import FurtherFigures
 from speckit_memory.evaluation.measure import Progress
 from speckit_memory.evaluation.metrics import DEPTH
 from speckit_memory.evaluation.report import EvalReport, Latency
@@ -32,8 +33,17 @@ NO_TIME = Latency(p50=0.0, p95=0.0, n=0)
 
 def values(report: EvalReport) -> object:
     """Everything in a report that does not tell the time."""
-    timeless = tuple(replace(p, index_s=0.0, latency=NO_TIME, by_complexity={}) for p in report.pipelines)
+    timeless = tuple(
+        replace(p, index_s=0.0, latency=NO_TIME, by_complexity={}, further=without_speed(p.further))
+        for p in report.pipelines
+    )
     return replace(report, pipelines=timeless)
+
+
+def without_speed(further: FurtherFigures | None) -> FurtherFigures | None:
+    """The further figures without the one that speed is part of."""
+    assert further is not None
+    return replace(further, metrics={name: one for name, one in further.metrics.items() if name != "quality proxy"})
 
 
 @pytest.mark.requirement("E2")

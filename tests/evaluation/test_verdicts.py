@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.evaluation.comparison import _verdict
+from speckit_memory.evaluation.comparison import verdict_of
 
 ENOUGH, FEW = 50, 49
 
@@ -25,4 +25,4 @@ ENOUGH, FEW = 50, 49
 def test_a_verdict_changes_at_its_border(
     delta: float, interval: tuple[float, float], p: float, queries: int, verdict: str
 ) -> None:
-    assert _verdict(delta, interval, p, queries) == verdict
+    assert verdict_of(delta, interval, p, queries) == verdict

@@ -134,7 +134,7 @@ fusion: [{use: z_score, weights: {bm25: 0.5, degree: 0.2}}]
 def test_the_list_says_which_steps_take_part_also_below_a_flag(tmp_path: Path) -> None:
     whole = checked(tmp_path, "extends: catalogue\nfusion: [z_score]\n")
     fusion = whole.effective.slots["fusion"]
-    assert [(step.id, step.flag, step.replaces) for step in fusion] == [("z_score", "", "")]
+    assert [(step.id, step.flags, step.replaces) for step in fusion] == [("z_score", (), "")]
     assert params(whole, "z_score")["normalise"] == "min_max"
 
 

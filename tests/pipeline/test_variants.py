@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,9 @@ def test_what_stands_in_the_place_of_another_takes_the_place_with_it_when_left_o
 
 def test_what_cannot_be_changed_joins_the_problems(control: Effective) -> None:
     variant = without(without(with_flag(control, "SPECKIT_RSF_FUSON"), "fts"), "identifier")
-    variant = with_flag(with_values(variant, {"vektor.limit": "3"}), "SPECKIT_MMR", on=False)
+    settled = {**variant.flags, "SPECKIT_MMR": replace(variant.flags["SPECKIT_MMR"], state="permanent")}
+    variant = replace(with_values(variant, {"vektor.limit": "3"}), flags=settled)
+    variant = with_flag(variant, "SPECKIT_MMR", on=False)
     assert {(problem.code, problem.message) for problem in variant.problems} == {
         ("E120", "the flag 'SPECKIT_RSF_FUSON' is not declared; did you mean 'SPECKIT_RSF_FUSION'?"),
         ("E030", "no step 'fts' to leave out; did you mean 'fts5'?"),

@@ -34,7 +34,8 @@ def test_a_formula_means_what_python_takes_it_for(text: str, values: list[float]
 @pytest.mark.parametrize(
     "text",
     ["before +", "f(before)", "a.b", "a ** 2", "a % b", "-a", "a if b else 1", "'a'", "a[0]", "True", "1e999", "a\0",
-     "before; a", "a + " * 40 + "a", "(" * 60 + "a" + ")" * 60, "lambda: 0", "__import__('os')", "a == b", "a, b", ""],
+     "before; a", "a + " * 40 + "a", "(" * 60 + "a" + ")" * 60, "lambda: 0", "__import__('os')", "a == b", "a, b", "",
+     "1is 2", "0x1for", "'\\d'"],
 )  # fmt: skip
 def test_what_is_no_arithmetic_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="accepted: names, numbers, parentheses"):

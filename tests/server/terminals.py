@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -77,6 +78,42 @@ def on_terminal(
     text = received.decode().replace("\r\n", "\n")
     assert "Traceback" not in text
     return Shown(process.returncode, text, out.decode())
+
+
+def typed(
+    root: Path, arguments: Sequence[str | Path], keys: Sequence[bytes], prompt: bytes, columns: int = 80
+) -> Shown:
+    """Runs the command in a terminal of its own, and types one of the keys each time the prompt is shown."""
+    known = {name: value for name, value in environment(root, SPECKIT_DB="").items() if name not in DECIDING}
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(
+        [COMMAND, *arguments],
+        cwd=root,
+        env={**known, "TERM": "xterm-256color"},
+        preexec_fn=lambda: _sit_down(terminal),  # noqa: PLW1509 (no thread runs here)
+    ) as process:
+        os.close(terminal)
+        received, left = bytearray(), list(keys)
+        try:
+            while part := _read(controller):
+                received += part
+                if left and received.endswith(prompt):
+                    os.write(controller, left.pop(0))
+        except BaseException:
+            process.kill()  # else nobody would end what waits for a key
+            raise
+    os.close(controller)
+    assert not left, f"never asked for {left}: {received.decode()}"
+    text = received.decode().replace("\r\n", "\n")
+    assert "Traceback" not in text
+    return Shown(process.returncode, text, "")
+
+
+def _sit_down(terminal: int) -> None:
+    """Makes a process one of somebody at a terminal, whom Ctrl-C interrupts even if the tests run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.login_tty(terminal)
 
 
 def _read(controller: int) -> bytes:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,16 +22,27 @@ import pytest
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import ablation, calibration, tuning
+from speckit_memory.evaluation import replay as replaying
 from speckit_memory.evaluation import run as measuring
+from speckit_memory.evaluation.comparing import baseline, compare, gate, good_enough, sensitivity
+from speckit_memory.evaluation.judging import cases
 from speckit_memory.evaluation.made_queries import run as making
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.records import Scoring, Snapshot, StoredEvaluation
 from speckit_memory.server import http, stdio
 from speckit_memory.server.cli import ROOT, run
-from speckit_memory.server.commands import demo, flags_audit
+from speckit_memory.server.commands import demo, flags_audit, flags_demote, flags_promote
 
 WORK = {
     "tune": (tuning, "tune"), "calibrate": (calibration, "calibrate"),
     "eval run": (measuring, "run"), "eval ablate": (ablation, "ablate"),
-    "audit": (flags_audit, "audit"), "make-queries": (making, "make_queries"),
+    "compare": (compare, "compare_pipelines"), "runs": (compare, "compare_runs"), "gate": (gate, "gate"),
+    "good enough": (good_enough, "good_enough"), "baseline": (baseline, "baseline"),
+    "sensitivity": (sensitivity, "sensitivity"), "judge": (cases, "of_dataset"),
+    "judge shadows": (cases, "of_experiment"),
+    "replay": (replaying, "replay"),
+    "audit": (flags_audit, "audit"),
+    "promote": (flags_promote, "promote"), "demote": (flags_demote, "demote"), "make-queries": (making, "make_queries"),
     "stdio": (stdio, "serve_stdio"), "http": (http, "serve_http"), "demo": (demo, "_open"),
 }  # fmt: skip
 """What the long commands set to work, by the name under which its arguments are kept."""
@@ -64,6 +77,10 @@ def at_work(one: Told, other: Told) -> bool:
     return one.work != other.work and one.work.keys() == other.work.keys() != set()
 
 
+def at_work_elsewhere(one: Told, other: Told) -> bool:
+    return one.work.keys() != other.work.keys() and set() not in (one.work.keys(), other.work.keys())
+
+
 def ends(first: int, second: int) -> Differ:
     return lambda one, other: (one.status, other.status) == (first, second)
 
@@ -93,23 +110,40 @@ rerank: []
 annotate: []
 """
 SEARCH = ["search", "rank fusion", "--json"]
+PROMOTE, DEMOTE = ["flags", "promote", "SPECKIT_RSF_FUSION"], ["flags", "demote", "SPECKIT_RSF_FUSION"]
+REPORT = ["shadow", "report"]
 PLAN = ["pipeline", "plan", "rank fusion", "--json"]
 ROUTED = [*PLAN, "--pipeline", "routed.yaml"]
 SHOW = ["pipeline", "show"]
 TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
 CALIBRATE = ["pipeline", "calibrate", "default", "--dataset", "one", "--out", "out.yaml"]
 RUN, ABLATE = ["eval", "run", "--dataset", "one"], ["eval", "ablate", "--dataset", "one"]
+COMPARE = ["eval", "compare", "--dataset", "one"]
+RUNS = ["eval", "compare", "--run-file", "one.run", "--qrels", "one.txt"]
+GATE = ["eval", "gate", "--dataset", "one", "--against", "rrf"]
+BASELINE = ["eval", "baseline", "--dataset", "one"]
+JUDGE = ["eval", "judge", "--dataset", "one", "--pipeline", "rrf"]
+SENSITIVITY = ["eval", "sensitivity", "--dataset", "one"]
+OTHER_DB = ["--db", "elsewhere/memory.db"]
 MADE = ["eval", "make-queries", "--dataset", "one", "--out", "made"]
 HTTP = ["serve", "--transport", "http"]
 SECOND = ["--dataset", "two"]
 SET = ["--set", "bm25.b=0.1"]
 BM25 = ["--pipeline", "bm25"]
+REPLAY = ["eval", "replay", *BM25]
+SCORINGS = ["eval", "scorings"]
+HISTORY = ["eval", "history"]
 
 CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     "demo": {
         "--pipeline": (["demo"], ["demo", *BM25], at_work),
         "--set": (["demo"], ["demo", *SET], at_work),
         "--keep": (["demo"], ["demo", "--keep", "kept.db"], at_work),
+        "--html": (
+            ["demo", "--json", "--html", "page.html"],
+            ["demo", "--json", "--html", "."],  # which is a folder
+            lambda a, b: "E014" not in a.out and "E014" in b.out,
+        ),
         "--json": (
             ["demo"],
             ["demo", "--json"],
@@ -153,6 +187,7 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     },
     "search": {
         "query": (SEARCH, ["search", "quokka cache", "--json"], lambda a, b: keys(a)[0] != keys(b)[0]),
+        "--shadow": (SEARCH, [*SEARCH, "--shadow", "bm25"], lambda a, b: {"shadows"} == b.json.keys() - a.json.keys()),
         "--limit": (SEARCH, [*SEARCH, "--limit", "1"], lambda a, b: len(keys(a)) > len(keys(b)) == 1),
         "--folder": (
             SEARCH,
@@ -201,6 +236,11 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--pipeline": (["doctor"], ["doctor", "--pipeline", "docs/tone.md"], ends(0, 1)),
         "--set": (["doctor"], ["doctor", "--set", "bm25.b=7"], ends(0, 1)),
         "--json": (["doctor"], ["doctor", "--json"], document),
+        "--fix": (
+            ["doctor", "--json"],
+            ["doctor", "--json", "--fix"],
+            lambda a, b: ["memories need none" in t.out for t in (a, b)] == [True, False],
+        ),
     },
     "pipeline check": {
         "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),
@@ -267,10 +307,35 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--queries": (CALIBRATE, [*CALIBRATE, "--queries", "7"], at_work),
         "--json": (CALIBRATE, [*CALIBRATE, "--json"], document),
     },
-    "flags list": {"--json": (["flags", "list"], ["flags", "list", "--json"], document)},
+    "flags list": {
+        "--json": (["flags", "list"], ["flags", "list", "--json"], document),
+        "--pipeline": (["flags", "list", "--json"], ["flags", "list", "--json", "--pipeline", "catalogue"], said),
+    },
+    "flags promote": {
+        "name": (PROMOTE, [*PROMOTE[:2], "SPECKIT_MMR"], at_work),
+        "--evidence": (PROMOTE, [*PROMOTE, "--evidence", "a" * 12], at_work),
+        "--db": (PROMOTE, [*PROMOTE, *OTHER_DB], at_work),
+        "--pipeline": (PROMOTE, [*PROMOTE, "--pipeline", "bm25"], at_work),
+        "--json": (PROMOTE, [*PROMOTE, "--json"], document),
+    },
+    "flags demote": {
+        "name": (DEMOTE, [*DEMOTE[:2], "SPECKIT_MMR"], at_work),
+        "--db": (DEMOTE, [*DEMOTE, *OTHER_DB], at_work),
+        "--pipeline": (DEMOTE, [*DEMOTE, "--pipeline", "bm25"], at_work),
+        "--json": (DEMOTE, [*DEMOTE, "--json"], document),
+    },
+    "shadow report": {
+        "--json": (REPORT, [*REPORT, "--json"], document),
+        "--html": (REPORT, [*REPORT, "--html", "page.html"], said),
+        "--since": ([*REPORT, "--json"], [*REPORT, "--json", "--since", "24h"], said),
+        "--experiment": (REPORT, [*REPORT, "--experiment", "a" * 12], ends(0, 2)),
+        "--db": (REPORT, [*REPORT, *OTHER_DB], ends(0, 2)),
+    },
     "flags audit": {
         "--json": (["flags", "audit"], ["flags", "audit", "--json"], document),
         "--strict": (["flags", "audit"], ["flags", "audit", "--strict"], at_work),
+        "--db": (["flags", "audit"], ["flags", "audit", *OTHER_DB], at_work),
+        "--pipeline": (["flags", "audit"], ["flags", "audit", "--pipeline", "bm25"], at_work),
     },
     "eval make-queries": {
         "--dataset": (MADE, ["eval", "make-queries", *SECOND, "--out", "made"], at_work),
@@ -286,9 +351,105 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--dataset": (RUN, ["eval", "run", *SECOND], at_work),
         "--pipeline": (RUN, [*RUN, *BM25], at_work),
         "--run-file": (RUN, [*RUN, "--run-file", "run.txt"], at_work),
+        "--db": ([*RUN[:2], "--own"], [*RUN[:2], "--own", *OTHER_DB], at_work),
         "--queries": (RUN, [*RUN, "--queries", "7"], at_work),
         "--set": (RUN, [*RUN, *SET], at_work),
         "--json": (RUN, [*RUN, "--json"], document),
+        "--own": (RUN, [*RUN[:2], "--own"], at_work),
+        "--from-use": ([*RUN[:2], "--own"], [*RUN[:2], "--from-use"], at_work),
+    },
+    "eval compare": {
+        "--dataset": (COMPARE, ["eval", "compare", *SECOND], at_work),
+        "--pipeline": (COMPARE, [*COMPARE, *BM25], at_work),
+        "--flag": (COMPARE, [*COMPARE, "--flag", "SPECKIT_RSF_FUSION"], at_work),
+        "--run-file": (RUNS, [*RUNS, "--run-file", "two.run"], at_work),
+        "--qrels": (RUNS, [*RUNS[:-1], "two.txt"], at_work),
+        "--qrels-out": (COMPARE, [*COMPARE, "--qrels-out", "out.txt"], at_work),
+        "--queries": (COMPARE, [*COMPARE, "--queries", "7"], at_work),
+        "--no-keep": (COMPARE, [*COMPARE, "--no-keep"], at_work),
+        "--db": (COMPARE, [*COMPARE, *OTHER_DB], at_work),
+        "--set": (COMPARE, [*COMPARE, *SET], at_work),
+        "--json": (COMPARE, [*COMPARE, "--json"], document),
+        "--own": (COMPARE, [*COMPARE[:2], "--own"], at_work),
+        "--from-use": ([*COMPARE[:2], "--own"], [*COMPARE[:2], "--from-use"], at_work),
+    },
+    "eval replay": {
+        "--pipeline": (REPLAY, [*REPLAY[:-1], "rrf"], at_work),
+        "--against": (REPLAY, [*REPLAY, "--against", "rsf"], at_work),
+        "--since": (REPLAY, [*REPLAY, "--since", "7d"], at_work),
+        "--no-keep": (REPLAY, [*REPLAY, "--no-keep"], at_work),
+        "--flag": (REPLAY, ["eval", "replay", "--flag", "SPECKIT_MMR"], at_work),
+        "--db": (REPLAY, [*REPLAY, "--db", "more/../memory.db"], at_work),
+        "--set": (REPLAY, [*REPLAY, *SET], at_work),
+        "--json": (REPLAY, [*REPLAY, "--json"], document),
+    },
+    "eval scorings": {
+        "--since": (SCORINGS, [*SCORINGS, "--since", "1m"], said),
+        "--db": (SCORINGS, [*SCORINGS, "--db", "nowhere/memory.db"], said),
+        "--json": (SCORINGS, [*SCORINGS, "--json"], document),
+    },
+    "eval history": {
+        "--metric": (HISTORY, [*HISTORY, "--metric", "MRR@5"], said),
+        "--since": (HISTORY, [*HISTORY, "--since", "1m"], said),
+        "--db": (HISTORY, [*HISTORY, "--db", "nowhere/memory.db"], said),
+        "--json": (HISTORY, [*HISTORY, "--json"], document),
+    },
+    "eval gate": {
+        "--dataset": (GATE, [*GATE[:2], *SECOND, *GATE[4:]], at_work),
+        "--against": (GATE, [*GATE[:-1], "rsf"], at_work),
+        "--good-enough": (
+            GATE,
+            [*GATE[:4], "--good-enough"],
+            lambda a, b: [*a.work] == ["gate"] and [*b.work] == ["good enough"],
+        ),
+        "--max-loss": (GATE, [*GATE, "--max-loss", "0.01"], at_work),
+        "--markdown": (GATE, [*GATE, "--markdown", "docs"], ends(1, 2)),
+        "--queries": (GATE, [*GATE, "--queries", "7"], at_work),
+        "--no-keep": (GATE, [*GATE, "--no-keep"], at_work),
+        "--db": (GATE, [*GATE, *OTHER_DB], at_work),
+        "--pipeline": (GATE, [*GATE, *BM25], at_work),
+        "--set": (GATE, [*GATE, *SET], at_work),
+        "--json": (GATE, [*GATE, "--json"], document),
+        "--own": (GATE, [*GATE[:2], "--own", *GATE[4:]], at_work),
+        "--from-use": ([*GATE[:2], "--own", *GATE[4:]], [*GATE[:2], "--from-use", *GATE[4:]], at_work),
+    },
+    "eval baseline": {
+        "--dataset": (BASELINE, ["eval", "baseline", *SECOND], at_work),
+        "--own": (BASELINE, ["eval", "baseline", "--own"], at_work),
+        "--from-use": (["eval", "baseline", "--own"], ["eval", "baseline", "--from-use"], at_work),
+        "--queries": (BASELINE, [*BASELINE, "--queries", "7"], at_work),
+        "--no-keep": (BASELINE, [*BASELINE, "--no-keep"], at_work),
+        "--db": (BASELINE, [*BASELINE, *OTHER_DB], at_work),
+        "--pipeline": (BASELINE, [*BASELINE, *BM25], at_work),
+        "--set": (BASELINE, [*BASELINE, *SET], at_work),
+        "--json": (BASELINE, [*BASELINE, "--json"], document),
+    },
+    "eval judge": {
+        "--experiment": (JUDGE, ["eval", "judge", "--experiment", "0123456789ab"], at_work_elsewhere),
+        "--dataset": (JUDGE, [*JUDGE[:2], *SECOND, *JUDGE[4:]], at_work),
+        "--pipeline": (JUDGE, [*JUDGE, *BM25], at_work),
+        "--command": (JUDGE, [*JUDGE, "--command", ""], ends(1, 2)),
+        "--timeout": ([*JUDGE, "--timeout", "1"], [*JUDGE, "--timeout", "0"], ends(1, 2)),
+        "--by": ([*JUDGE, "--by", "me"], [*JUDGE, "--by"], ends(1, 2)),
+        "--limit": ([*JUDGE, "--limit", "1"], [*JUDGE, "--limit", "0"], ends(1, 2)),
+        "--qrels": (JUDGE, [*JUDGE, "--qrels", "none.txt"], ends(1, 2)),
+        "--qrels-out": ([*JUDGE, "--qrels-out", "out"], [*JUDGE, "--qrels-out"], ends(1, 2)),
+        "--no-keep": (JUDGE, [*JUDGE, "--no-keep"], at_work),
+        "--db": (JUDGE, [*JUDGE, *OTHER_DB], at_work),
+        "--json": (JUDGE, [*JUDGE, "--json"], document),
+    },
+    "eval sensitivity": {
+        "--dataset": (SENSITIVITY, ["eval", "sensitivity", *SECOND], at_work),
+        "--own": (SENSITIVITY, ["eval", "sensitivity", "--own"], at_work),
+        "--from-use": (["eval", "sensitivity", "--own"], ["eval", "sensitivity", "--from-use"], at_work),
+        "--step": (SENSITIVITY, [*SENSITIVITY, "--step", "fuse"], at_work),
+        "--parameter": (SENSITIVITY, [*SENSITIVITY, "--parameter", "bm25.k1"], at_work),
+        "--values": (SENSITIVITY, [*SENSITIVITY, "--values", "1,2"], at_work),
+        "--queries": (SENSITIVITY, [*SENSITIVITY, "--queries", "7"], at_work),
+        "--db": (["eval", "sensitivity", "--own"], ["eval", "sensitivity", "--own", *OTHER_DB], at_work),
+        "--pipeline": (SENSITIVITY, [*SENSITIVITY, *BM25], at_work),
+        "--set": (SENSITIVITY, [*SENSITIVITY, *SET], at_work),
+        "--json": (SENSITIVITY, [*SENSITIVITY, "--json"], document),
     },
     "eval ablate": {
         "--dataset": (ABLATE, ["eval", "ablate", *SECOND], at_work),
@@ -327,6 +488,10 @@ def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     times = tone.stat()
     tone.write_text(tone.read_text(encoding="utf-8") + "\nAnd more.\n", encoding="utf-8")
     os.utime(tone, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
+        database.record((), scorings=[Scoring("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
+        evaluation = StoredEvaluation("e" * 12, "eval compare", time.time() - 3600, "one", "d", {})
+        database.keep(evaluation, [Snapshot("c" * 12, "nDCG@10", 0.5, 9)])
     work: dict[str, Any] = {}
 
     def kept(name: str) -> Callable[..., Any]:
@@ -337,6 +502,7 @@ def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
         return keep
 
+    monkeypatch.setattr(flags_audit, "evidence_in_force", lambda *given: nullcontext(given))
     for name, (module, function) in WORK.items():
         monkeypatch.setattr(module, function, kept(name))
 

@@ -1,4 +1,5 @@
-"""A process that searches once asks sqlite-vec for the nearest vectors, and one that goes on keeps them in memory."""
+"""Without a segment, a process that searches once asks sqlite-vec for the nearest vectors, and one that goes on keeps
+them in memory. With one, it does neither."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ sys.exit(main())
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Two hundred memories, every fourth of several passages."""
+    """Two hundred memories, every fourth of several passages; their segment lies elsewhere."""
 
     def text(number: int) -> str:
         words = [WORDS[(number * step) % len(WORDS)] for step in (1, 3, 5, 7)]
@@ -53,11 +54,17 @@ def root(tmp_path: Path) -> Path:
         memory.index_documents(
             Source(key=f"notes/{number}.md", text=text(number), title=f"Note {number}") for number in range(200)
         )
+    (tmp_path / "m.db.segments").rename(tmp_path / "aside")
     return tmp_path
 
 
 @pytest.mark.requirement("C1.cosine")
-def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_process_that_has_them(root: Path) -> None:
+@pytest.mark.parametrize("opened", [False, True])
+def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_process_that_has_them(
+    root: Path, opened: bool
+) -> None:
+    if opened:
+        (root / "aside").rename(root / "m.db.segments")
     shutil.copy(root / "m.db", root / "unasked.db")  # what is served counts as used, which rows tell
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPECKIT_")}
     environment |= {"SPECKIT_ROOT": str(root), "SPECKIT_DB": str(root / "m.db")}
@@ -66,7 +73,7 @@ def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_proces
         env=environment, capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
 
-    assert ran.stderr.splitlines() == ["nearest", "vectors"]
+    assert ran.stderr.splitlines() == ([] if opened else ["nearest", "vectors"])
     with Memory.open(root / "unasked.db", root=root, environ={}) as memory:
         memory.load_vectors()
         warm = json.loads(json.dumps(memory.search(QUESTION).as_json()))

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from speckit_memory.memory.indexing import helpers
+from speckit_memory.server.cli import run
 from tests.server.doors import DOCUMENTS, call
 
 
@@ -154,3 +157,23 @@ def test_a_long_list_of_equal_files_is_cut_and_says_where_the_rest_is(tmp_path: 
     assert out.count("same content: ") == 20
     assert "… and 10 more; see them all with --force --json\n" in out
     assert len(call(tmp_path, ["index", ".", "--force", "--json"]).json["aliases"]) == 30
+
+
+def test_of_many_files_processes_read_as_many_as_the_machine_has_use_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[int] = []
+    beside = helpers.beside
+
+    def noted(tasks: Any, maker: Any, embedder: Any, processes: int, report: Any) -> Any:
+        asked.append(processes)
+        return beside(tasks, maker, embedder, processes, report)
+
+    monkeypatch.setattr("speckit_memory.memory.indexing.indexer.beside", noted)
+    monkeypatch.setattr(helpers, "helpful_processes", lambda: 3)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("Words.\n", encoding="utf-8")
+
+    assert run(["index", "."]) == 0
+    capsys.readouterr()
+    assert asked == [3]

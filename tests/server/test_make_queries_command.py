@@ -191,4 +191,6 @@ def test_every_malformed_line_of_the_dataset_is_reported(dataset: Path, tmp_path
     assert (ran.status, [problem["where"]["line"] for problem in ran.json["errors"]]) == (2, [4, 5])
     ran = call(tmp_path, ["eval", "make-queries", "--dataset", "nowhere", "--out", "out", "--json"])
     assert (ran.status, ran.json["error"]["code"]) == (2, "E123")
-    assert ran.json["error"]["message"] == "'nowhere' has no file corpus.jsonl; the documents are needed"
+    assert ran.json["error"]["message"] == (
+        "'nowhere' has no file corpus.jsonl and no folder docs of Markdown files; the documents are needed"
+    )

@@ -51,7 +51,7 @@ def serving(root: Path, *arguments: str) -> Iterator[str]:
 def search(url: str, headers: dict[str, str] | None = None) -> Any:
     async def session() -> Any:
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             return (await client.call_tool("memory_search", {"query": "computeMPAB", "limit": 1})).structured_content

@@ -148,6 +148,8 @@ def test_explain_shows_the_steps_that_made_the_score(run: Run) -> None:
         assert [step["step"] for step in explanation["steps"]] == [step["step"] for step in row["steps"]]
         check_explanation(explanation, row["score"])
     human = run("search", "why are ranks fused", "--explain").out
+    assert document["notes"]["words_from"] == "file"
+    assert "Words were looked up in the store itself" in human
     shown = [f"    {row['score']:.4f}, step by step:\n" for row in document["results"]]
     assert [human.count(line) for line in shown] == [shown.count(line) for line in shown]
     assert len(shown) > 2

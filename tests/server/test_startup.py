@@ -15,6 +15,9 @@ from tests.server.test_mcp_stdio import INITIALIZE, calls
 HEAVY = {"numpy", "scipy", "tokenizers", "markdown_it", "evaluation", "Stemmer", "wordllama"}
 # the name of rich itself shows up for vain attempts to import it; these are what it imports when it is there
 RICH = {"rich._extension", "rich.cells", "rich.segment", "rich.style", "rich.text", "pygments"}
+IN_VAIN = {"org", "sitecustomize", "usercustomize"}
+"""What the interpreter looks for and does not find."""
+INDEXING = "speckit_memory.memory.indexing."
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 SEARCH = {
     "jsonrpc": "2.0",
@@ -100,6 +103,26 @@ def test_a_search_at_the_command_line_does_not_load_the_library_for_the_log(inde
     packages, _ = imported(indexed, ["search", "rank fusion"], [])
     assert "numpy" in packages
     assert "structlog" not in packages
+
+
+def test_a_search_at_the_command_line_imports_what_stands_in_the_list_and_nothing_else(indexed: Path) -> None:
+    names, _, _ = modules(indexed, ["search", "how are rankings fused"], [])
+    packages = {name.partition(".")[0] for name in names}
+    assert {name for name in packages - sys.stdlib_module_names - IN_VAIN if not name.startswith("_")} == {
+        *("Stemmer", "annotated_types", "apsw", "click", "numpy", "pydantic", "pydantic_core", "speckit_memory"),
+        *("tokenizers", "typing_extensions", "typing_inspection", "yaml"),
+    }
+    # `email` and `socket` are there for pydantic, which looks for its plugins in the metadata of packages
+    assert packages & {"asyncio", "concurrent", "http", "multiprocessing", "sqlite3", "ssl", "unittest", "xml"} == set()
+    assert names & {"numpy.ma", "numpy.testing", "numpy.random", "numpy.fft", "pydantic.networks"} == set()
+    assert {name.removeprefix(INDEXING) for name in names if name.startswith(INDEXING)} == {
+        *("analysis", "anchors", "embedding", "encoding", "identifiers", "limits", "title", "token_estimate"),
+        *(
+            f"embedders{module}"
+            for module in ("", ".choice", ".counting", ".model_folder", ".protocol", ".static", ".token_rows")
+        ),
+        *(f"crossencoders{module}" for module in ("", ".choice", ".guarded", ".none", ".protocol")),
+    }
 
 
 @pytest.mark.requirement("T27")

@@ -17,7 +17,7 @@ def test_help_names_every_command(run: Run) -> None:
     ran = run("--help")
     assert ran.status == 0
     listed = [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()]
-    assert listed == ["demo", "init", "index", "search", "serve", "doctor", "pipeline", "flags", "eval"]
+    assert listed == ["demo", "init", "index", "search", "serve", "doctor", "pipeline", "shadow", "flags", "eval"]
 
 
 def test_version_is_the_installed_one(run: Run) -> None:
@@ -49,7 +49,7 @@ def test_an_unknown_command_offers_the_nearest_one(run: Run) -> None:
         (["search", "x", "--json", "--set", "k=3"], "Invalid value for '--set': 'k=3' is not of the form"),
         (["search", "x", "--json", "--set", "bm25.b="], "Invalid value for '--set': 'bm25.b=' gives no value"),
         (["pipeline", "--json", "chekc"], "No such option"),
-        (["eval", "run", "--json"], "Missing option '--dataset'"),
+        (["eval", "run", "--json"], "give --dataset DIR, or --own"),
         (["index", "--json"], "Missing argument 'PATH...'"),
     ],
 )

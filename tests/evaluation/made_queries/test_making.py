@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.dataset import DatasetDocument
+from speckit_memory.evaluation.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.making import Maker
 
 DOCUMENTS = [

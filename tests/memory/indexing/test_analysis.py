@@ -1,12 +1,36 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing.analysis import LONGEST_WORD, Analyser
+from speckit_memory.memory.indexing.analysis import _WORD, LONGEST_WORD, STOP_WORDS, Analyser, _Stretches
+
+WORDS = [
+    "foo",
+    "Bar",
+    "--dry",
+    "--",
+    "'s",
+    "’",
+    "é",
+    "\u0301",
+    "_",
+    "::",
+    "/",
+    ".",
+    "++",
+    "#",
+    "1.2",
+    "the",
+    "日本",
+    "ﬁ",
+    "¨",
+]
+BLANKS = [" ", "\n", "\t", "\u00a0", "\u3000", "\u2028", "\x1c", "\x85", "\u200b"]
 
 
 @pytest.mark.requirement("C3.words")
@@ -119,3 +143,13 @@ def test_threads_share_an_analyser() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(analyser.tokens, texts)) == expected
+
+
+@pytest.mark.requirement("C3.words")
+@given(st.lists(st.sampled_from(WORDS + BLANKS) | st.text(max_size=5), max_size=12).map("".join))
+def test_cutting_between_blanks_first_finds_the_words_of_the_whole_text(text: str) -> None:
+    words = _WORD.findall(normalize("NFKC", text))
+    of_each = _Stretches(STOP_WORDS)
+
+    expected = [token for word in words for token in of_each.cut(word, STOP_WORDS)]
+    assert list(Analyser().tokens(text)) == (expected or [t for word in words for t in of_each.cut(word, frozenset())])

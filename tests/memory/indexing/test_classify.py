@@ -18,6 +18,9 @@ from speckit_memory.memory.store.records import Tier
         ("", "Log", "found in passing", "general"),
         ("", "Log", "found, found; decided, decided", "general"),
         ("", "Foundations", "profound foundations", "general"),
+        ("", "Log", "FOUND é and Found", "discovery"),
+        ("", "Log", "ſ and expLored, ınvestigated and explored", "research"),
+        ("", "Log", "ınvestigated ınvestigated", "general"),
     ],
 )
 def test_the_leading_words_give_the_context_type(declared: str, title: str, body: str, expected: str) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from speckit_memory.pipeline.arithmetic import leading, logistic, min_max, positions, row_sums, standardise
+from speckit_memory.pipeline.arithmetic import distinct, leading, logistic, min_max, positions, row_sums, standardise
 
 COLUMNS = nps.arrays(np.float64, st.integers(0, 8), elements=st.floats(-1e9, 1e9) | st.just(np.nan))
 KNOWN = nps.arrays(np.float64, st.integers(0, 8), elements=st.floats(-1e9, 1e9))
@@ -78,3 +78,8 @@ def test_positions_tell_where_an_id_stands(ids: list[int], wanted: list[int]) ->
     found = positions(np.array(wanted, np.int64), np.array(ids, np.int64))
 
     assert found.tolist() == [ids.index(i) if i in ids else -1 for i in wanted]
+
+
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_values_ascend_and_are_all_there(values: list[int]) -> None:
+    assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))

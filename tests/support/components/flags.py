@@ -6,6 +6,7 @@ from speckit_memory.config.flags import load_flags
 
 EXCLUSIVE = {
     "rsf": "SPECKIT_RSF_FUSION",
+    "rrf": "SPECKIT_RRF",
     "z_score": "SPECKIT_Z_SCORE_FUSION",
     "confidence": "SPECKIT_CONFIDENCE_BOOST",
     "temporal": "SPECKIT_TEMPORAL_DECAY",

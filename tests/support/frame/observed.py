@@ -47,9 +47,10 @@ def searches(memory: Memory, names: Iterable[str] = tuple(CLEAN), places: Iterab
 
 
 def observed(found: SearchResult) -> Any:
-    """Rows, scores and notes of an answer, the columns behind them, and the plan; no times."""
+    """Rows, scores and notes of an answer, the columns behind them, and the plan; no times, nor whence words came."""
     said = found.as_json()
-    del said["timings_ms"]
+    del said["timings_ms"], said["query_id"]
+    said["notes"].pop("words_from", None)
     return plain((said, found.outcome.pool, found.outcome.notes, found.outcome.query))
 
 

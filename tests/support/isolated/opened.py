@@ -11,6 +11,7 @@ from pathlib import Path
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory, assembly
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.sharing import Share
 from speckit_memory.memory.store.file.connection import Database
@@ -59,7 +60,8 @@ def opened(root: Path, pipeline: Path | str, registry: Registry) -> Iterator[Mem
     models = assembly.TextModels({})
 
     def store(create: bool) -> assembly.OpenStore:
-        return assembly.OpenStore(Database.open(config.db, create=create), root, models)
+        recorder = Recorder(config.db, config.recording)
+        return assembly.OpenStore(Database.open(config.db, create=create), root, models, recorder)
 
     with Memory(Share(Following(store, create=False)), config, Searching(runner, config)) as memory:
         yield memory

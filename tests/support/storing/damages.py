@@ -17,7 +17,8 @@ Damage = Callable[[Path], None]
 TABLES = (
     "meta", "id_sequence", "memories", "texts", "chunks", "triggers", "declared_links", "causal_edges",
     "embedding_cache", "changes", "memory_fts", "session_sent", "working_memory", "uncounted_folders", "chunk_tokens",
-    "changed_keys", "changed_links", "promotions", "source_paths", "migrations", "chunk_vectors",
+    "changed_keys", "changed_links", "promotions", "source_paths", "token_counts", "migrations",
+    "chunk_vectors",
 )  # fmt: skip
 SHADOWS = (
     "memory_fts_data", "memory_fts_idx", "memory_fts_docsize", "memory_fts_config", "chunk_vectors_chunks",
@@ -41,6 +42,7 @@ COLUMNS = {
     "meta": ("value",),
     "id_sequence": ("next",),
     "source_paths": ("overrules",),
+    "token_counts": ("title", "passages", "rewritten"),
     "migrations": ("applied_at",),
 }  # fmt: skip
 VALUES = {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from speckit_memory.config.vector_indexing import SHIPPED
 from speckit_memory.memory.store.read_model.models import Rarity, Relevance
 from speckit_memory.pipeline.ports import Ids, Tokens, Unavailable, Vectors
 
@@ -21,6 +22,7 @@ class WordModels:
     def __init__(self, relevance: Relevance | None = None) -> None:
         self.relevance = relevance or NoRelevance()
         self.static = True
+        self.vector_index = SHIPPED
 
     def analyse(self, text: str) -> tuple[str, ...]:
         return tuple(text.casefold().split())

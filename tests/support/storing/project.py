@@ -22,6 +22,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.assembly import OpenStore, TextModels, registry
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.models import QueryModels
+from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.sharing import Share
@@ -241,7 +242,9 @@ class Store(OpenStore):
     @cached_property
     def read_model(self) -> ReadModel:
         relevance = GuardedCrossEncoder(WordsInCommon())
-        return ReadModel(self.database, QueryModels(self.database, self.embedder, self.analyser, relevance))
+        return ReadModel(
+            self.database, QueryModels(self.database, self.embedder, self.analyser, relevance, self.vector_index)
+        )
 
 
 class Project(Memory):
@@ -262,7 +265,9 @@ def project(root: Path, environ: Mapping[str, str]) -> Project:
     models = TextModels(config.environ)
 
     def store(create: bool) -> OpenStore:
-        return Store(Database.open(config.db, create=create), config.root, models)
+        return Store(
+            Database.open(config.db, create=create), config.root, models, Recorder(config.db, config.recording)
+        )
 
     opened = Project(Share(Following(store, create=True)), config, Searching(runner, config))
     opened.answers = []

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -126,20 +123,6 @@ def test_a_store_of_a_later_version_is_refused_and_left_alone(filled: Path) -> N
         Database.open(filled)
     assert caught.value.code == "E025"
     assert filled.read_bytes() == before
-
-
-@pytest.fixture
-def as_nobody() -> Iterator[Path]:
-    """A folder that belongs to an unprivileged user, as whom the test runs if it can."""
-    folder = Path(tempfile.mkdtemp())
-    root = os.geteuid() == 0
-    if root:
-        os.chown(folder, 65534, 65534)
-        os.seteuid(65534)
-    yield folder
-    if root:
-        os.seteuid(0)
-    shutil.rmtree(folder)
 
 
 def test_a_file_without_permission_is_refused(as_nobody: Path) -> None:
@@ -316,6 +299,12 @@ def test_a_store_in_use_is_closed_once_the_query_has_ended(tmp_path: Path) -> No
         ("DELETE FROM memory_fts WHERE rowid = 3", "memory 3 has no full-text row"),
         ("INSERT INTO memory_fts (rowid, title) VALUES (900, 'x')", "the full-text row 900 belongs to no memory"),
         ("DELETE FROM texts WHERE memory_id = 3", "memory 3 has no texts"),
+        ("DELETE FROM token_counts WHERE memory_id = 3", "the tokens of memory 3 are not counted"),
+        ("UPDATE token_counts SET path = 9 WHERE memory_id = 3", "memory 3 does not have as many tokens as it says"),
+        (
+            "UPDATE token_counts SET passages = x'00000009' WHERE memory_id = 3",
+            "memory 3 does not have as many tokens as it says",
+        ),
         ("UPDATE memories SET chunk_count = 2 WHERE id = 3", "memory 3 does not have the number of chunks it says"),
         (
             "UPDATE memories SET embedding_status = 'done' WHERE id = 3",

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.answers import NOW, PARTS, answers, postings
 from storing.by_hand import delete_edge, focus, list_edges
+from storing.indexes import index_in_memory
 from storing.models import WORDS, WordModels, token_sets
 
 from speckit_memory.errors import SpeckitError
@@ -48,7 +49,7 @@ def delete(database: Database, *memories: int) -> None:
 
 
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), max_size=3)
-OTHER_STEPS = ("delete", "use", "promote", "link", "send", "ask", "ask")
+OTHER_STEPS = ("index", "delete", "use", "promote", "link", "send", "ask", "ask")
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.integers(0, 4), texts, st.integers(0, 9)),
@@ -109,6 +110,8 @@ def test_a_snapshot_that_followed_the_changes_answers_like_a_new_one(
         for kind, number, passages, look in changed:
             if kind == "ask":
                 answers(model.current())
+            elif kind == "index":
+                index_in_memory(model.current())
             else:
                 perform(database, kind, number, passages, look, document)
         assert answers(model.current()) == answers(read_model(database).current())
@@ -147,6 +150,7 @@ def test_a_snapshot_stays_as_it_was_when_the_store_changes(database: Database, d
     model = read_model(database)
     old = model.current()
     old.vectors.load()
+    index_in_memory(old)
     index, space = old.lexicon.index("body"), old.vectors.vectors(np.array([a]))
     put(database, document("a", "gamma"), unit(3))
     put(database, document("b", "alpha alpha"), unit(4))

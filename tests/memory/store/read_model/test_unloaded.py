@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from speckit_memory.pipeline.ports import Column, Filter, Ids, Level, Vectors
 
 Make = Callable[..., Document]
 NOW = 1000.0
+RANDOM = np.random.default_rng(3)
 SIZE = 16
 MEMORIES = 300
 
@@ -219,3 +222,31 @@ def test_whoever_wants_many_rows_or_has_the_time_gets_all_of_them_loaded(
     assert built == [1, 1, 1]
     model.current().vectors.nearest(unit(1)[0], 1, everything, "memory")
     assert built == [1, 1, 1]
+
+
+def test_vectors_that_are_read_ahead_stay_whoever_writes_meanwhile(
+    tmp_path: Path, document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot that is made of one without vectors has none either, though they are read into that one later."""
+    with Database.open(tmp_path / "memory.db") as database:
+        fill(database, document)
+        model = ReadModel(database, WordModels())
+        load, writes = vector_space.VectorSpace.load, [1, 2]
+
+        def interrupted(space: vector_space.VectorSpace) -> None:
+            while writes:
+                number = writes.pop()
+                with ThreadPoolExecutor(1) as other:
+                    other.submit(write, number).result()
+            load(space)
+
+        def write(number: int) -> None:
+            with database.write() as txn:
+                writer.put_document(txn, document(f"new {number}", "alpha"), directions(RANDOM, 1), NOW, "m")
+            model.current()
+
+        monkeypatch.setattr(vector_space.VectorSpace, "load", interrupted)
+        model.load_vectors()
+
+        assert not writes
+        assert model.current().vectors.loaded

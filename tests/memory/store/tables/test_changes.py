@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document, Relation
+from speckit_memory.memory.store.segments.vouched import Vouched
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.edges import add_edge
+from speckit_memory.memory.store.tables.meta import set_meta
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]
@@ -74,6 +79,24 @@ def test_the_log_reaches_back_ten_thousand_changes(database: Database) -> None:
     assert (seq, len(entries), entries[0]) == (10_005, 10_000, (6, "put"))
     assert changes.since(connection, 10_005) == (10_005, [])
     assert changes.since(connection, 10_006) is None
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_the_log_keeps_what_came_since_the_segment(database: Database, spoilt: bool) -> None:
+    segment = Vouched("0" * 16 + ".seg", "", 1, 20, 0)
+    with database.write() as txn:
+        changes.record(txn, range(1, 31), "put")
+        set_meta(txn, changes.SEGMENT, "{" if spoilt else json.dumps(asdict(segment)))
+    with database.write() as txn:
+        changes.record(txn, [7] * 10_000, "attributes")
+    found = changes.since(database.reader(), 20)
+
+    assert (found is None) == spoilt
+    assert spoilt or (found and found[1][0] == (7, "attributes") and len(found[1]) == 11)
+
+    with database.write() as txn:
+        changes.record(txn, [7] * changes.MOST_KEPT, "attributes")
+    assert changes.since(database.reader(), 20) is None
 
 
 kinds = st.sampled_from(["put", "edges", "attributes", "delete"])

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from speckit_memory.evaluation.interleaving import Duels, Team, judge_duels
+from speckit_memory.evaluation.sequential import anytime_p
+from speckit_memory.memory.store.evaluation.records import UseRecord
+
+ANSWER: dict[int, Team] = {1: "both", 2: "control", 3: "variant", 4: "variant", 5: "control"}
+
+
+def use(query: str, memory: int) -> UseRecord:
+    return UseRecord(query, memory, "opened", 1, 1000.0)
+
+
+def judged(used: Iterable[Iterable[int]]) -> Duels:
+    """The duels of one query for each collection of memories that were used."""
+    queries = {f"q{number}": list(memories) for number, memories in enumerate(used)}
+    uses = [use(query, memory) for query, memories in queries.items() for memory in memories]
+    duels = judge_duels(dict.fromkeys(queries, ANSWER), uses, seed=1)
+    assert duels is not None
+    return duels
+
+
+@pytest.mark.requirement("P5.teams")
+def test_the_team_whose_memories_are_used_more_wins_a_query() -> None:
+    duels = judged([[3], [3, 4, 2], [2], [2, 3], [1], [], [1, 5]])
+    assert (duels.queries, duels.used) == (7, 6)
+    assert (duels.variant_wins, duels.control_wins, duels.ties) == (2, 2, 2)
+    assert duels.lead == 0
+
+
+def test_a_memory_earns_once_and_what_was_not_shown_earns_nothing() -> None:
+    assert judged([[3, 3, 3, 2]]).variant_wins == 0
+    duels = judge_duels({"q": ANSWER}, [use("q", 99), use("other", 3)], seed=1)
+    assert duels is not None
+    assert (duels.used, duels.lead) == (0, 0)
+
+
+def test_a_clear_lead_is_a_verdict_for_either_side() -> None:
+    better, worse = judged([[3]] * 30 + [[2]] * 5), judged([[2]] * 30 + [[3]] * 5)
+    assert (better.verdict, worse.verdict) == ("better", "worse")
+    assert 0 < better.ci95[0] < better.lead < better.ci95[1]
+    assert (worse.lead, worse.p) == pytest.approx((-better.lead, better.p))
+    assert worse.queries_needed is None
+
+
+def test_a_small_lead_is_undecided_and_says_how_many_queries_it_takes() -> None:
+    duels = judged([[3]] * 12 + [[2]] * 8 + [[]] * 20)
+    assert duels.verdict == "undecided"
+    assert duels.ci95[0] < 0 < duels.ci95[1]
+    assert duels.queries_needed is not None
+    assert duels.queries_needed > 200
+    assert duels.minimum_detectable_effect is not None
+    assert duels.minimum_detectable_effect > duels.lead
+
+
+def test_nothing_interleaved_has_no_outcome() -> None:
+    assert judge_duels({}, [use("q", 3)], seed=1) is None
+
+
+def test_the_p_of_a_lead_is_that_of_a_test_that_may_be_read_at_any_time() -> None:
+    duels = judged([[3]] * 14 + [[2]] * 6 + [[]] * 5)
+    assert duels.p == pytest.approx(anytime_p(np.repeat((1.0, -1.0, 0.0), (14, 6, 5))))

@@ -1,0 +1,239 @@
+"""What the file tells of words is what an index in memory tells, to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from storing.indexes import index_in_memory
+from storing.models import WordModels
+
+from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model import file_words, lexicon, stored_tokens
+from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.read_model.file_words import FileIndex
+from speckit_memory.memory.store.read_model.postings import TermIndex
+from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.records import Chunk, Document
+from speckit_memory.memory.store.tables import fulltext, token_counts
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.pipeline.arithmetic.bags import Part
+from speckit_memory.pipeline.ports import FIELDS, Column
+
+pytestmark = pytest.mark.requirement("C3")
+NOW = 1000.0
+PARTS: tuple[Part, ...] = (*((field, "memory") for field in FIELDS), ("body", "chunk"))
+ORDERED: tuple[Part, ...] = (("title", "memory"), ("body", "chunk"))
+TAME = (
+    "alpha", "beta", "c++", "req-006", "--dry-run", 'a"b', "'", "''", "*", "東京", "京都", "が", "é", "e\u0301",
+    "x" * 8000, "-", "^a", "a:b", "🦉", "\U0010ffff", "\ue000", "\x01",
+)  # fmt: skip
+WILD = (
+    *TAME, "ALPHA", "Alpha", "ß", "\u0130", "\u03c2", "\u00b5", "\x1f", "\t", "\u00a0", "\u3000", "\u200b", "\ufeff",
+    "y" * 40_000, "y" * 40_001, "\ufffe", "a\0b", "\0",
+)  # fmt: skip
+NOWHERE = ("\0", "", "\ud800", "nowhere", " ", "alpha beta")
+"""Words that nobody stores and somebody may ask for."""
+
+
+def steps(words: tuple[str, ...]) -> st.SearchStrategy[Any]:
+    text = st.lists(st.sampled_from(words), max_size=7)
+    fields = st.tuples(text, text, text, st.lists(text, max_size=4))
+    step = st.tuples(st.integers(0, 5), st.none() | fields)
+    return st.lists(step, min_size=1, max_size=12)
+
+
+def perform(database: Database, number: int, said: Any) -> None:
+    """Writes the memory with this number; deletes it where it says nothing."""
+    key = f"memory {number}"
+    with database.write() as txn:
+        if said is None:
+            ids = [id_ for (id_,) in txn.connection.execute("SELECT id FROM memories WHERE key = ?", (key,))]
+            writer.delete_memories(txn, ids)
+            return
+        title, triggers, path, passages = map(tuple, said)
+        chunks = tuple(Chunk(text="text", tokens=tuple(tokens)) for tokens in passages)
+        tokens: dict[str, Any] = {"title_tokens": title, "trigger_tokens": triggers, "path_tokens": path}
+        writer.put_document(txn, Document(key, "title", "body", "hash", chunks=chunks, **tokens), None, NOW, None)
+
+
+def built(snapshot: Snapshot, database: Database, part: Part) -> TermIndex:
+    entries = stored_tokens.entries(database.reader(), part, None, snapshot.attributes)
+    return TermIndex(entries, ordered=part in ORDERED)
+
+
+def bits(index: TermIndex | FileIndex, part: Part, words: tuple[str, ...], ids: Any) -> list[Any]:
+    """Everything that an index tells, as types and bytes."""
+    arrays: list[Any] = [index.ids, index.lengths, index.rows_of(ids)]
+    for word in words:
+        postings = index.postings(word)
+        arrays += [postings.rows, postings.frequency]
+    if part in ORDERED:
+        arrays += [index.adjacent(*pair) for pair in product(words, words)]
+    else:
+        with pytest.raises(ValueError, match="order of its words"):
+            index.adjacent("alpha", "beta")
+    told = [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
+    return [index.count, [index.holders(word) for word in words], told]
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data(), words=st.sampled_from([TAME, WILD]))
+def test_the_file_tells_of_words_what_an_index_does(
+    data: st.DataObject, words: tuple[str, ...], new_database: Callable[[], Database]
+) -> None:
+    with new_database() as database:
+        for number, said in data.draw(steps(words)):
+            perform(database, number, said)
+        model = ReadModel(database, WordModels())
+        asked = (*words[:4], *data.draw(st.lists(st.sampled_from(words), max_size=5)), *NOWHERE)
+        with model.reading() as snapshot:
+            ids = np.append(snapshot.attributes.chunks, [0, 10**6, -1])
+            for part in PARTS:
+                index = snapshot.lexicon.index(*part)
+                assert isinstance(index, FileIndex) or words is WILD
+                assert bits(index, part, asked, ids) == bits(built(snapshot, database, part), part, asked, ids)
+            terms = frozenset[str]().union(*(built(snapshot, database, (field, "memory")).terms() for field in FIELDS))
+            assert snapshot.lexicon.words() == terms
+
+
+@settings(max_examples=40, deadline=None)
+@given(changes=steps(TAME))
+def test_an_index_takes_over_with_the_same_rows_and_the_same_scores(
+    changes: Any, new_database: Callable[[], Database]
+) -> None:
+    def scores(snapshot: Snapshot) -> list[bytes]:
+        told: list[Column] = []
+        for level, weights in product(("memory", "chunk"), ((10.0, 5.0, 2.0, 1.0), (0.3, 0.0, 0.7, 1.1))):
+            bags = snapshot.lexicon.bags(weights, 1.2, 0.75, level)  # type: ignore[arg-type]
+            told += [bags.scores({word: 1.0 / (1 + at) for at, word in enumerate(TAME)}), bags.coverage({"alpha": 1.0})]
+        return [column.tobytes() for column in told]
+
+    with new_database() as database:
+        model = ReadModel(database, WordModels())
+        for number, said in changes:
+            perform(database, number, said)
+        with model.reading() as snapshot:
+            from_file, known = scores(snapshot), [snapshot.lexicon.index(*part) for part in PARTS]
+            rows = [index.ids.tobytes() for index in known]
+            bags = snapshot.lexicon.bags((1.0, 1.0, 1.0, 1.0), 1.2, 0.75)
+            index_in_memory(snapshot)
+            assert scores(snapshot) == from_file
+            assert [snapshot.lexicon.index(*part).ids.tobytes() for part in PARTS] == rows
+            assert all(isinstance(snapshot.lexicon.index(*part), TermIndex) for part in PARTS)
+            later = snapshot.lexicon.bags((1.0, 1.0, 1.0, 1.0), 1.2, 0.75)
+            assert later is not bags
+            assert later.scores({"beta": 1.0}).tobytes() == bags.scores({"beta": 1.0}).tobytes()
+
+
+def test_what_the_full_text_table_would_write_otherwise_is_noted(new_database: Callable[[], Database]) -> None:
+    """Of every character: one that FTS5 folds, drops or takes for a blank is never taken from its table."""
+    every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000 and code != 0x20]
+    kept = [f"a{sign}b" for sign in every if not token_counts.counted(f"a{sign}b").rewritten]
+    assert len(every) - len(kept) < 3_000
+    with new_database() as database:
+        for start in range(0, len(kept), 4096):
+            text = " ".join(kept[start : start + 4096])
+            database.reader().execute("INSERT INTO memory_fts (rowid, body) VALUES (?, ?)", (start + 1, text))
+        told = database.reader().execute("SELECT term FROM temp.memory_word_places ORDER BY doc, offset")
+        assert all(term == word for (term,), word in zip(told, kept, strict=True))
+
+
+@pytest.mark.parametrize(
+    "text", ["Straße ΣΊΣΥΦΟΣ İstanbul ǅ ﬁ", "Ⅷ Ⓐ µ ſ ᾳ ͅ", "ᏣᎳᎩ Ꮳꮃꭹ", "a\u00a0b\u3000c\u180ed \ufffe\uffff\0", "K Å ŉ ẞ"]
+)
+def test_the_analyser_makes_no_word_that_the_full_text_table_writes_otherwise(text: str) -> None:
+    tokens = Analyser().tokens(text)
+    folded = [token for token in tokens if token_counts.counted(token).rewritten]
+    # Cherokee folds to capitals, which FTS5 leaves alone; taking it for rewritten costs time and nothing else.
+    assert all("\u13a0" <= sign <= "\u13ff" for token in folded for sign in token) or not folded
+
+
+def test_a_search_of_another_state_is_told_what_that_one_says(new_database: Callable[[], Database]) -> None:
+    with new_database() as database:
+        perform(database, 1, (["alpha"], [], [], [["alpha", "beta"], ["beta"]]))
+        perform(database, 2, ([], [], [], [["alpha"]]))
+        old = ReadModel(database, WordModels()).current()
+        whole, passages = old.lexicon.index("body"), old.lexicon.index("body", "chunk")
+        assert isinstance(whole, FileIndex)
+        perform(database, 1, (["beta"], [], [], [["beta", "beta", "alpha"]]))
+        perform(database, 2, None)
+        perform(database, 3, ([], [], [], [["beta"]]))
+        postings = whole.postings("beta")
+        assert [postings.rows.tolist(), postings.frequency.tolist()] == [[0], [2.0]]
+        assert (whole.holders("alpha"), old.lexicon.index("title").holders("alpha")) == (1, 0)
+        assert passages.adjacent("beta", "alpha").tolist() == []  # the passage has another id now
+
+
+def test_words_are_read_once_and_given_up_when_there_are_too_many(
+    new_database: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    original = fulltext.places
+
+    def places(connection: Any, token: str) -> Any:
+        read.append(token)
+        return original(connection, token)
+
+    monkeypatch.setattr(fulltext, "places", places)
+    monkeypatch.setattr(file_words, "MOST_KEPT", 12)
+    with new_database() as database:
+        perform(database, 1, (["alpha"], [], [], [["alpha", "beta", "beta"], ["gamma", "beta", "beta"]]))
+        with ReadModel(database, WordModels()).reading() as snapshot:
+            for part in PARTS:
+                snapshot.lexicon.index(*part).postings("alpha")  # 3 places, those in passages counted as well
+            assert read == ["alpha"]
+            index = snapshot.lexicon.index("body")
+            for word in ("beta", "beta", "alpha", "nowhere", "nowhere", "gamma", "alpha"):  # 8 places, and 2
+                assert index.holders(word) == (word != "nowhere")
+            assert read == ["alpha", "beta", "nowhere", "nowhere", "gamma", "alpha"]
+
+
+def test_who_asks_for_many_words_gets_indexes_beside_the_searches(
+    new_database: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexicon, "LEAST_READ", 6)
+    with new_database() as database:
+        for number in range(3):
+            perform(database, number, (["alpha"], [], [], [["beta"], ["gamma"]]))
+        model = ReadModel(database, WordModels())
+        words = model.current().lexicon
+        words.index("body").postings("alpha"), words.index("title").postings("beta")
+        words._beside.wait()
+        assert words.from_file  # 6 places
+        perform(database, 9, (["delta"], [], [], []))
+        later = model.current().lexicon
+        later.index("body").postings("delta")  # one more: what was read of the state before counts
+        later._beside.wait()
+        assert not later.from_file
+        assert isinstance(later.index("body"), TermIndex)
+        perform(database, 9, (["delta"], [], [], [["delta"]]))
+        assert not model.current().lexicon.from_file
+
+
+def test_indexes_of_a_state_that_is_gone_are_not_built(new_database: Callable[[], Database]) -> None:
+    with new_database() as database:
+        perform(database, 1, (["alpha"], [], [], []))
+        words = ReadModel(database, WordModels()).current().lexicon
+        perform(database, 2, (["alpha"], [], [], []))
+        words._beside.start(words._build)
+        words._beside.wait()
+        assert words.from_file
+
+
+def test_a_store_is_closed_while_indexes_are_built(
+    new_database: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_database() as database:
+        perform(database, 1, (["alpha"], [], [], []))
+        words = ReadModel(database, WordModels()).current().lexicon
+        database.close()
+        words._beside.start(words._build)
+        words._beside.wait()
+        assert words.from_file

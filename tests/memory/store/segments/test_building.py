@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from storing.answers import NOW, answers
+from storing.models import WORDS, WordModels, token_sets
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.facts import LABELS, NUMBERS
+from speckit_memory.memory.store.read_model.beside import Beside
+from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.records import Document, Relation, Tier
+from speckit_memory.memory.store.segments import building, shelf, writing
+from speckit_memory.memory.store.tables import edges, vectors
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.pipeline.ports import FIELDS, Filter
+
+Make = Callable[..., Document]
+SIZE = 4
+UNCOMMON = ("日本", "c++", "🦀", "İ", "\u00a0", "zwei")
+ALL_WORDS = (*WORDS, *UNCOMMON)
+
+documents = st.fixed_dictionaries(
+    {
+        "passages": st.lists(st.lists(st.sampled_from(ALL_WORDS), max_size=5).map(" ".join), max_size=3),
+        "title": st.sampled_from(["a", "", "日本 🦀", "Title"]),
+        "folder": st.sampled_from(["", "a", "a/b", "日本"]),
+        "tier": st.sampled_from(list(Tier)),
+        "triggers": st.lists(st.sampled_from(["alpha", "alpha beta", "日本語", "c++", "...", "🦀 crab"]), max_size=2),
+        "created_at": st.sampled_from([0.0, 500.0, -1e18]),
+        "with_vectors": st.booleans(),
+        "look": st.integers(0, 9),
+    }
+)
+KEYS = ("turn 2", "turn 10", "turn 010", "a/turn 9.md", "日本/１", "🦀")
+puts = st.tuples(st.just("put"), st.sampled_from(KEYS), documents)
+OTHERS = ["delete", "use", "expire", "link", "forget vectors"]
+others: st.SearchStrategy[Any] = st.tuples(st.sampled_from(OTHERS), st.sampled_from(KEYS), st.just({}))
+
+
+def perform(database: Database, kind: str, key: str, facts: dict[str, Any], make: Make) -> None:
+    found: list[Any] = database.reader().execute("SELECT key, id FROM memories").fetchall()
+    known: dict[str, int] = dict(found)
+    with database.write() as txn:
+        if kind == "put":
+            facts = dict(facts)
+            passages, look = facts.pop("passages"), facts.pop("look")
+            rows = np.random.default_rng(look).integers(-1, 2, (len(passages), SIZE)) + np.eye(SIZE)[:1] * 1.5
+            rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+            given_rows = rows if facts.pop("with_vectors") else None
+            document = make(
+                key,
+                *passages,
+                **(facts | {"triggers": tuple(facts["triggers"])}),
+                title_tokens=(*facts["title"].split(), "title"),
+                trigger_tokens=("phrase", "alpha"),
+                path_tokens=(ALL_WORDS[look],),
+            )
+            model = None if given_rows is None else "m"
+            tokens = None if given_rows is None else token_sets(*passages)
+            writer.put_document(txn, document, given_rows, NOW, model, tokens)
+        elif kind == "forget vectors":
+            vectors.forget_all(txn)
+        elif key in known and kind == "delete":
+            writer.delete_memories(txn, [known[key]])
+        elif key in known and kind == "use":
+            writer.set_attribute(txn, "access_count", {known[key]: 7})
+        elif key in known and kind == "expire":
+            writer.set_attribute(txn, "expires_at", {known[key]: NOW - 1})
+        elif key in known and kind == "link" and len(known) > 1:
+            other = next(id_ for id_ in known.values() if id_ != known[key])
+            edges.add_edge(txn, known[key], other, Relation.CAUSED, 0.5, "", "test", NOW)
+
+
+def everything(store: Snapshot) -> dict[str, Any]:
+    """What `answers` asks, and what it leaves out; nothing of it hangs on the numbers of rows."""
+    ids = np.arange(-2, 70)
+    attributes, lexicon = store.attributes, store.lexicon
+    bags = {level: lexicon.bags((2.0, 1.5, 0.5, 1.0), 1.2, 0.75, level) for level in ("memory", "chunk")}
+    terms = dict.fromkeys((*ALL_WORDS, "title"), 1.0)
+    scopes = [attributes.scope(wanted, NOW) for wanted in (Filter(), Filter(folder="日本"), Filter(folders=("a", "")))]
+    indexes = [lexicon.index(field) for field in FIELDS] + [lexicon.index("body", "chunk")]
+    return answers(store) | {
+        "all numbers": repr([attributes.number(name, ids).tolist() for name in NUMBERS]),
+        "all labels": [attributes.label(name, ids).tolist() for name in LABELS],
+        "neighbours by key": [column.tolist() for column in attributes.neighbours(ids)],
+        "in folders": [attributes.in_folder(folder).tolist() for folder in ("", "a", "日本", "none")],
+        "tiers": [attributes.of_tier(tier).tolist() for tier in Tier],
+        "admitted": [scope.admits(ids).tolist() for scope in scopes],
+        "words": {word for word in lexicon.words() if any(index.holders(word) for index in indexes)},
+        "holders": [[index.holders(word) for word in ALL_WORDS] for index in indexes],
+        "rows": [(index.rows_of(ids) >= 0).tolist() for index in indexes],
+        "adjacent": [
+            sorted(index.ids[index.adjacent(first, second)].tolist())
+            for index in (lexicon.index("body", "chunk"), lexicon.index("title"))
+            for first in ALL_WORDS
+            for second in (*WORDS, "title")
+        ],
+        "bags": [
+            sorted(
+                zip(b.ids[live].tolist(), b.scores(terms)[live].tolist(), b.coverage(terms)[live].tolist(), strict=True)
+            )
+            for b in bags.values()
+            for live in [b.ids >= 0]
+        ],
+        "phrases": [
+            [column.tolist() for column in store.triggers.matches(text, now)]
+            for text in ("alpha beta c++ 日本語...", "🦀 crab", "")
+            for now in (NOW, NOW + 2)
+        ],
+        "exact phrases": [store.triggers.exact(text) for text in ("ALPHA", "alpha beta", "c++", "none")],
+    }
+
+
+def put_on_shelf(database: Database) -> None:
+    assert writing.write(database, building.build, only_if_due=False) is not None
+
+
+@pytest.mark.requirement("C3")
+@settings(max_examples=20, deadline=None)
+@given(before=st.lists(st.one_of(puts, puts, others), max_size=10), after=st.lists(st.one_of(puts, others), max_size=6))
+def test_a_segment_and_what_changed_since_answer_as_the_tables_do(
+    before: Sequence[Any], after: Sequence[Any], new_database: Callable[[], Database], document: Make
+) -> None:
+    with new_database() as database:
+        for kind, key, facts in before:
+            perform(database, kind, key, facts, document)
+        put_on_shelf(database)
+        for steps in ([], after):
+            for kind, key, facts in steps:
+                perform(database, kind, key, facts, document)
+            with database.snapshot_read() as connection:
+                assert shelf.usable(connection, database.path) is not None
+                beside = Beside(database)
+                opened = Snapshot.load(database, connection, WordModels(), beside)
+                of_tables = Snapshot.of_tables(database, connection, WordModels(), beside)
+                assert everything(opened) == everything(of_tables)

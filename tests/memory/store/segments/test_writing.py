@@ -1,0 +1,374 @@
+"""Writers of segments: refused, killed, two at a time, and beside readers. Real processes where it matters."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from storing.segments import Built, filled, segment_of, small_build
+
+from speckit_memory.config.files.file_lock import locked
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.segments import shelf, writing
+from speckit_memory.memory.store.segments.container import Writer
+from speckit_memory.memory.store.segments.failures import GivenUpError
+from speckit_memory.memory.store.segments.findings import findings
+from speckit_memory.memory.store.segments.vouched import last_change
+from speckit_memory.memory.store.writing import writer
+
+ROOT = Path(__file__).parents[4]
+KEYS = [f"notes/{number}" for number in range(shelf.FEWEST)]
+KILLS = 50
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(tmp_path / "store.db") as database:
+        filled(database, KEYS)
+        yield database
+
+
+def kinds(database: Database) -> list[str]:
+    return [found.kind for found in findings(database).findings]
+
+
+def names(store: Database) -> list[str]:
+    return sorted(file.name for file in shelf.folder_of(store.path).iterdir() if file.name != ".gitignore")
+
+
+def test_the_one_before_goes_when_another_is_trusted(store: Database) -> None:
+    first = writing.write(store, small_build)
+    second = writing.write(store, small_build, only_if_due=False)
+
+    assert first and second and first.name != second.name
+    assert names(store) == [second.name, second.name + ".stamp"]
+
+
+def test_one_that_is_near_enough_is_not_written_again(store: Database) -> None:
+    writing.write(store, small_build)
+    before = segment_of(store.path)
+
+    assert writing.write(store, small_build) is None
+    assert segment_of(store.path) == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+        OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)),  # as a file system of the network has it
+        MemoryError(),
+        ValueError("odd"),
+    ],
+)
+def test_a_writer_that_fails_leaves_the_one_before_and_says_why(store: Database, error: Exception) -> None:
+    writing.write(store, small_build)
+    before = names(store)
+
+    def failing(connection: apsw.Connection, path: Path) -> writing.Built:
+        small_build(connection, path)
+        raise error
+
+    with pytest.raises(SpeckitError, match="E029"):
+        writing.write(store, failing, only_if_due=False)
+    assert (names(store), kinds(store)) == (before, ["failed"])
+    why = str(error.strerror) if isinstance(error, OSError) else type(error).__name__
+    with Database.open(store.path) as other:  # what one process could not do, another tells of
+        assert why in findings(other).findings[0].detail
+
+    assert writing.write(store, small_build, only_if_due=False) is not None
+    assert kinds(store) == []
+
+
+def test_what_cannot_be_noted_in_the_store_is_told_by_the_process_that_failed(store: Database) -> None:
+    def failing(connection: apsw.Connection, path: Path) -> writing.Built:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with Database.open(store.path) as other, other.write(), pytest.raises(SpeckitError, match="E029"):
+        writing.write(store, failing)
+
+    assert kinds(store) == ["missing", "failed"]
+    assert writing.write(store, small_build) is not None
+    assert kinds(store) == []
+
+
+def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(as_nobody: Path) -> None:
+    with Database.open(as_nobody / "store.db") as store:
+        filled(store, KEYS)
+        writing.write(store, small_build)
+        folder = shelf.folder_of(store.path)
+        folder.chmod(0o500)
+        with store.snapshot_read() as connection:
+            assert shelf.usable(connection, store.path) is not None
+        with pytest.raises(SpeckitError, match="E029"):
+            writing.write(store, small_build, only_if_due=False)
+
+        found = findings(store).findings
+
+        assert [finding.kind for finding in found] == ["failed", "failed"]
+        assert f"{folder} may not be written to" in found[0].detail
+        assert "Permission denied" in found[1].detail
+        folder.chmod(0o700)
+        assert writing.write(store, small_build, only_if_due=False) is not None
+        assert kinds(store) == []
+
+
+def test_two_writers_do_not_work_at_once_and_nobody_waits(store: Database) -> None:
+    seen: list[object] = []
+
+    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+        seen.append(writing.write(store, small_build, only_if_due=False))  # another thread of this process
+        seen.append(writing.being_written(store))
+        seen.append(kinds(store))
+        return small_build(connection, path)
+
+    assert writing.write(store, building) is not None
+    assert seen == [None, True, ["missing"]]
+
+    with locked(shelf.folder_of(store.path) / writing.LOCK):  # another process
+        assert writing.write(store, small_build, only_if_due=False) is None
+
+
+def test_who_gives_up_leaves_nothing_and_no_complaint(store: Database) -> None:
+    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+        raise GivenUpError
+
+    with pytest.raises(GivenUpError):
+        writing.write(store, building)
+
+    assert (names(store), kinds(store)) == ([], ["missing"])
+
+
+def test_a_store_that_was_set_back_meanwhile_does_not_trust_it(store: Database) -> None:
+    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+        built = small_build(connection, path)
+        with apsw.Connection(str(store.path)) as other:  # a restored backup that went on to the same number
+            other.execute("UPDATE changes SET token = token + 1")
+        return built
+
+    with pytest.raises(SpeckitError):
+        writing.write(store, building)
+
+    assert names(store) == []
+
+
+def test_what_was_forgotten_while_it_was_written_is_in_no_file_that_is_trusted(store: Database) -> None:
+    before = writing.write(store, small_build)
+
+    def overtaken(connection: apsw.Connection, path: Path) -> Built:
+        built = small_build(connection, path)
+        with Database.open(store.path) as other:
+            with other.write() as txn:
+                writer.delete_memories(txn, [1])
+            filled(other, ["more"])
+            writing.forget(other)
+        return built
+
+    assert before is not None
+    assert writing.write(store, overtaken, only_if_due=False) is None
+    assert (names(store), kinds(store)) == ([before.name, before.name + ".stamp"], [])
+    after = writing.write(store, small_build)  # near enough, but for what it holds
+
+    assert after is not None
+    assert KEYS[0].encode() not in shelf.folder_of(store.path).joinpath(after.name).read_bytes().split(b"\n")
+    assert writing.write(store, small_build) is None
+
+
+def test_it_goes_where_few_memories_are_left_unless_somebody_writes(store: Database) -> None:
+    before = writing.write(store, small_build)
+    assert before is not None
+    unfinished = shelf.folder_of(store.path) / ".0123456789abcdef.seg.01234567"
+    unfinished.write_bytes(b"of another writer")
+    with store.write() as txn:
+        writer.delete_memories(txn, [1])
+    writing.forget(store)
+    with locked(shelf.folder_of(store.path) / writing.LOCK):
+        assert writing.write(store, small_build) is None
+        assert {before.name, unfinished.name} < set(names(store))
+
+    assert writing.write(store, small_build) is None
+    assert names(store) == []
+
+
+def test_what_others_keep_in_the_folder_stays(store: Database) -> None:
+    writing.write(store, small_build)
+    mine = shelf.folder_of(store.path) / "mine.txt"
+    mine.write_text("x", encoding="utf-8")
+
+    writing.write(store, small_build, only_if_due=False)
+
+    assert (mine.exists(), kinds(store)) == (True, [])
+
+
+WRITER = """
+import os, sys, time
+from pathlib import Path
+from storing.segments import filled, small_build
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.segments import writing
+store, name, until = Path(sys.argv[1]), sys.argv[2], time.monotonic() + float(sys.argv[3])
+print("ready", flush=True)
+while name.startswith("killed") and sys.stdin.readline():  # a process for every line, quicker than from the start
+    if not (child := os.fork()):
+        print(os.getpid(), flush=True)
+        name = f"writer {os.getpid()}"
+        break
+    os.waitpid(child, 0)
+    print("ended", flush=True)
+with Database.open(store) as database:
+    turn = 0
+    while time.monotonic() < until:
+        filled(database, [f"{name}/{turn}"])
+        writing.write(database, small_build, only_if_due=False)
+        turn += 1
+print("done", turn, flush=True)
+"""
+READER = """
+import sys, time
+from pathlib import Path
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.tables import changes
+store, until = Path(sys.argv[1]), time.monotonic() + float(sys.argv[2])
+found = missed = 0
+print("ready", flush=True)
+with Database.open(store) as database:
+    while time.monotonic() < until:
+        with database.snapshot_read() as connection:
+            segment = shelf.usable(connection, store)
+            if segment is None:
+                missed += 1
+                continue
+            _, later = changes.since(connection, segment.about["sequence"])
+            ids = set(segment.array("ids").tolist()) | {memory for memory, kind in later if kind == "put"}
+            keys = bytes(segment.array("keys")).decode().split("\\n")
+            assert len(keys) == len(segment.array("ids"))
+            assert ids == {row[0] for row in connection.execute("SELECT id FROM memories")}
+            found += 1
+print("done", found, missed, flush=True)
+"""
+
+
+def begin(script: str, *arguments: object) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests" / "support"), "OPENBLAS_NUM_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_writer_killed_at_any_moment_breaks_nothing_and_what_it_leaves_goes(store: Database) -> None:
+    moments, left = random.Random(10), 0
+    with begin(WRITER, store.path, "killed", 600) as nursery:
+        assert nursery.stdin is not None
+        assert nursery.stdout is not None
+        for attempt in range(KILLS):
+            nursery.stdin.write("\n")
+            nursery.stdin.flush()
+            writer = int(nursery.stdout.readline())
+            time.sleep(moments.uniform(0.0, 0.15))
+            os.kill(writer, signal.SIGKILL)
+            assert nursery.stdout.readline() == "ended\n"
+            with store.snapshot_read() as connection:
+                held = shelf.held(connection, store.path)
+                stored = connection.execute("SELECT count(*) FROM memories").get
+            assert held.finding is None, attempt
+            if held.segment is not None:
+                assert len(held.segment.array("ids")) + (held.behind or 0) >= stored
+                held.segment.verify()
+            left += "leftover" in kinds(store)
+        nursery.kill()
+    assert store.check() == []
+    writing.write(store, small_build, only_if_due=False)
+    assert kinds(store) == []
+    assert names(store) == [segment_of(store.path).name, segment_of(store.path).name + ".stamp"]
+    assert left, "no kill left anything: the moments were badly chosen"
+
+
+def test_what_readers_see_beside_writers_is_a_state_that_was(store: Database) -> None:
+    seconds = float(os.environ.get("SEGMENT_SOAK_SECONDS", "4"))
+    writers = [begin(WRITER, store.path, name, seconds) for name in ("one", "two")]
+    readers = [begin(READER, store.path, seconds) for _ in range(4)]
+    ended = [process.communicate() for process in (*writers, *readers)]
+
+    assert [process.returncode for process in (*writers, *readers)] == [0] * 6, [error for _, error in ended]
+    counts = [list(map(int, out.split()[1:])) for out, _ in ended]
+    assert all(turns for (turns,) in counts[:2])
+    assert all(found > missed for found, missed in counts[2:])
+
+
+SHARER = """
+import sys
+from pathlib import Path
+import numpy as np
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.segments import shelf
+store = Path(sys.argv[1])
+with Database.open(store) as database:
+    with database.snapshot_read() as connection:
+        segment = shelf.usable(connection, store, patient=True)
+    print("ready", flush=True)
+    sys.stdin.readline()  # until the other one is there, too
+    print(int(segment.array("many").sum()), flush=True)
+    sys.stdin.readline()
+    kinds, inside = {}, False
+    for line in open("/proc/self/smaps"):
+        name, _, rest = line.partition(":")
+        if "-" in name.split(" ")[0] and " " in name:
+            inside = ".seg" in line
+        elif inside and rest.strip().endswith("kB"):
+            kinds[name] = kinds.get(name, 0) + int(rest.split()[0])
+    print(kinds["Rss"], kinds["Private_Clean"] + kinds["Private_Dirty"], flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/smaps tells it")
+def test_two_processes_share_the_pages_of_a_segment(store: Database) -> None:
+    count = 2_000_000
+
+    def building(connection: apsw.Connection, path: Path) -> writing.Built:
+        with Writer(path) as file:
+            file.add("many", np.ones(count))
+            sequence = last_change(connection)[0]
+            digest, size = file.finish({"sequence": sequence})
+        return Built(sequence, digest, size)
+
+    assert writing.write(store, building) is not None
+    with begin(SHARER, store.path) as one, begin(SHARER, store.path) as other:
+        processes = (one, other)
+        told = [[line_after(process) for process in processes] for _ in range(2)]
+        for process in processes:
+            process.communicate()
+
+    assert told[0] == [str(count)] * 2
+    for line in told[1]:
+        resident, private = map(int, line.split())
+        assert resident * 1024 >= 8 * count
+        assert private * 1024 < 8 * count / 100
+
+
+def line_after(process: subprocess.Popen[str]) -> str:
+    """What a process says when it is told to go on."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return process.stdout.readline().strip()

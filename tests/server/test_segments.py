@@ -1,0 +1,89 @@
+"""The segment of a store, seen through the doors: the command line and a server over stdio."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from raw_server import raw_server
+
+from speckit_memory.memory.store.segments import shelf
+from tests.server.doors import call
+
+COUNT = shelf.FEWEST
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace that was indexed from the command line."""
+    (tmp_path / "notes").mkdir()
+    for number in range(COUNT):
+        text = f"# Note {number}\n\nThe quokka of part {number}.\n"
+        (tmp_path / "notes" / f"{number}.md").write_text(text, encoding="utf-8")
+    assert call(tmp_path, ["index", "notes", "--json"]).status == 0
+    return tmp_path
+
+
+def segments(root: Path) -> list[Path]:
+    return sorted((root / "memory.db.segments").glob("*.seg"))
+
+
+def checked(root: Path, *options: str) -> dict[str, Any]:
+    """What `doctor` says of the segment; nothing of it makes it fail."""
+    ran = call(root, ["doctor", "--json", *options])
+    assert ran.status == 0
+    (check,) = (check for check in ran.json["checks"] if check["name"] == "segment")
+    return dict(check)
+
+
+def test_index_writes_it_and_search_never_does(root: Path) -> None:
+    assert len(segments(root)) == 1
+    segments(root)[0].unlink()
+
+    assert call(root, ["search", "quokka", "--json"]).status == 0
+    assert segments(root) == []
+
+    # nothing of it is indexed, and Git is told to leave it alone
+    indexed = call(root, ["index", ".", "--json"])
+    assert (indexed.json["created"], len(segments(root))) == ([], 1)
+    assert call(root, ["index", "memory.db.segments", "--dry-run", "--json"]).json["created"] == []
+
+
+def test_doctor_names_what_is_wrong_and_mends_it(root: Path) -> None:
+    segments(root)[0].write_bytes(b"torn")
+    leftover = root / "memory.db.segments" / ".0123456789abcdef.seg.01234567"
+    leftover.write_bytes(b"")
+
+    found = checked(root)
+    assert found["verdict"] == "warn"
+    assert "E028 torn: " in found["detail"]
+    assert f"E028 leftover: {leftover.parent} holds {leftover.name}" in found["detail"]
+    assert "doctor --fix" in found["hint"]
+
+    mended = checked(root, "--fix")
+    assert (mended["verdict"], mended["hint"], len(segments(root))) == ("ok", "", 1)
+    assert not leftover.exists()
+
+
+def test_a_server_writes_one_beside_its_answers_and_tells_of_it(root: Path) -> None:
+    segments(root)[0].unlink()
+    with raw_server(root) as server:
+        server.start()
+        answered = server.call(1, "memory_health")
+        (check,) = (check for check in checks(answered) if check["name"] == "segment")
+        assert "E028 missing" in check["detail"]
+        assert "doctor --fix" in check["hint"]
+        until = monotonic() + 60
+        while not segments(root):
+            assert monotonic() < until
+            sleep(0.05)
+        assert server.close() == 0
+    assert checked(root)["verdict"] == "ok"
+
+
+def checks(answered: dict[str, Any]) -> list[dict[str, Any]]:
+    structured = answered.get("structuredContent") or json.loads(answered["content"][0]["text"])
+    return list(structured.get("data", structured)["checks"])

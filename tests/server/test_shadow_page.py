@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from side_by_side import CONTROL, VARIANT, observed, record
+
+from speckit_memory import Memory
+from speckit_memory.server.page.svg import PALETTE
+from tests.server.doors import call
+
+ORDER, OTHER = (1, 2, 3, 4), (3, 2, 1, 99)
+JUDGED = {1: 3, 2: 1, 3: 0, 4: 0, 99: 0}
+HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)> $\\frac{1}$ `x` {{ 7*7 }} \u202e\x1b[31m"
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+
+@dataclass
+class Element:
+    """An element of a page with what it holds."""
+
+    tag: str
+    attributes: dict[str, str]
+    inside: list[Element | str] = field(default_factory=list)
+
+    def all(self) -> Iterator[Element]:
+        yield self
+        for part in self.inside:
+            if isinstance(part, Element):
+                yield from part.all()
+
+    @property
+    def text(self) -> str:
+        return "".join(part if isinstance(part, str) else part.text for part in self.inside)
+
+    def find(self, tag: str, **attributes: str) -> list[Element]:
+        return [
+            part
+            for part in self.all()
+            if part.tag == tag and all(part.attributes.get(name) == value for name, value in attributes.items())
+        ]
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.split())
+
+
+class Page(HTMLParser):
+    """A page as a tree; fails where an element is not closed, or closed twice."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.root = Element("page", {})
+        self._open = [self.root]
+        self.feed(text)
+        self.close()
+        assert self._open == [self.root], self._open[-1].tag
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), f"an attribute of <{tag}> twice"
+        element = Element(tag, {name: value or "" for name, value in attrs})
+        self._open[-1].inside.append(element)
+        if tag not in VOID:
+            self._open.append(element)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._open[-1].inside.append(Element(tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop().tag == tag
+
+    def handle_data(self, data: str) -> None:
+        self._open[-1].inside.append(data)
+
+
+def written(root: Path, *arguments: str) -> tuple[str, Element, dict[str, Any]]:
+    """The text of the page, its tree, and the JSON of the same report."""
+    ran = call(root, ["shadow", "report", "--json", "--html", "report.html", *arguments])
+    assert ran.status == 0, ran.err
+    text = (root / "report.html").read_text(encoding="utf-8")
+    return text, Page(text).root, ran.json
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory, indexed: Path) -> tuple[str, Element, dict[str, Any]]:
+    """The page of two experiments, one of them of a pipeline beside itself."""
+    from shutil import copytree
+
+    root = Path(copytree(indexed, tmp_path_factory.mktemp("page") / "workspace"))
+    again = [observed(n, ORDER, ORDER, variant=CONTROL) for n in range(60)]
+    others = [
+        observed(100 + n, ORDER, OTHER if n % 3 else (1, 2, 4), intent="fix_bug" if n % 2 else "understand",
+                 failure="RuntimeError in rsf" if n == 50 else "", flag="SPECKIT_RSF_FUSION")
+        for n in range(60)
+    ]  # fmt: skip
+    record(root / "memory.db", [*again, *others], judged=JUDGED)
+    return written(root)
+
+
+@pytest.mark.requirement("P5.page")
+def test_nothing_is_loaded_and_nothing_runs(shown: tuple[str, Element, dict[str, Any]]) -> None:
+    text, root, _ = shown
+    assert not root.find("script") + root.find("link") + root.find("img") + root.find("iframe")
+    assert "//" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert not [name for part in root.all() for name in part.attributes if name.startswith("on")]
+    (policy,) = root.find("meta", **{"http-equiv": "Content-Security-Policy"})
+    assert policy.attributes["content"].startswith("default-src 'none'")
+    used = {value for part in root.all() for name, value in part.attributes.items() if name == "href"}
+    assert used
+    assert all(value.startswith("#") for value in used)
+
+
+def test_headings_are_in_order_and_names_are_unique(shown: tuple[str, Element, dict[str, Any]]) -> None:
+    _, root, _ = shown
+    levels = [int(part.tag[1]) for part in root.all() if re.fullmatch(r"h[1-6]", part.tag)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = [part.attributes["id"] for part in root.all() if "id" in part.attributes]
+    assert len(set(ids)) == len(ids)
+    named = {value[1:] for part in root.all() if (value := part.attributes.get("href", ""))}
+    clipped = {
+        name for part in root.all() for name in re.findall(r"#([\w.-]+)\)", part.attributes.get("clip-path", ""))
+    }
+    assert named | clipped <= set(ids)
+
+
+@pytest.mark.requirement("P5.page")
+def test_every_plot_has_words_and_a_table(shown: tuple[str, Element, dict[str, Any]]) -> None:
+    _, root, _ = shown
+    titles = [figure.find("h3")[0].words for figure in root.find("figure")]
+    plots = ["How ranks moved", "Overlap of the first 10", "By kind of query", "Latency of both pipelines"]
+    assert titles == ["What is known, query by query", *plots, "Paired overhead", "What each step costs",
+                      *plots, "Paired overhead", "What each step costs"]  # fmt: skip
+    for figure in root.find("figure"):
+        (image,) = figure.find("div", role="img")
+        (caption,) = figure.find("figcaption")
+        assert image.attributes["aria-label"] == caption.words
+        assert "quer" in caption.words or "step" in caption.words
+        rows = figure.find("tbody")[0].find("tr")
+        columns = {len(row.find("th") + row.find("td")) for row in rows} | {len(figure.find("thead")[0].find("th"))}
+        assert len(rows) >= 2
+        assert len(columns) == 1
+        wide, narrow = figure.find("svg")
+        assert (wide.attributes["class"], narrow.attributes["class"]) == ("plot wide", "plot narrow")
+
+
+def test_a_drawing_has_the_colours_of_the_page_alone(shown: tuple[str, Element, dict[str, Any]]) -> None:
+    text, root, _ = shown
+    drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    style = root.find("style")[0].text
+    assert len(drawings) == 26
+    for drawing in drawings:
+        ElementTree.fromstring(drawing)
+        assert not re.findall(r"#[0-9a-fA-F]{6}\b(?![\w-])", re.sub(r"#c\d[\w.-]*", "", drawing))
+    for variable in PALETTE:
+        assert style.count(f"--{variable}:") == 3, "for light, dark and paper"
+
+
+@pytest.mark.requirement("P5.page")
+def test_every_figure_of_the_page_is_that_of_the_json(shown: tuple[str, Element, dict[str, Any]]) -> None:
+    _, root, document = shown
+    sections = root.find("section", **{"class": "comparison"})
+    assert len(sections) == len(document["comparisons"]) == 2
+    for section, found in zip(sections, document["comparisons"], strict=True):
+        shown_figures = {part.attributes["data-of"]: part for part in section.find("data")}
+        assert set(shown_figures) == {
+            "queries", "ordering_differences", "overlap@10", "kendall_tau_b", "rbo", "overhead_ms.p50",
+            "spent_ms.p50", "served_overhead_ms.p50",
+        }  # fmt: skip
+        for of, part in shown_figures.items():
+            value: Any = found
+            for name in of.split("."):
+                value = value[name]
+            assert float(part.attributes["value"]) == value
+            assert float(part.text.removesuffix(" ms")) == pytest.approx(value, abs=0.005)
+        assert found["id"] in section.words
+        assert re.sub(r"[`\s]", "", found["sentence"]) in re.sub(r"\s", "", section.words)
+        for row, quality in zip(section.find("table")[0].find("tr")[1:], found["quality"], strict=False):
+            assert f"{quality['delta']:+.3f}" in row.words
+
+
+def test_the_verdict_stands_first_and_is_more_than_a_colour(shown: tuple[str, Element, dict[str, Any]]) -> None:
+    _, root, _ = shown
+    assert root.find("h1")[0].words == "2 variants beside what is served: 1 worse (rsf), 1 same (default again)."
+    badges = [badge.words for badge in root.all() if badge.attributes.get("class", "").startswith("badge")]
+    assert badges == ["▼ worse", "= same"]
+
+
+def test_failures_noise_and_commands_stand_on_the_page(shown: tuple[str, Element, dict[str, Any]]) -> None:
+    _, root, _ = shown
+    words = root.find("section", id="c1")[0].words
+    assert "RuntimeError in rsf: 1" in words
+    assert "Noise floor: default against itself differs on 0 of 60 queries" in words
+    assert "eval compare --own --flag SPECKIT_RSF_FUSION" in words  # the criterion is not met: no promotion is offered
+    assert words.index("Stop it") < words.index("Measure it")
+
+
+@pytest.mark.requirement("P5.page")
+def test_whatever_a_name_or_a_query_says_is_text(workspace: Path) -> None:
+    with Memory.open(workspace / "memory.db", root=workspace) as memory:
+        (workspace / "docs" / "hostile.md").write_text(
+            f"---\ntitle: '{HOSTILE[:60]}'\n---\n# {HOSTILE}\n\nSome text.\n"
+        )
+        memory.index(workspace / "docs")
+        hostile = next(one.id for one in memory.list()[0] if one.key.endswith("hostile.md"))
+        others = [one.id for one in memory.list()[0] if one.id != hostile][:3]
+    evil = replace(VARIANT, name=f"_{HOSTILE}")
+    seen = [
+        observed(n, others, [hostile, *others[:2]], variant=evil, question=HOSTILE, intent=f"<b>{HOSTILE}",
+                 failure=HOSTILE if n == 3 else "")
+        for n in range(24)
+    ]  # fmt: skip
+    record(workspace / "memory.db", seen, variants=[evil])
+    text, root, _ = written(workspace)
+    assert not root.find("script") + root.find("img")
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "49" not in root.find("h1")[0].words
+    assert "<script>alert(1)</script>" in root.find("h1")[0].words
+    assert "<script>alert(1)</script>" in root.find("q")[0].words
+    for drawing in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(drawing)
+
+
+@pytest.mark.parametrize("mode", ["one pair", "dark_run", "all failed", "nothing"])
+def test_there_is_a_page_of_little_too(workspace: Path, mode: str) -> None:
+    if mode == "one pair":
+        record(workspace / "memory.db", [observed(1, ORDER, ())])
+    elif mode == "dark_run":
+        record(workspace / "memory.db", [observed(n, ORDER, OTHER, mode="dark_run") for n in range(12)])
+    elif mode == "all failed":
+        record(workspace / "memory.db", [observed(n, ORDER, OTHER, failure="ValueError in rsf") for n in range(12)])
+    _, root, document = written(workspace)
+    assert root.find("h1")[0].words
+    assert len(root.find("section", **{"class": "comparison"})) == len(document["comparisons"])
+    assert bool(root.find("figure")) == (mode in ("one pair", "dark_run"))
+
+
+def test_only_a_page_of_ours_is_overwritten(workspace: Path) -> None:
+    record(workspace / "memory.db", [observed(1, ORDER, OTHER)])
+    for _ in range(2):
+        assert call(workspace, ["shadow", "report", "--html", "page.html"]).status == 0
+    (workspace / "mine.html").write_text("<!DOCTYPE html>\n<title>mine</title>\n")
+    refused = call(workspace, ["shadow", "report", "--html", "mine.html"])
+    nowhere = call(workspace, ["shadow", "report", "--html", "nowhere/page.html"])
+    assert refused.status == nowhere.status == 2
+    assert "holds something else" in refused.err
+    assert (workspace / "mine.html").read_text() == "<!DOCTYPE html>\n<title>mine</title>\n"
+    assert "written as a page: page.html" in call(workspace, ["shadow", "report", "--html", "page.html"]).out
