@@ -58,8 +58,8 @@ def main() -> None:
     """Prints the mean size of each kind of answer, and how far two cheaper counts of its tokens are off."""
     logs.configure()
     rows = [("answer", "characters", "as JSON", "tokens", "as JSON", "saved", "rows", "four characters", "estimate")]
-    with TemporaryDirectory() as folder, Memory.open(Path(folder) / "memory.db", root=corpus(), environ={}) as memory:
-        memory.index([corpus()])
+    with TemporaryDirectory() as folder, Memory.open(Path(folder) / "memory.db", root=folder, environ={}) as memory:
+        memory.index_documents(corpus())
         for name, found in answers(memory).items():
             texts = [text for text, _ in found]
             documents = [json.dumps(data, ensure_ascii=False, separators=(",", ":")) for _, data in found]

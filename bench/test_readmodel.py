@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from storing.models import WordModels
 
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.read_model import stored_tokens
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.postings import TermIndex
@@ -92,6 +93,13 @@ def warm(model: ReadModel) -> Snapshot:
     return snapshot
 
 
+def built(corpus: Corpus) -> TermIndex:
+    """The index of the bodies, in memory."""
+    columns = corpus.model.current().attributes
+    with corpus.database.snapshot_read() as connection:
+        return TermIndex(stored_tokens.entries(connection, ("body", "memory"), None, columns))
+
+
 def bm25(index: TermIndex, terms: tuple[str, ...], limit: int) -> NDArray[np.int64]:
     """Ids of the best entries: the accumulation that a scorer does over postings."""
     scores = np.zeros(len(index.ids), np.float32)
@@ -108,9 +116,9 @@ def bm25(index: TermIndex, terms: tuple[str, ...], limit: int) -> NDArray[np.int
 def median_seconds(call: Callable[[], Any], rounds: int) -> float:
     times = []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.thread_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return statistics.median(times)
 
 
@@ -128,33 +136,37 @@ def test_unchanged_snapshot(benchmark: Any, corpus: Corpus) -> None:
 
 
 def test_postings_add(benchmark: Any, corpus: Corpus) -> None:
-    index = warm(corpus.model).lexicon.index("body").copy()
+    index = built(corpus)
     ids = itertools.count(10**6)
     entries = [words(corpus.random, corpus.shares, 150) for _ in range(200)]
-    benchmark.pedantic(index.add, setup=lambda: ((next(ids), entries[next(ids) % 200]), {}), rounds=200)
+    benchmark.pedantic(index.add, setup=lambda: (([(next(ids), entries[next(ids) % 200])],), {}), rounds=200)
 
 
 def test_postings_remove(benchmark: Any, corpus: Corpus) -> None:
-    index = warm(corpus.model).lexicon.index("body").copy()
+    index = built(corpus)
     ids = iter(index.ids.tolist())
-    benchmark.pedantic(index.remove, setup=lambda: ((next(ids),), {}), rounds=200)
+    benchmark.pedantic(index.remove, setup=lambda: (([next(ids)],), {}), rounds=200)
 
 
 def test_six_terms_over_postings(benchmark: Any, corpus: Corpus) -> None:
-    index = warm(corpus.model).lexicon.index("body")
+    index = built(corpus)
     terms = ("w3", "w20", "w100", "w400", "w1000", "w5000")
     benchmark(bm25, index, terms, 50)
 
 
-def test_postings_answer_ten_times_faster_than_fts5(corpus: Corpus) -> None:
-    index = warm(corpus.model).lexicon.index("body")
+def test_postings_answer_ten_times_faster_than_fts5(benchmark: Any, corpus: Corpus) -> None:
+    index = built(corpus)
     connection = corpus.database.reader()
-    ratios = []
-    for number in range(10):
+    numbers, ratios = iter(range(10)), []
+
+    def compare() -> None:
+        number = next(numbers)
         terms = tuple(f"w{rank + number}" for rank in (3, 20, 100, 400, 1000, 5000))
         slow = median_seconds(partial(fulltext.match, connection, terms, (0, 0, 0, 1), 50), 3)
         fast = median_seconds(partial(bm25, index, terms, 50), 9)
         ratios.append(slow / fast)
+
+    benchmark.pedantic(compare, rounds=10)
     print(f"FTS5 / postings: median ratio {statistics.median(ratios):.0f}")
     assert statistics.median(ratios) >= 10
 

@@ -1,6 +1,7 @@
-"""Start-up: the first MCP answer comes no later than the SDK's own import time plus 100 ms (feature T27).
+"""Start-up: the first MCP answer costs little more than importing the SDK, and the first search little more than
+importing what it needs (feature T27).
 
-Whole processes are measured, several of each kind in turns, and their medians compared. The budget is held to processor
+Whole processes are measured, several of each kind in turns, and their medians compared, as ratios. It is processor
 time: start-up runs in one thread and waits for nothing, so on an idle machine the two are the same, and on a busy one
 only processor time says anything about us. Elapsed time is printed beside it.
 """
@@ -13,15 +14,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+if TYPE_CHECKING:
+    from bench.synthetic import Corpus
+
 COMMAND = Path(sys.executable).parent / "speckit-memory"
 RUNS = 7
-ALLOWANCE_SECONDS = 0.100
+OF_THE_SDK = 1.2
+"""The first answer of a server, so many times the import of the SDK; that and 100 ms are the aim."""
+OF_A_PLAIN_PROCESS = 5.0
+"""The first search of 10,000 memories, without the interpreter and imports, so many times a process that only starts
+and imports numpy and apsw. Tighten it when opening a store has become quicker: the aim is 0.5."""
+IMPORTING = """
+import contextlib, gc, sys
+gc.disable()
+for name in sys.argv[1:]:
+    with contextlib.suppress(ImportError):  # optional ones, that the search went without
+        __import__(name)
+print()
+"""
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -37,12 +54,15 @@ class Cost(NamedTuple):
     processor: float
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "SPECKIT_ROOT": str(folder), "SPECKIT_DB": str(folder / "memory.db")}
+
+
 def _cost(arguments: list[str | Path], sent: bytes, folder: Path) -> tuple[Cost, bytes]:
     """Starts a process, sends it a line, waits for its first line, and lets it end."""
-    environment = {**os.environ, "SPECKIT_ROOT": str(folder), "SPECKIT_DB": str(folder / "memory.db")}
     started = time.perf_counter()
     with subprocess.Popen(
-        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(folder)
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -77,6 +97,38 @@ def _usage(folder: Path) -> Cost:
     return cost
 
 
+def _plain(folder: Path) -> Cost:
+    cost, _ = _cost([sys.executable, "-c", "import numpy, apsw; print()"], b"", folder)
+    return cost
+
+
+def _search(question: str) -> list[str | Path]:
+    return [COMMAND, "search", question, "--json"]
+
+
+def _first_search(question: str, folder: Path) -> Cost:
+    cost, line = _cost(_search(question), b"", folder)
+    assert line.startswith(b"{")
+    return cost
+
+
+def _imported(question: str, folder: Path) -> list[str]:
+    """The names of all modules that a search imports, in that order."""
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", *_search(question)],
+        env=_environment(folder), capture_output=True, text=True, check=True,
+    ).stderr  # fmt: skip
+    lines = [
+        line.split("|") for line in told.splitlines() if line.startswith("import time:") and "cumulative" not in line
+    ]
+    return [parts[-1].strip() for parts in lines]
+
+
+def _imports(modules: list[str], folder: Path) -> Cost:
+    cost, _ = _cost([sys.executable, "-c", IMPORTING, *modules], b"", folder)
+    return cost
+
+
 def _medians(folder: Path, *kinds: Callable[[Path], Cost]) -> list[Cost]:
     for kind in kinds:
         kind(folder)  # the file system's cache is warm for all of them
@@ -85,9 +137,29 @@ def _medians(folder: Path, *kinds: Callable[[Path], Cost]) -> list[Cost]:
 
 
 @pytest.mark.requirement("T27")
-def test_the_first_answer_costs_little_more_than_importing_the_sdk(tmp_path: Path) -> None:
-    sdk, answer, usage = _medians(tmp_path, _sdk_import, _first_answer, _usage)
+def test_the_first_answer_costs_little_more_than_importing_the_sdk(benchmark: Any, tmp_path: Path) -> None:
+    found: list[list[Cost]] = []
+    benchmark.pedantic(lambda: found.append(_medians(tmp_path, _sdk_import, _first_answer, _usage)), rounds=1)
+    sdk, answer, usage = found[0]
     for name, cost in (("SDK import", sdk), ("first answer", answer), ("search --help", usage)):
         print(f"{name}: {cost.processor * 1000:.0f} ms of processor time, {cost.elapsed * 1000:.0f} ms elapsed")
-    assert answer.processor <= sdk.processor + ALLOWANCE_SECONDS
+    assert answer.processor <= OF_THE_SDK * sdk.processor
     assert usage.processor <= sdk.processor
+
+
+@pytest.mark.requirement("T27")
+def test_the_first_search_costs_a_bounded_multiple_of_a_plain_process(
+    benchmark: Any, store: tuple[Path, Corpus]
+) -> None:
+    folder, question = store[0].parent, store[1].queries("moderate", 1)[0]
+    modules = _imported(question, folder)
+    kinds = (_plain, partial(_imports, modules), partial(_first_search, question))
+    found: list[list[Cost]] = []
+    benchmark.pedantic(lambda: found.append(_medians(folder, *kinds)), rounds=1)
+    plain, imports, search = found[0]
+    times = (search.processor - imports.processor) / plain.processor
+    benchmark.extra_info |= {"times": round(times, 2), "modules": len(modules)}
+    for name, cost in (("plain process", plain), (f"{len(modules)} imports", imports), ("first search", search)):
+        print(f"{name}: {cost.processor * 1000:.0f} ms of processor time, {cost.elapsed * 1000:.0f} ms elapsed")
+    print(f"{times:.2f} plain processes, {OF_A_PLAIN_PROCESS} allowed")
+    assert times < OF_A_PLAIN_PROCESS
