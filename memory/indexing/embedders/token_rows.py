@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +57,11 @@ class TokenRows:
         missing = tokens[~self._there[tokens]]
         if not len(missing):
             return
-        self._units[missing], self._weights[missing] = self._made(missing)
-        self._there[missing] = True
+        distinct = np.unique(missing)  # a pasted page says some of them a thousand times
+        self._units[distinct], self._weights[distinct] = self._made(distinct)
+        self._there[distinct] = True
 
-    def _made(self, tokens: Ids | Tokens) -> tuple[Vectors, NDArray[np.float32]]:
+    def _made(self, tokens: NDArray[np.integer[Any]]) -> tuple[Vectors, NDArray[np.float32]]:
         rows = self._stored[tokens].astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         return rows / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None], self._factors[tokens] * lengths

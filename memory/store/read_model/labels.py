@@ -49,7 +49,7 @@ class Labels:
     @classmethod
     def of_segment(cls, segment: Container, name: str) -> Labels:
         """The values that stand in a file under this name."""
-        table = TermTable(segment.array(f"{name}.text"), segment.array(f"{name}.ends"))
+        table = TermTable(segment, name)
         return cls(table, segment.array(f"{name}.codes"))
 
     def at(self, places: Places) -> Texts:

@@ -146,7 +146,7 @@ class TermIndex:
             index._ids, index._rows = segment.array("chunks.ids"), segment.array("chunks.rows")
         index._lengths = array("lengths")
         index._base = _Base(
-            terms=TermTable(array("text"), array("ends")),
+            terms=TermTable(segment, f"{field}.{level}"),
             starts=array("starts"),
             every=Postings(array("rows"), array("frequency")),
             height=len(index._ids),

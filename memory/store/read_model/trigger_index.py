@@ -71,9 +71,10 @@ class TriggerIndex:
         """
         normalised = normalised_phrase(text)
         borders = _borders(normalised)
+        beginning = {piece: self._beginning(piece) for piece in set(borders.values())}
         weights: dict[tuple[int, str], float] = {}
         for position, piece in borders.items():
-            for phrase in self._beginning(piece):
+            for phrase in beginning[piece]:
                 if normalised.startswith(phrase, position) and position + len(phrase) in borders:
                     for memory, weight, expires_at in chain(self._triggers.get(phrase, ()), self._of_base(phrase)):
                         if expires_at is None or expires_at >= now:

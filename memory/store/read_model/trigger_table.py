@@ -47,7 +47,7 @@ class _Lists:
     __slots__ = ("_ends", "_rows", "terms")
 
     def __init__(self, segment: Container, name: str) -> None:
-        self.terms = TermTable(segment.array(f"{name}.text"), segment.array(f"{name}.ends"))
+        self.terms = TermTable(segment, name)
         self._ends, self._rows = segment.array(f"{name}.starts"), segment.array(f"{name}.rows")
 
     def of(self, term: str) -> list[int]:

@@ -10,16 +10,17 @@ import heapq
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import count, groupby, islice
+from itertools import count, groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.segments.container import Writer
 from speckit_memory.memory.store.segments.spill import Spill, Stretch
-from speckit_memory.memory.store.segments.term_table import TermTable
+from speckit_memory.memory.store.segments.term_table import write_buckets
 
 TOKENS = 2_000_000
 """So many tokens are sorted at a time, in about 150 MB."""
@@ -112,17 +113,19 @@ class Runs:
         self._places += len(codes) + height
 
     def write_terms(self, writer: Writer, name: str) -> None:
-        """Writes the distinct terms, `.text` and `.ends`, and numbers them."""
-        lengths = array("q")
+        """Writes the distinct terms as `TermTable` reads them, and numbers them."""
+        lengths, hashes = array("q"), array("I")
 
         def texts() -> Iterator[NDArray[np.uint8]]:
             for terms in _batched(self._numbering_all()):
                 encoded = [term.encode() for term in terms]
                 lengths.extend(map(len, encoded))
+                hashes.extend(map(crc32, encoded))
                 yield np.frombuffer(b"".join(encoded), np.uint8)
 
         writer.stream(f"{name}.text", np.uint8, texts())
         writer.add(f"{name}.ends", np.cumsum(np.array(lengths, np.int64)))
+        write_buckets(writer, name, np.array(hashes, np.uint32))
 
     def number_terms(self) -> None:
         """Numbers the distinct terms, of which nothing is written."""
@@ -158,10 +161,11 @@ class Runs:
         begin, ends = 0, self._spill.get(found.ends)
         for at in range(0, len(ends), _NAMES):
             part = ends[at : at + _NAMES]
-            table = TermTable(self._spill.get(found.text, begin, int(part[-1])), part - begin)
+            text = self._spill.get(found.text, begin, int(part[-1])).tobytes()
+            borders = (part - begin).tolist()
             begin = int(part[-1])
-            for term in table:
-                yield term, run
+            for start, end in pairwise((0, *borders)):
+                yield text[start:end].decode(), run
 
     def write_postings(self, writer: Writer, name: str) -> None:
         """Writes `.starts` and `.rows`: the rows that hold each term."""

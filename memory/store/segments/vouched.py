@@ -21,7 +21,7 @@ FORGOTTEN = "segment_forgotten"
 """Under it stands the last change after which memories were forgotten on purpose."""
 NAME = re.compile(r"[0-9a-f]{16}\.seg")
 """What every segment is called: nothing in its name counts, and none bears the name of an earlier one."""
-FORMAT = 1
+FORMAT = 2
 """Which arrays a segment has and what they mean. Of the layout of the file, see `container`."""
 VERSION = f"{MAGIC[-1]}.{FORMAT}"
 """The layout and the format that this version of the product reads and writes; no others are used."""
