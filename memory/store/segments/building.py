@@ -40,9 +40,9 @@ def build(
 ) -> Built:
     """Writes the state that the connection sees, in one read of it, to a file that stands there whole or not at all.
 
-    `vector_index` tells whether there are so many vectors that they get an index; while that is made, `pause` is
-    called between blocks. Joins an open transaction. Temporary files lie in the same folder, and have no names. Raises
-    OSError as the file system does, and what SQLite raises.
+    `vector_index` tells whether there are so many vectors that they get an index. `pause` is called between blocks of
+    everything; what it raises ends the building. Joins an open transaction. Temporary files lie in the same folder,
+    and have no names. Raises OSError as the file system does, and what SQLite raises.
     """
     if connection.in_transaction:
         return _built(connection, path, vector_index, pause)
@@ -56,9 +56,9 @@ def build(
 def _built(connection: apsw.Connection, path: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> Built:
     sequence = changes.latest(connection)
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
-    with Writer(path) as writer:
+    with Writer(path, pause) as writer:
         for write in (columns_part.write, trigger_part.write, word_part.write):
-            with Spill(path.parent) as spill:
+            with Spill(path.parent, pause) as spill:
                 write(connection, writer, spill)
         model = vector_part.write(connection, writer)
         lists_part.write(writer, path.parent, vector_index, pause)

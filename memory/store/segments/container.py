@@ -13,7 +13,7 @@ import json
 import mmap
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -31,6 +31,8 @@ ALIGNMENT = 64
 """Arrays begin at multiples of so many bytes, the line of a processor's cache."""
 BLOCK = 1 << 20
 """Elements that are written at a time, so that an array that is itself a file need not be in memory."""
+SYNCED = 64 << 20
+"""So many bytes wait for the disk at most, so that the end of a large file is as short as that of a small one."""
 _FOOT = 8 + 32
 
 Array = NDArray[Any]
@@ -47,8 +49,11 @@ class Writer:
     does.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None) -> None:
+        """`pause` is called between blocks; what it raises ends the writing."""
         self._path = path
+        self._pause = pause
+        self._waiting = 0
         self._unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         self._entries: dict[str, dict[str, Any]] = {}
         self._file = open(self._unfinished, "xb", opener=_for_the_owner)  # noqa: SIM115
@@ -77,8 +82,17 @@ class Writer:
             part = _bytes(np.ascontiguousarray(block, kind))
             checksum = crc32(part, checksum)
             count += len(block)
-            self._file.write(part)
+            self._write(part)
         self._entries[name] = {"dtype": kind.str, "shape": [count, *shape], "offset": offset, "crc32": checksum}
+
+    def _write(self, part: memoryview) -> None:
+        self._file.write(part)
+        self._waiting += len(part)
+        if self._waiting >= SYNCED:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._waiting = 0
+        self._pause()
 
     def count(self, name: str) -> int:
         """The number of rows of an array that was written before. Raises KeyError for another name."""

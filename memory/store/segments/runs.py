@@ -1,7 +1,7 @@
 """Which rows hold which terms, gathered in runs of bounded size and merged in the order of terms.
 
-A run is sorted by itself and waits in a file. Whatever the store holds, no more than a run of tokens and the numbers of
-its distinct terms are in memory.
+A run is sorted by itself and waits in a file. Whatever the store holds, no more than a run of tokens and a few numbers
+of each row and of the distinct terms of each run are in memory.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from speckit_memory.memory.store.segments.container import Writer
 from speckit_memory.memory.store.segments.spill import Spill, Stretch
 from speckit_memory.memory.store.segments.term_table import write_buckets
 
-TOKENS = 2_000_000
-"""So many tokens are sorted at a time, in about 150 MB."""
+TOKENS = 1_000_000
+"""So many tokens are sorted at a time, in about 50 MB."""
+TERMS = 1 << 16
+"""So many distinct terms a run has at most, for they are in memory as strings: 10 MB of short ones."""
 _NAMES = 65_536
 
 Counts = NDArray[np.integer[Any]]
@@ -34,9 +36,11 @@ class _Run(NamedTuple):
 
     text: Stretch
     ends: Stretch
-    holders: Counts
+    terms: int
+    """How many there are."""
+    holders: Stretch
     """How many rows hold each term."""
-    uses: Counts
+    uses: Stretch
     """How many tokens each term is."""
     rows: Stretch
     frequency: Stretch
@@ -73,44 +77,53 @@ class Runs:
         """The tokens of the next row."""
         self._flat.extend(map(self._numbering.__getitem__, tokens))
         self._lengths.append(len(tokens))
-        if len(self._flat) + len(self._lengths) >= TOKENS:
+        if len(self._flat) + len(self._lengths) >= TOKENS or len(self._numbering) >= TERMS:
             self._end_run()
 
     def _end_run(self) -> None:
+        put = self._spill.put
         terms = sorted(self._numbering)
         number = np.empty(len(terms), np.int64)
         number[[self._numbering[term] for term in terms]] = np.arange(len(terms))
-        codes = number[np.frombuffer(self._flat, np.int64)]
-        sizes = np.array(self._lengths, np.int64)
-        self._begin()
-        height = len(sizes)
-        row = np.repeat(np.arange(height), sizes)
-        # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
-        pairs, frequency = np.unique(codes * height + row, return_counts=True)
-        code, rows = np.divmod(pairs, max(height, 1))
         encoded = [term.encode() for term in terms]
-        put = self._spill.put
-        uses = np.bincount(codes, minlength=len(terms)).astype(np.int32)
+        text = put(np.frombuffer(b"".join(encoded), np.uint8))
+        ends = put(np.cumsum([len(each) for each in encoded], dtype=np.int64))
+        codes = number[np.frombuffer(self._flat, np.int64)]
+        sizes = np.array(self._lengths, np.int32)
+        self._begin()
+        height, length = len(sizes), len(codes)
+        row = np.repeat(np.arange(height), sizes)
         places = None
         if self.ordered:
             order = np.argsort(codes, kind="stable")
             places = put((order + row[order] + self._places).astype(np.int32))
+            del order
+        uses = put(np.bincount(codes, minlength=len(terms)).astype(np.int32))
+        # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
+        codes *= height
+        codes += row
+        codes.sort()
+        begins = np.flatnonzero(np.diff(codes, prepend=-1))
+        frequency = put(np.diff(begins, append=length).astype(np.float32))
+        code, rows = np.divmod(codes[begins], max(height, 1))
+        del codes, row, begins
         self._runs.append(
             _Run(
-                text=put(np.frombuffer(b"".join(encoded), np.uint8)),
-                ends=put(np.cumsum([len(each) for each in encoded], dtype=np.int64)),
-                holders=np.bincount(code, minlength=len(terms)).astype(np.int32),
+                text=text,
+                ends=ends,
+                terms=len(terms),
+                holders=put(np.bincount(code, minlength=len(terms)).astype(np.int32)),
                 uses=uses,
                 rows=put((rows + self._height).astype(np.int32)),
-                frequency=put(frequency.astype(np.float32)),
+                frequency=frequency,
                 places=places,
                 row_codes=put(code[np.argsort(rows, kind="stable")].astype(np.int32)),
             )
         )
         self._sizes.append(sizes)
-        self._distinct.append(np.bincount(rows, minlength=height))
+        self._distinct.append(np.bincount(rows, minlength=height).astype(np.int32))
         self._height += height
-        self._places += len(codes) + height
+        self._places += length + height
 
     def write_terms(self, writer: Writer, name: str) -> None:
         """Writes the distinct terms as `TermTable` reads them, and numbers them."""
@@ -136,7 +149,7 @@ class Runs:
         """The distinct terms by number; all are numbered when the last has been taken."""
         if self._lengths:
             self._end_run()
-        numbers = [np.empty(len(run.holders), np.int32) for run in self._runs]
+        numbers = [np.empty(run.terms, np.int32) for run in self._runs]
         filled = [0] * len(numbers)
         last, known = None, 0
         for term, run in self._merged_terms():
@@ -170,20 +183,23 @@ class Runs:
     def write_postings(self, writer: Writer, name: str) -> None:
         """Writes `.starts` and `.rows`: the rows that hold each term."""
         every = [run.holders for run in self._runs]
-        writer.add(f"{name}.starts", np.append(0, np.cumsum(self._total(every))))
-        writer.stream(f"{name}.rows", np.int32, self._merged(every, [run.rows for run in self._runs]))
+        total = self._total(every)
+        writer.add(f"{name}.starts", np.append(0, np.cumsum(total)))
+        writer.stream(f"{name}.rows", np.int32, self._merged(total, every, [run.rows for run in self._runs]))
 
     def write_frequencies(self, writer: Writer, name: str) -> None:
         """Writes `.frequency`: how often each of these rows holds the term."""
         every = [run.holders for run in self._runs]
-        writer.stream(f"{name}.frequency", np.float32, self._merged(every, [run.frequency for run in self._runs]))
+        frequencies = self._merged(self._total(every), every, [run.frequency for run in self._runs])
+        writer.stream(f"{name}.frequency", np.float32, frequencies)
 
     def write_order(self, writer: Writer, name: str) -> None:
         """Writes `.place_starts` and `.places`, where each term stands, and `.sizes` and `.first` of the rows."""
         uses = [run.uses for run in self._runs]
-        writer.add(f"{name}.place_starts", np.append(0, np.cumsum(self._total(uses))))
+        total = self._total(uses)
+        writer.add(f"{name}.place_starts", np.append(0, np.cumsum(total)))
         places = [run.places for run in self._runs if run.places is not None]
-        writer.stream(f"{name}.places", np.int32, self._merged(uses, places))
+        writer.stream(f"{name}.places", np.int32, self._merged(total, uses, places))
         sizes = self.sizes
         writer.add(f"{name}.sizes", sizes)
         writer.add(f"{name}.first", np.cumsum(sizes) - sizes + np.arange(len(sizes)))
@@ -204,22 +220,26 @@ class Runs:
         """The number of tokens of each row."""
         return np.concatenate([np.empty(0, np.int64), *self._sizes])
 
-    def _total(self, counts: Sequence[Counts]) -> Counts:
+    def _total(self, counts: Sequence[Stretch]) -> Counts:
         """The sum over the runs for each term."""
         total = np.zeros(self._terms, np.int64)
         for number, of_run in zip(self._numbers, counts, strict=True):
-            total[number] += of_run
+            total[number] += self._spill.get(of_run)
         return total
 
-    def _merged(self, counts: Sequence[Counts], stretches: Sequence[Stretch]) -> Iterator[NDArray[Any]]:
-        """What each run has of each term, `counts` elements, ordered by term and then by run."""
-        ends = [np.append(0, np.cumsum(of_run)) for of_run in counts]
-        for first, last in _spans(self._total(counts)):
+    def _merged(self, total: Counts, counts: Sequence[Stretch], stretches: Sequence[Stretch]) -> Iterator[NDArray[Any]]:
+        """What each run has of each term, `counts` elements, ordered by term and then by run; `total` of all runs."""
+        terms_before = [0] * len(counts)
+        elements_before = [0] * len(counts)
+        for _, last in _spans(total):
             parts, terms = [], []
-            for number, of_run, end, stretch in zip(self._numbers, counts, ends, stretches, strict=True):
-                low, high = np.searchsorted(number, (first, last))
-                parts.append(self._spill.get(stretch, int(end[low]), int(end[high])))
-                terms.append(np.repeat(number[low:high], of_run[low:high]))
+            for run, (number, of_run, stretch) in enumerate(zip(self._numbers, counts, stretches, strict=True)):
+                low, high = terms_before[run], int(np.searchsorted(number, last))
+                held = self._spill.get(of_run, low, high)
+                begin, end = elements_before[run], elements_before[run] + int(held.sum())
+                parts.append(self._spill.get(stretch, begin, end))
+                terms.append(np.repeat(number[low:high], held))
+                terms_before[run], elements_before[run] = high, end
             yield np.concatenate(parts)[np.argsort(np.concatenate(terms), kind="stable")]
 
 

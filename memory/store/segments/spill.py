@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -22,7 +23,9 @@ class Stretch(NamedTuple):
 class Spill:
     """A file without a name in a folder. A context that ends it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pause: Callable[[], None] = lambda: None) -> None:
+        """`pause` is called before each array is written or read: what sorts and merges does little else."""
+        self._pause = pause
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, closed by the context
         self._end = 0
 
@@ -36,6 +39,7 @@ class Spill:
 
     def put(self, array: NDArray[Any]) -> Stretch:
         """Writes an array behind the others."""
+        self._pause()
         self._file.seek(self._end)
         self._file.write(np.ascontiguousarray(array).data)
         stretch = Stretch(self._end, array.dtype, len(array))
@@ -44,6 +48,7 @@ class Spill:
 
     def get(self, stretch: Stretch, begin: int = 0, end: int | None = None) -> NDArray[Any]:
         """The elements from `begin` to before `end` of an array."""
+        self._pause()
         count = (stretch.length if end is None else end) - begin
         self._file.seek(stretch.offset + begin * stretch.kind.itemsize)
         return np.frombuffer(self._file.read(count * stretch.kind.itemsize), stretch.kind)

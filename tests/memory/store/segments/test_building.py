@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from speckit_memory.memory.store.file.facts import LABELS, NUMBERS
 from speckit_memory.memory.store.read_model.beside import Beside
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Document, Relation, Tier
-from speckit_memory.memory.store.segments import building, shelf, writing
+from speckit_memory.memory.store.segments import building, runs, shelf, writing
+from speckit_memory.memory.store.segments.failures import GivenUpError
 from speckit_memory.memory.store.tables import edges, vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import FIELDS, Filter
@@ -140,3 +142,58 @@ def test_a_segment_and_what_changed_since_answer_as_the_tables_do(
                 opened = Snapshot.load(database, connection, WordModels(), beside)
                 of_tables = Snapshot.of_tables(database, connection, WordModels(), beside)
                 assert everything(opened) == everything(of_tables)
+
+
+def some(database: Database, document: Make) -> None:
+    """Memories whose texts have many words of their own and many in common."""
+    for number in range(40):
+        text = " ".join(ALL_WORDS[number % 7 :]) + f" own{number} " * (number % 3)
+        facts = {
+            "title": f"Title {number}",
+            "triggers": (f"phrase {number % 9}",),
+            "with_vectors": True,
+            "look": number,
+        }
+        perform(
+            database, "put", f"a/{number}", {"passages": [text, "alpha alpha"], **facts, "look": number % 9}, document
+        )
+
+
+@pytest.mark.parametrize(("tokens", "terms"), [(50, 1000), (1, 1000), (10_000, 7), (10_000, 1)])
+def test_a_segment_is_the_same_however_little_is_sorted_at_a_time(
+    tokens: int, terms: int, new_database: Callable[[], Database], document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_database() as database:
+        some(database, document)
+        with database.snapshot_read() as connection:
+            whole = building.build(connection, database.path.with_name("whole"))
+            monkeypatch.setattr(runs, "TOKENS", tokens)
+            monkeypatch.setattr(runs, "TERMS", terms)
+            assert building.build(connection, database.path.with_name("in runs")) == whole
+
+
+def test_building_can_be_given_up_at_every_step_and_leaves_nothing(
+    new_database: Callable[[], Database], document: Make, tmp_path: Path
+) -> None:
+    folder = tmp_path / "given up"
+    folder.mkdir()
+    left = -1
+
+    def pause() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise GivenUpError
+
+    with new_database() as database:
+        some(database, document)
+        with database.snapshot_read() as connection:
+            building.build(connection, folder / "whole", pause=pause)
+            steps = -1 - left
+            assert steps > 100
+            (folder / "whole").unlink()
+            for moment in range(1, steps + 1, 7):
+                left = moment
+                with pytest.raises(GivenUpError):
+                    building.build(connection, folder / "none", pause=pause)
+                assert list(folder.iterdir()) == []
