@@ -58,6 +58,8 @@ _LETTER = rf"[^\W{_CJK}]"
 _RUN = rf"{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*"
 _NAME = rf"{_RUN}(?:(?:[-./'’]|::){_RUN})*"
 _WORD = re.compile(rf"[{_CJK}]+|[A-Za-z](?:\+\+|#)(?!\w)|{_NAME}|--(?<![\w-]--){_NAME}")
+_AROUND = ".,;:!?()[]{}<>\"'`*/|=&%$@~^\\"
+"""Signs around a word that are no part of it. A dash may be: `--dry-run`."""
 _CJK_START = re.compile(rf"[{_CJK}]")
 _VERSION_NUMBER = re.compile(r"v?(\d+(?:\.\d+)+)")
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve|m)$")
@@ -98,33 +100,44 @@ class _Stretches(dict[str, tuple[str, ...]]):
     def __init__(self, stop_words: frozenset[str]) -> None:
         super().__init__()
         self._stop_words = stop_words
-        self._stemmer = Stemmer.Stemmer("english")
-        self._lock = threading.Lock()  # the stemmer keeps a cache of its own, which is not thread safe
+        self._stemmer = Stemmer.Stemmer("english", 0)  # without a cache of its own: words come here once
+        self._lock = threading.Lock()  # the stemmer is not thread safe
 
     def __missing__(self, stretch: str) -> tuple[str, ...]:
+        word = stretch.strip(_AROUND)
+        tokens = self._cut(stretch) if word == stretch else self[word]
+        if len(stretch) <= LONGEST_WORD:
+            if len(self) >= _CACHED_STRETCHES:
+                self.clear()
+            self[stretch] = tokens
+        return tokens
+
+    def _cut(self, stretch: str) -> tuple[str, ...]:
+        """The tokens of what stands between blanks."""
+        if len(stretch) > 1 and stretch.isascii() and stretch.isalpha() and not identifiers.is_identifier(stretch):
+            whole = stretch.lower()  # a plain word, as most are: sooner, and the same
+            return () if whole in self._stop_words else (self._stem(whole),)
         cut: dict[str, tuple[str, ...]] = {}  # a long stretch, such as a text without blanks, repeats its words
         tokens: list[str] = []
         for word in _WORD.findall(stretch):
             if word not in cut:
                 cut[word] = self.cut(word, self._stop_words)
             tokens += cut[word]
-        if len(stretch) <= LONGEST_WORD:
-            if len(self) >= _CACHED_STRETCHES:
-                self.clear()
-            self[stretch] = tuple(tokens)
         return tuple(tokens)
 
     def cut(self, word: str, stop_words: frozenset[str]) -> tuple[str, ...]:
         """The tokens of one raw word."""
-        if _CJK_START.match(word):
+        if not word.isascii() and _CJK_START.match(word):
             return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
         if option := word.startswith("--"):
             word = word[2:]
-        word = _ENDING.sub("", word.replace("’", "'").strip("_")).replace("'", "")
+        word = word.replace("’", "'").strip("_")
+        if "'" in word:
+            word = _ENDING.sub("", word).replace("'", "")
         whole = _folded(word)
         if not word:
             return ()
-        if version := _VERSION_NUMBER.fullmatch(whole):
+        if whole[-1:].isdecimal() and (version := _VERSION_NUMBER.fullmatch(whole)):
             return (version[1],) if len(whole) <= LONGEST_WORD else ()
         is_identifier = identifiers.is_identifier(word)
         if not is_identifier and not option and word.isalpha():
@@ -150,4 +163,4 @@ class _Stretches(dict[str, tuple[str, ...]]):
 
 
 def _folded(word: str) -> str:
-    return normalize("NFC", word.casefold())
+    return word.lower() if word.isascii() else normalize("NFC", word.casefold())

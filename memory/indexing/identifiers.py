@@ -33,10 +33,11 @@ def _piece(piece: str) -> list[str]:
     """
     if len(piece) == 1:
         return [piece]
-    if match := _NAME_AND_NUMBER.fullmatch(piece):
+    if piece.isalpha():
+        if piece[1:].islower() or piece.isupper() or _PLURAL_ACRONYM.fullmatch(piece):
+            return [piece]
+    elif match := _NAME_AND_NUMBER.fullmatch(piece):
         return [*_piece(match[1]), match[2]]
-    if piece.isalpha() and (piece[1:].islower() or piece.isupper() or _PLURAL_ACRONYM.fullmatch(piece)):
-        return [piece]
     if _UNSPLIT.fullmatch(piece):
         return [piece]
     humps = [piece[hump.start() : hump.end()] for hump in _HUMP.finditer(_shape(piece))]

@@ -27,6 +27,9 @@ PARTS = [
     "<unk>",
     "<0x0A>",
     ".",
+    "(",
+    "x2",
+    "don't",
 ]
 
 
@@ -82,6 +85,8 @@ def test_a_vocabulary_with_tokens_across_pieces_is_not_divisible() -> None:
     assert divisible(bpe("ab", "▁a"))
     assert not divisible(bpe("a▁"))
     assert not divisible(bpe("a\n"))
+    assert not divisible(bpe("a", ".", "a."))
+    assert not divisible(bpe("a", "'", "'a"))
     assert not divisible(bpe(byte_fallback=False))
     assert not divisible(bpe(dropout=0.5))
 
