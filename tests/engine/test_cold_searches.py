@@ -47,7 +47,7 @@ READ_ONCE: list[tuple[ModuleType | type, str]] = [
     (columns, "natural"),
     (folders.Folders, "_complete"),
     (static, "_load"),
-    (static, "_fingerprint"),
+    (static, "_facts"),
 ]
 """What a search reads once, by the names through which it is read."""
 
@@ -126,7 +126,7 @@ def test_opening_is_not_the_time_of_the_query(
     assert "rules/always.md" in [row.key for row in cold.results]
     for later in (*loading, warm):
         assert [(row.key, row.score) for row in cold.results] == [(row.key, row.score) for row in later.results]
-    assert {"load", "of", "VectorMatrix", "_load", "_fingerprint"} <= set(opened)
+    assert {"load", "of", "VectorMatrix", "_load", "_facts"} <= set(opened)
     assert sum(each.timings_ms.opening for each in (cold, *loading)) > len(opened) * 60_000
     assert max(each.timings_ms.total for each in (cold, *loading)) < 1_000
     assert warm.timings_ms.opening < 1_000

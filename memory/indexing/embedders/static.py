@@ -15,13 +15,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders.merge_table import LONGEST_TEXT
+from speckit_memory.memory.indexing.embedders.model_facts import ModelFacts, facts_of
 from speckit_memory.memory.indexing.embedders.token_rows import TokenRows
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
@@ -45,11 +46,10 @@ _RANK_OFFSET = 10
 
 
 @dataclass(frozen=True)
-class _Model:
-    """The weights of `rows` are the lengths of the token vectors times a / (a + p)."""
+class _Library:
+    """The tokeniser as its library reads it."""
 
     tokenizer: Tokenizer
-    rows: TokenRows
 
     @cached_property
     def pieces(self) -> Pieces | None:
@@ -72,9 +72,9 @@ class StaticEmbedder:
         self._folder = folder
         self._bundled = folder is None
         self._lock = threading.Lock()
-        self._model: _Model | None = None
-        self._tokenizer: Tokenizer | None = None
-        self._id = ""
+        self._rows: TokenRows | None = None
+        self._library: _Library | None = None
+        self._facts: ModelFacts | None = None
 
     @property
     def is_bundled(self) -> bool:
@@ -84,11 +84,7 @@ class StaticEmbedder:
     @property
     def model_id(self) -> str:
         """Names the scheme above and both data files by their digest."""
-        if not self._id:
-            with opening(), self._lock:
-                if not self._id:
-                    self._id = f"static-{DIMENSIONS}-{_SCHEME}-{_fingerprint(self._data())}"
-        return self._id
+        return f"static-{DIMENSIONS}-{_SCHEME}-{self._known().digest[:12]}"
 
     @property
     def token_model_id(self) -> str:
@@ -107,23 +103,27 @@ class StaticEmbedder:
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """The token numbers of each text in text order, repeats included."""
-        model = self._loaded()
-        pieces = model.pieces if len(texts) > 1 else None  # who asks for one text has no time to get ready for many
+        if len(texts) == 1 and (cut_by_table := self._cut(texts)) is not None:
+            return cut_by_table
+        library = self._read_tokeniser()
+        pieces = library.pieces if len(texts) > 1 else None  # who asks for one text has no time to get ready for many
         if pieces is None:
-            return [np.array(encoding.ids, np.uint16) for encoding in _encoded(model.tokenizer, texts)]
+            return [np.array(encoding.ids, np.uint16) for encoding in _encoded(library.tokenizer, texts)]
         cut = [pieces.tokens(text) for text in texts]
-        whole = _encoded(model.tokenizer, [text for text, tokens in zip(texts, cut, strict=True) if tokens is None])
+        whole = _encoded(library.tokenizer, [text for text, tokens in zip(texts, cut, strict=True) if tokens is None])
         return [np.array(next(whole).ids, np.uint16) if tokens is None else tokens for tokens in cut]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has. Reads the tokeniser alone, where the vectors were not asked for before."""
-        return [len(encoding.ids) for encoding in _encoded(self._read_tokenizer(), texts)]
+        if self._library is None and sum(map(len, texts)) <= LONGEST_TEXT and (cut := self._cut(texts)) is not None:
+            return [len(tokens) for tokens in cut]
+        return [len(encoding.ids) for encoding in _encoded(self._read_tokeniser().tokenizer, texts)]
 
     def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
         """Unit rows, shape (len(texts), dimensions); zeros for a text without tokens."""
-        model = self._loaded()
+        rows = self._loaded()
         pooled = np.zeros((len(texts), DIMENSIONS), np.float32)
-        many, rows = len(texts) > 1, model.rows
+        many = len(texts) > 1
         for row, tokens in enumerate(texts):
             # the same numbers either way
             pooled[row] = _unit_sum(
@@ -133,29 +133,51 @@ class StaticEmbedder:
 
     def pool_query(self, tokens: Tokens, factors: Column) -> Vectors:
         """The unit vector of a query, each token's own weight times its factor; shape (dimensions,)."""
-        rows = self._loaded().rows
+        rows = self._loaded()
         weights = rows.weights(tokens) * factors.astype(np.float32)
         return _unit_sum(rows.units(tokens) * weights[:, None])
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions)."""
-        return self._loaded().rows.units(np.asarray(tokens))
+        return self._loaded().units(np.asarray(tokens))
 
-    def _loaded(self) -> _Model:
-        model = self._model
-        if model is None:
+    def _cut(self, texts: Sequence[str]) -> list[Tokens] | None:
+        """The token numbers of short texts, without the library; None for texts that it must cut."""
+        try:
+            table = self._known().table
+        except SpeckitError:
+            return None  # the library says what is wrong with the tokeniser, and nothing of the vectors
+        cut = [tokens for text in texts if table and (tokens := table.cut(text)) is not None]
+        return cut if len(cut) == len(texts) else None
+
+    def _known(self) -> ModelFacts:
+        facts = self._facts
+        if facts is None:
+            with opening(), self._lock:
+                facts = self._facts = self._facts or _facts(self._data())
+        return facts
+
+    def _loaded(self) -> TokenRows:
+        rows = self._rows
+        if rows is None:
             with opening():
-                tokenizer = self._read_tokenizer()
+                size = self._vocabulary_size()
                 with self._lock:
-                    model = self._model = self._model or _load(self._data(), tokenizer)
-        return model
+                    rows = self._rows = self._rows or _load(self._data(), size)
+        return rows
 
-    def _read_tokenizer(self) -> Tokenizer:
-        tokenizer = self._tokenizer
-        if tokenizer is None:
-            with self._lock:
-                tokenizer = self._tokenizer = self._tokenizer or _load_tokenizer(self._data())
-        return tokenizer
+    def _vocabulary_size(self) -> int:
+        facts = self._facts
+        if facts is not None and facts.table is not None:
+            return facts.table.tokens
+        return self._read_tokeniser().tokenizer.get_vocab_size()
+
+    def _read_tokeniser(self) -> _Library:
+        library = self._library
+        if library is None:
+            with opening(), self._lock:
+                library = self._library = self._library or _Library(_load_tokenizer(self._data()))
+        return library
 
     def _data(self) -> Path:
         if self._folder is None:
@@ -183,7 +205,8 @@ def _load_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def _load(folder: Path, tokenizer: Tokenizer) -> _Model:
+def _load(folder: Path, tokens: int) -> TokenRows:
+    """The vectors of so many tokens; their weights are their lengths times a / (a + p)."""
     try:
         path = folder / _WEIGHTS
         with path.open("rb") as file:
@@ -191,7 +214,7 @@ def _load(folder: Path, tokenizer: Tokenizer) -> _Model:
             header = json.loads(file.read(size))
         (tensor,) = (entry for name, entry in header.items() if name != "__metadata__")
         vectors = np.memmap(path, np.float16, "r", 8 + size + tensor["data_offsets"][0], tuple(tensor["shape"]))
-        if tensor["dtype"] != "F16" or vectors.shape != (tokenizer.get_vocab_size(), DIMENSIONS):
+        if tensor["dtype"] != "F16" or vectors.shape != (tokens, DIMENSIONS):
             raise ValueError(f"unexpected tensor: {tensor}")
     except Exception as error:  # whatever a damaged file leads to
         raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error}") from error
@@ -199,7 +222,7 @@ def _load(folder: Path, tokenizer: Tokenizer) -> _Model:
     probability = 1.0 / (ranks + _RANK_OFFSET)
     probability /= probability.sum()
     weights = (FREQUENT_TOKEN / (FREQUENT_TOKEN + probability)).astype(np.float32)
-    return _Model(tokenizer, TokenRows(np.asarray(vectors), weights))
+    return TokenRows(np.asarray(vectors), weights)
 
 
 def _unit_sum(vectors: Vectors) -> Vectors:
@@ -210,12 +233,8 @@ def _unit_sum(vectors: Vectors) -> Vectors:
     return total / length if length > 0 else total
 
 
-def _fingerprint(folder: Path) -> str:
-    """A short digest of both data files."""
-    digest = sha256()
-    for name in (_WEIGHTS, _TOKENIZER):
-        try:
-            digest.update((folder / name).read_bytes())
-        except OSError as error:
-            raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error.strerror}") from error
-    return digest.hexdigest()[:12]
+def _facts(folder: Path) -> ModelFacts:
+    try:
+        return facts_of(folder / _WEIGHTS, folder / _TOKENIZER)
+    except OSError as error:
+        raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error.strerror}") from error

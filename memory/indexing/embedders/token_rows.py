@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids, Tokens, Vectors
 
 _BLOCK = 1024
@@ -57,9 +58,9 @@ class TokenRows:
         missing = tokens[~self._there[tokens]]
         if not len(missing):
             return
-        distinct = np.unique(missing)  # a pasted page says some of them a thousand times
-        self._units[distinct], self._weights[distinct] = self._made(distinct)
-        self._there[distinct] = True
+        new = distinct(missing)  # a pasted page says some of them a thousand times
+        self._units[new], self._weights[new] = self._made(new)
+        self._there[new] = True
 
     def _made(self, tokens: NDArray[np.integer[Any]]) -> tuple[Vectors, NDArray[np.float32]]:
         rows = self._stored[tokens].astype(np.float32)

@@ -63,7 +63,7 @@ def test_texts_are_counted_by_the_tokeniser_without_reading_the_vectors() -> Non
     model = StaticEmbedder()
     texts = ["fused by score", "", "全文検索"]
     assert counted_tokens(texts, model) == [len(tokens) for tokens in MODEL.tokenise(texts)]
-    assert model._model is None  # 32 MB and a tenth of a second, which counting does not need
+    assert model._rows is None  # 32 MB and a tenth of a second, which counting does not need
 
 
 def test_without_a_tokeniser_texts_are_counted_by_their_scripts(tmp_path: Path) -> None:

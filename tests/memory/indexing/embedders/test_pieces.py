@@ -35,7 +35,7 @@ PARTS = [
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return StaticEmbedder()._loaded().tokenizer
+    return StaticEmbedder()._read_tokeniser().tokenizer
 
 
 @pytest.fixture(scope="module")
