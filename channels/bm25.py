@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.channels._feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import idf, leading, positions
+from speckit_memory.pipeline.arithmetic import idf, positions
 from speckit_memory.pipeline.contracts import About, ChannelParams, Params, PipelineContext
 from speckit_memory.pipeline.costs import Cost
-from speckit_memory.pipeline.model import Hits, Query, total_order
+from speckit_memory.pipeline.lookup import best_admitted
+from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store, TermIndex
 from speckit_memory.pipeline.scales import Scale
 
@@ -193,7 +194,7 @@ class Bm25:
             whole *= together
         if layout.passages is None:
             scores = self._in_context(whole, layout, scope)
-            rows = _best(layout.memories, scores, limit, scope)
+            rows = best_admitted(layout.memories, scores, limit, scope)
             return Hits(layout.memories[rows], scores[rows], Scale.BM25)
         parts = self._params.passage * layout.passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
@@ -202,13 +203,13 @@ class Bm25:
             parts *= together[parents]
         if self._params.level == "chunk":
             scores = parts + whole[parents]
-            rows = _best(found, scores, limit, scope)
+            rows = best_admitted(found, scores, limit, scope)
             return Hits(found[rows], scores[rows], Scale.BM25, "chunk", found[rows])
         # Unbuffered: several passages of one memory write to the same row.
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
         scores = self._in_context(whole + best, layout, scope)
-        rows = _best(layout.memories, scores, limit, scope)
+        rows = best_admitted(layout.memories, scores, limit, scope)
         passages = _best_passages(rows, found, parts, parents)
         return Hits(layout.memories[rows], scores[rows], Scale.BM25, "memory", passages)
 
@@ -267,19 +268,6 @@ def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
     if params.passage:
         used |= {"body", "title"} if params.passage_title else {"body"}
     return [store.lexicon.index(name) for name in FIELDS if name in used]
-
-
-def _best(ids: Ids, scores: Column, limit: int, scope: Scope) -> Rows:
-    """The admitted rows with the highest positive scores, in total order."""
-    rows = np.flatnonzero(scores > 0.0)
-    if not scope.complete:
-        # Most rows are admitted as a rule, so that twice as many as wanted hold enough of them.
-        first = rows[leading(scores[rows], 2 * limit)]
-        first = first[scope.admits(ids[first])]
-        rows = first if len(first) >= limit else rows[scope.admits(ids[rows])]
-    # A partition in O(n) leaves the best and all that tie with the last of them; only these are sorted.
-    rows = rows[leading(scores[rows], limit)]
-    return rows[total_order(scores[rows], ids[rows])[:limit]]
 
 
 def _best_passages(memories: Rows, passages: Ids, scores: Column, parents: Rows) -> Ids:

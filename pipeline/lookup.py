@@ -8,13 +8,17 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.arithmetic import distinct, idf
+from speckit_memory.pipeline.arithmetic import distinct, idf, leading
+from speckit_memory.pipeline.model import total_order
 from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
 
 MOST_TERMS = 800
 """So many different words of a text are searched, the first ones; a page of 10,000 characters holds up to 770."""
 MOST_SEEDING = 400
 """So many words of a query, the rarest, find the memories whose connections are followed."""
+ALL_FIELDS = (10.0, 5.0, 2.0, 1.0), 1.2, 0.75
+"""Weights and numbers of the bags that tell which memories hold a word at all: those of the full-text search, which
+the store lays out for seeds as well."""
 MOST_COMPARED = 128
 """Of so many words of a query, the rarest, the holders are looked at where a rough look is enough."""
 
@@ -97,33 +101,30 @@ def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexico
     field; ties go to the lower id. Far cheaper than a ranking, and enough to see what a question is about.
 
     Of a pasted page only the rarest words are looked at."""
-    indexes = [(index := lexicon.index(field), index.ids) for field in FIELDS]
-    looked_at = _rarest(tuple(dict.fromkeys(terms)), [index for index, _ in indexes])
-    size = 1 + max(ids.max(initial=-1) for _, ids in indexes)
-    information, held = np.zeros(size), np.zeros(size, np.bool_)
-    for term in looked_at:
-        holding = []
-        for index, ids in indexes:
-            if index.holders(term):
-                memories = ids[index.postings(term).rows]
-                holding.append(memories[~held[memories]])  # a word in two fields counts once
-                held[memories] = True
-        if holding:
-            frequency = sum(map(len, holding))
-            worth = idf(np.array(frequency, np.float64), indexes[0][0].count)
-            for memories in holding:
-                information[memories] += worth
-                held[memories] = False
-    found: Ids = np.flatnonzero(information > 0.0).astype(np.int64)
-    found = found[scope.admits(found)]
-    best: Ids = found[np.argsort(-information[found], kind="stable")[:limit]]
+    looked_at = tuple(dict.fromkeys(terms))
+    if len(looked_at) > MOST_COMPARED:
+        looked_at = _rarest(looked_at, [lexicon.index(field) for field in FIELDS])
+    bags = lexicon.bags(*ALL_FIELDS)
+    ids, held = bags.ids, bags.coverage(dict.fromkeys(looked_at, 1.0))
+    best: Ids = ids[best_admitted(ids, held, limit, scope)]
     return best
 
 
+def best_admitted(ids: Ids, scores: Column, limit: int, scope: Scope) -> NDArray[np.intp]:
+    """The admitted rows with the highest positive scores, in total order."""
+    rows = np.flatnonzero(scores > 0.0)
+    if not scope.complete:
+        # Most rows are admitted as a rule, so that twice as many as wanted hold enough of them.
+        first = rows[leading(scores[rows], 2 * limit)]
+        first = first[scope.admits(ids[first])]
+        rows = first if len(first) >= limit else rows[scope.admits(ids[rows])]
+    # A partition in O(n) leaves the best and all that tie with the last of them; only these are sorted.
+    rows = rows[leading(scores[rows], limit)]
+    return rows[total_order(scores[rows], ids[rows])[:limit]]
+
+
 def _rarest(terms: tuple[str, ...], indexes: Sequence[TermIndex]) -> tuple[str, ...]:
-    """The terms, in order; of more than `MOST_COMPARED` the rarest that any index knows, the first among equals."""
-    if len(terms) <= MOST_COMPARED:
-        return terms
+    """The `MOST_COMPARED` rarest terms that any index knows, the first among equals, in order."""
     frequency = {term: held for term in terms if (held := max(index.holders(term) for index in indexes))}
     kept = set(sorted(frequency, key=frequency.__getitem__)[:MOST_COMPARED])
     return tuple(term for term in frequency if term in kept)

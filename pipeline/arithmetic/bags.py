@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from typing import NamedTuple, Self, final
 
 import numpy as np
 
 from speckit_memory.pipeline.arithmetic import positions
-from speckit_memory.pipeline.arithmetic.bm25f import Bm25F, Rows, WeightedField
+from speckit_memory.pipeline.arithmetic.bm25f import BagField, Bm25F, Occurrences, Rows
 from speckit_memory.pipeline.ports import FIELDS, Attributes, Column, Field, Ids, Level, TermIndex
 from speckit_memory.pipeline.ports.immutable import own
 
@@ -59,26 +59,63 @@ class Setting(NamedTuple):
 class WordBags:
     """Bags of one setting over one state of the indexes. Implements `pipeline.ports.Bags`."""
 
-    __slots__ = ("_alone", "_attributes", "_bm25f", "_ids", "_memories", "_neighbours", "_parents")
+    __slots__ = (
+        "_alone",
+        "_attributes",
+        "_bm25f",
+        "_ids",
+        "_indexes",
+        "_memories",
+        "_neighbours",
+        "_occurrences",
+        "_parents",
+    )
 
-    def __init__(self, setting: Setting, indexes: Mapping[Part, TermIndex], attributes: Attributes) -> None:
-        """`indexes` are those of the setting's `parts`, and `attributes` of the same state as these."""
+    def __init__(
+        self,
+        setting: Setting,
+        indexes: Mapping[Part, TermIndex],
+        attributes: Attributes,
+        others: Iterable[tuple[Setting, WordBags]] = (),
+    ) -> None:
+        """`indexes` are those of the setting's `parts`, and `attributes` of the same state as these.
+
+        What does not hang on the numbers of a setting is shared with `others` that are of the same fields and indexes.
+        """
         body = indexes["body", setting.level]
         self._attributes = attributes
-        self._ids = body.ids
-        self._memories = indexes[_WHOLE].ids
-        live = self._ids >= 0
-        owners = np.full(len(self._ids), -1, np.int64)
-        owners[live] = attributes.parents(self._ids[live])
-        self._parents = _rows(owners, self._memories)
+        self._indexes = {part: indexes[part] for part in setting.parts}
         self._neighbours: tuple[Rows, Rows] | None = None
         self._alone = False
-        fields = []
-        for part, weight in setting.weighted:
-            index = indexes[part]
-            places = None if np.array_equal(index.ids, self._ids) else _rows(owners, index.ids)
-            fields.append(WeightedField(index, weight, places))
-        self._bm25f = Bm25F(fields, len(self._ids), body.count, setting.k1, setting.b)
+        self._ids: Ids
+        self._memories: Ids
+        self._parents: Rows
+        self._occurrences: Occurrences
+        weights = [weight for _, weight in setting.weighted]
+        alike = next((bags for other, bags in others if self._is_like(setting, other, bags)), None)
+        if alike is not None:
+            self._ids, self._memories, self._parents = alike._ids, alike._memories, alike._parents
+            self._occurrences = alike._occurrences
+        else:
+            self._ids = body.ids
+            self._memories = indexes[_WHOLE].ids
+            live = self._ids >= 0
+            owners = np.full(len(self._ids), -1, np.int64)
+            owners[live] = attributes.parents(self._ids[live])
+            self._parents = _rows(owners, self._memories)
+            fields = []
+            for part, _ in setting.weighted:
+                index = indexes[part]
+                places = None if np.array_equal(index.ids, self._ids) else _rows(owners, index.ids)
+                fields.append(BagField(index, places))
+            self._occurrences = Occurrences(fields, len(self._ids), body.count)
+        self._bm25f = Bm25F(self._occurrences, weights, setting.k1, setting.b)
+
+    def _is_like(self, setting: Setting, other: Setting, bags: WordBags) -> bool:
+        """Whether other bags hold the same words."""
+        same = [part for part, _ in setting.weighted] == [part for part, _ in other.weighted]
+        same = same and setting.level == other.level
+        return same and all(bags._indexes[part] is index for part, index in self._indexes.items())
 
     @property
     def ids(self) -> Ids:

@@ -124,7 +124,9 @@ class Lexicon:
                 self._bags[setting] = found
                 return found
         indexes = {part: self.index(*part) for part in setting.parts}
-        laid_out = WordBags(setting, indexes, self._columns)
+        with self._keeping:
+            others = list(self._bags.items())
+        laid_out = WordBags(setting, indexes, self._columns, others)
         with self._keeping:
             if any(self._indexes.get(part) is not index for part, index in indexes.items()):
                 return laid_out  # one of the indexes is of a later state, or there are better ones

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from speckit_memory.pipeline.arithmetic import bm25f
-from speckit_memory.pipeline.arithmetic.bm25f import Bm25F, WeightedField
+from speckit_memory.pipeline.arithmetic.bm25f import BagField, Bm25F, Occurrences
 from speckit_memory.pipeline.testing.lexicon import FakeIndex
 
 
 def bags() -> Bm25F:
     index = FakeIndex([(1, ("alpha", "beta")), (2, ("beta", "beta", "gamma"))])
-    return Bm25F([WeightedField(index, 1.0, None)], 2, 2, 1.2, 0.75)
+    return Bm25F(Occurrences([BagField(index, None)], 2, 2), [1.0], 1.2, 0.75)
 
 
 class Liar(str):
@@ -74,6 +74,6 @@ def test_a_term_is_kept_as_what_it_is() -> None:
 
 
 def test_without_words_nothing_is_scored() -> None:
-    empty = Bm25F([WeightedField(FakeIndex([]), 1.0, None)], 0, 0, 1.2, 0.75)
+    empty = Bm25F(Occurrences([BagField(FakeIndex([]), None)], 0, 0), [1.0], 1.2, 0.75)
 
     assert np.array_equal(empty.scores({"alpha": 1.0}), np.empty(0))
