@@ -115,6 +115,7 @@ def build(
         edges = corpus.edges()
         while some := tuple(islice(edges, LINKED_AT_ONCE)):
             memory.link(some, created_by="manual")
+        memory.write_segment()  # that of the index run does not know the edges
     return path, corpus
 
 

@@ -73,7 +73,7 @@ class Snapshot:
         segment = shelf.usable(connection, database.path)
         if segment is not None:
             opened = cls._of_segment(segment, database, models, beside)
-            log = changes.since(connection, opened.sequence)
+            log = changes.content_since(connection, opened.sequence)  # a segment holds no edges
             if log is not None:
                 return opened.advanced(database, connection, *log) if log[1] else opened
         return cls.of_tables(database, connection, models, beside)

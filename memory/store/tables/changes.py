@@ -24,6 +24,12 @@ what changed since: mere use of memories is logged, and a few hundred searches w
 # Of several changes of one memory's content, the strongest tells what must be read again.
 _STRENGTH: dict[Kind, int] = {"attributes": 0, "put": 1, "delete": 2}
 
+_WHEN = " ".join(f"WHEN '{kind}' THEN {strength}" for kind, strength in _STRENGTH.items())
+_CONTENT = f"""
+SELECT memory_id, max(CASE kind {_WHEN} END) FROM changes
+WHERE seq > ? AND kind != 'edges' GROUP BY memory_id ORDER BY memory_id
+"""
+
 SEGMENT = "segment"
 """The name of the fact by which the store vouches for its segment: see `segments.vouched`."""
 
@@ -52,6 +58,21 @@ def latest(connection: apsw.Connection) -> int:
     """The number of the last change; 0 in a store that never changed."""
     seq: int = value(connection, "SELECT coalesce(max(seq), 0) FROM changes")
     return seq
+
+
+def content_since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:
+    """As `since`, for who knows nothing of edges: of all that changed, however many, there is one entry at most, for
+    the memory 0, which is none."""
+    first, last = rows(connection, "SELECT min(seq), coalesce(max(seq), 0) FROM changes")[0]
+    if first is None:
+        return (0, []) if seq == 0 else None
+    if not first - 1 <= seq <= last:
+        return None
+    found = rows(connection, _CONTENT, (seq,))
+    edges = rows(connection, "SELECT 1 FROM changes WHERE seq > ? AND kind = 'edges' LIMIT 1", (seq,))
+    by_strength = {strength: kind for kind, strength in _STRENGTH.items()}
+    entries: list[tuple[int, Kind]] = [(0, "edges")] if edges else []
+    return int(last), [*entries, *((memory, by_strength[strength]) for memory, strength in found)]
 
 
 def since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:

@@ -24,6 +24,8 @@ def test_a_store_that_never_changed_has_no_changes(database: Database) -> None:
     assert changes.latest(database.reader()) == 0
     assert changes.since(database.reader(), 0) == (0, [])
     assert changes.since(database.reader(), 1) is None
+    assert changes.content_since(database.reader(), 0) == (0, [])
+    assert changes.content_since(database.reader(), 1) is None
 
 
 def test_every_kind_of_write_is_logged(database: Database, document: Make) -> None:
@@ -75,10 +77,13 @@ def test_the_log_reaches_back_ten_thousand_changes(database: Database) -> None:
     connection = database.reader()
     assert connection.execute("SELECT count(*) FROM changes").get == 10_000
     assert changes.since(connection, 4) is None
+    assert changes.content_since(connection, 4) is None
     seq, entries = changes.since(connection, 5) or (0, [])
     assert (seq, len(entries), entries[0]) == (10_005, 10_000, (6, "put"))
     assert changes.since(connection, 10_005) == (10_005, [])
     assert changes.since(connection, 10_006) is None
+    assert changes.content_since(connection, 5) == (seq, entries)
+    assert changes.content_since(connection, 10_006) is None
 
 
 @pytest.mark.parametrize("spoilt", [False, True])
@@ -118,3 +123,7 @@ def test_changes_of_a_memory_are_told_by_the_strongest(
             for memory_id, kind in history:
                 changes.record(txn, [memory_id], kind)
         assert changes.since(database.reader(), start) == (len(history), expected)
+
+        linked = any(kind == "edges" for _, kind in history[start:])
+        content = [(0, "edges")] * linked + [entry for entry in expected if entry[1] != "edges"]
+        assert changes.content_since(database.reader(), start) == (len(history), content)
