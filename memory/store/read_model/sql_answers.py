@@ -13,7 +13,7 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.scope import Restriction
@@ -22,6 +22,17 @@ from speckit_memory.memory.store.tables import edges, fulltext
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours, Passage
 from speckit_memory.pipeline.ports.immutable import own
+
+
+ASKED_OF_FILE = 2
+"""So many times the file is asked for the edges of a relation between a few memories; then all of them are read, which
+takes longer than these times together and is worth it to who goes on asking."""
+
+_EDGES = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
+_EDGES_OF = (
+    "SELECT source_id, target_id FROM causal_edges "
+    "WHERE relation = ? AND source_id IN (SELECT value FROM carray(?)) ORDER BY 1, 2"
+)
 
 
 class Passages:
@@ -106,7 +117,7 @@ class CausalGraph:
     What was computed is kept under copies of what was asked.
     """
 
-    __slots__ = ("_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_targets")
+    __slots__ = ("_asked", "_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_targets")
 
     def __init__(self, database: Database, moment: Moment, columns: Columns) -> None:
         self._database = database
@@ -115,6 +126,7 @@ class CausalGraph:
         self._degrees: dict[tuple[tuple[str, float], ...], tuple[Ids, Column]] = {}
         self._regions: tuple[Ids, Ids] | None = None
         self._targets: dict[str, dict[int, list[int]]] = {}
+        self._asked: dict[str, int] = {}
         self._count: int | None = None
 
     def seen_from(self, columns: Columns) -> CausalGraph:
@@ -123,6 +135,7 @@ class CausalGraph:
         twin._degrees = self._degrees
         twin._regions = self._regions
         twin._targets = self._targets
+        twin._asked = self._asked
         twin._count = self._count
         return twin
 
@@ -168,15 +181,16 @@ class CausalGraph:
         """
         relation = own(relation)
         targets = self._targets.get(relation)
-        if targets is None:
-            select = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
-            targets = {}
+        memories = set(self._columns.parents(ids).tolist())
+        if targets is None and (asked := self._asked.get(relation, 0)) < ASKED_OF_FILE:
+            self._asked[relation] = asked + 1
+            with self._moment.read() as (connection, _):
+                targets = _by_source(rows(connection, _EDGES_OF, (relation, integers(sorted(memories)))))
+        elif targets is None:
             with opening(), self._moment.read() as (connection, is_of_it):
-                for source, target in rows(connection, select, (relation,)):
-                    targets.setdefault(source, []).append(target)
+                targets = _by_source(rows(connection, _EDGES, (relation,)))
                 if is_of_it:
                     self._targets[relation] = targets
-        memories = set(self._columns.parents(ids).tolist())
         sources = sorted(memories & targets.keys())
         pairs = [(source, target) for source in sources for target in targets[source] if target in memories]
         table = np.array(pairs, np.int64).reshape(-1, 2)
@@ -195,6 +209,13 @@ class CausalGraph:
         at = np.searchsorted(members[:-1], memories)
         regions: Ids = np.where(members[at] == memories, names[at], UNKNOWN)
         return regions
+
+
+def _by_source(edges: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    targets: dict[int, list[int]] = {}
+    for source, target in edges:
+        targets.setdefault(source, []).append(target)
+    return targets
 
 
 def _components(edges: Sequence[tuple[int, int]]) -> tuple[Ids, Ids]:
