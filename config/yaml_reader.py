@@ -25,6 +25,7 @@ MOST_VALUES = 10_000
 LONGEST_NUMBER = 300
 """Characters. Longer digits are no setting, and Python refuses to convert very long ones."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BEGINS_NUMBER = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
@@ -112,6 +113,9 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     if len(text) > MOST_CHARACTERS:
         message = f"the YAML has {len(text):,} characters; at most {MOST_CHARACTERS:,} are accepted"
         return None, [Problem("E111", message, where=Where(file, first_line, 1))]
+    sound = _sound(text, file, first_line)
+    if sound is not None:
+        return sound, []
     try:
         problem = None if _small(text) else reader.survey(text)
         if problem:
@@ -131,6 +135,78 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     if not documents or documents[0] is None:
         return None, reader.problems
     return reader.convert(documents[0]), reader.problems
+
+
+def _sound(text: str, file: str, first_line: int) -> Node | None:
+    """The value of a text that nothing is wrong with, in one pass; None for any other, which is then read with care.
+
+    Anchors, tags of one's own and several documents are looked at there, too.
+    """
+    reader = _Reader(file, first_line)
+    waiting: list[_Collection] = []
+    found: list[Node] = []
+    values = 0
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            if isinstance(event, yaml.NodeEvent):
+                values += 1
+                if event.anchor is not None or values > MOST_VALUES:
+                    return None
+                where = reader.place(event.start_mark)
+                if isinstance(event, yaml.ScalarEvent):
+                    if event.tag is not None:
+                        return None
+                    if waiting and waiting[-1].names and waiting[-1].key is None:
+                        if not waiting[-1].named(event.value, where):
+                            return None
+                        continue
+                    node: Node = Scalar(event.value if event.style else reader.meaning(event.value, where), where)
+                else:
+                    if len(waiting) == MAX_DEPTH or (waiting and waiting[-1].names and waiting[-1].key is None):
+                        return None
+                    waiting.append(_Collection(where, names=isinstance(event, yaml.MappingStartEvent)))
+                    continue
+            elif isinstance(event, yaml.CollectionEndEvent):
+                node = waiting.pop().node()
+            else:
+                continue
+            if waiting:
+                waiting[-1].add(node)
+            else:
+                found.append(node)
+    except (yaml.YAMLError, RecursionError):
+        return None
+    return found[0] if len(found) == 1 and not reader.problems else None
+
+
+class _Collection:
+    """A list or a mapping (`names`) whose end has not come yet."""
+
+    __slots__ = ("entries", "items", "key", "names", "seen", "where")
+
+    def __init__(self, where: Where, *, names: bool) -> None:
+        self.where = where
+        self.names = names
+        self.items: list[Node] = []
+        self.entries: list[Entry] = []
+        self.seen: set[str] = set()
+        self.key: tuple[str, Where] | None = None
+
+    def named(self, key: str, where: Where) -> bool:
+        """Takes the key of the value that comes next; whether it is a new one."""
+        self.key, before = (key, where), len(self.seen)
+        self.seen.add(key)
+        return len(self.seen) > before
+
+    def add(self, node: Node) -> None:
+        if self.key is None:
+            self.items.append(node)
+        else:
+            self.entries.append(Entry(*self.key, node))
+            self.key = None
+
+    def node(self) -> Node:
+        return Mapping(tuple(self.entries), self.where) if self.names else Sequence(tuple(self.items), self.where)
 
 
 def _small(text: str) -> bool:
@@ -207,12 +283,18 @@ class _Reader:
         if node.tag not in _KNOWN_TAGS:
             self.problems.append(Problem("E111", f"the tag '{node.tag}' is not accepted", where=where))
             return text
+        return self.meaning(text, where)
+
+    def meaning(self, text: str, where: Where) -> Plain:
+        """What a scalar without quotes means."""
         if text in _CONSTANTS:
             return _CONSTANTS[text]
         if text in AMBIGUOUS:
             self.problems.append(
                 Problem("E113", f"'{text}' is a boolean to some YAML readers and a text to others", where=where)
             )
+            return text
+        if text[0] not in _BEGINS_NUMBER:
             return text
         if len(text) <= LONGEST_NUMBER:
             if _INTEGER.match(text):

@@ -33,6 +33,7 @@ from speckit_memory.pipeline.contracts import (
 from speckit_memory.pipeline.describing import describe, shape_of
 from speckit_memory.pipeline.fitting import examined
 from speckit_memory.pipeline.interrupts import guarded
+from speckit_memory.pipeline.offering import may_be_offered
 
 ENTRY_POINTS = "speckit_memory.components"
 """Third parties offer a function that takes the registry under this entry-point group."""
@@ -91,7 +92,7 @@ class Extensions(Protocol):
 
 def installed() -> Sequence[EntryPoint]:
     """The entry points of installed extensions. Nothing of them is imported."""
-    return entry_points(group=ENTRY_POINTS)
+    return entry_points(group=ENTRY_POINTS) if may_be_offered(ENTRY_POINTS) else ()
 
 
 class Registry:
@@ -137,8 +138,8 @@ class Registry:
         """
         self.admit(role, component, name)
 
-    def admit(self, role: Role, component: Callable[[Any], object], name: str = "") -> None:
-        """The same for a role that is known at run time only."""
+    def admit(self, role: Role, component: Callable[[Any], object], name: str = "", *, proven: bool = False) -> None:
+        """The same for a role that is known at run time only. The methods of one that is `proven` are not looked at."""
         role = _role(role)
         if not isinstance(component, type):
             raise SpeckitError("E133", f"{shape_of(component)} was registered as {role}; accepted: a class")
@@ -148,7 +149,7 @@ class Registry:
         if name in self._by_name:
             first = self._by_name[name].origin
             raise SpeckitError("E133", f"two components are called '{name}': {first} and {component.__module__}")
-        params, about = examined(role, component, name)
+        params, about = examined(role, component, name, proven=proven)
         self._by_name[name] = Registered(name, role, component, params, about, self._extension)
 
     def add_flag(

@@ -15,8 +15,9 @@ import pytest
 
 from speckit_memory import channels, signals, stages
 from speckit_memory.engine.assembly import COMPONENTS
-from speckit_memory.pipeline import About, Registry
+from speckit_memory.pipeline import About, Registry, Role
 from speckit_memory.pipeline.registry import Registered
+from speckit_memory.pipeline.signatures import misfits
 from speckit_memory.pipeline.testing import Case, contract_cases
 
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))
@@ -122,3 +123,9 @@ def test_a_component_of_the_product_is_called_as_its_file_and_names_its_features
     assert entry.name == entry.origin.rpartition(".")[2]
     assert entry.about.features
     assert set(entry.about.features) <= MANIFEST.keys()
+
+
+@pytest.mark.parametrize(("role", "component"), COMPONENTS, ids=lambda each: getattr(each, "__name__", str(each)))
+def test_the_methods_of_every_component_are_those_of_its_role(role: Role, component: type) -> None:
+    """So no process looks at them again when it starts: `Registry.admit` is told that this is proven."""
+    assert list(misfits(role, component)) == []

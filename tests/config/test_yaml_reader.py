@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speckit_memory.config import yaml_reader
-from speckit_memory.config.yaml_reader import MAX_DEPTH, MOST_VALUES, Mapping, _small, locate, plain, read
+from speckit_memory.config.yaml_reader import MAX_DEPTH, MOST_VALUES, Mapping, _small, _sound, locate, plain, read
 from speckit_memory.errors import Where
 
 
@@ -41,6 +42,36 @@ def test_every_problem_is_reported_at_its_place() -> None:
     text = "a: on\nb: 1\nb: 2\nc: .nan\nd: !!python/name:os.system x\n"
 
     assert found(text) == [("E113", 1, 4), ("E112", 3, 1), ("E114", 4, 4), ("E111", 5, 4)]
+
+
+@pytest.mark.requirement("P7", "P10")
+@settings(max_examples=500)
+@given(
+    st.sampled_from(["", "a: 1\nb:\n  - x\n", "a: {b: 1, c: [2]}\n"]),
+    st.lists(
+        st.sampled_from([*"ab: -[]{},'\"#&*!|>?%@\t0129.eE~\n", "\n  ", "\n- ", "key: ", "on", "true", "---\n", "&a "])
+    ),
+)
+def test_the_quick_way_reads_what_nothing_is_wrong_with_and_nothing_else(begin: str, end: list[str]) -> None:
+    text = begin + "".join(end)
+    quickly = _sound(text, "f.yaml", 3)
+    with patch.object(yaml_reader, "_sound", return_value=None):
+        node, problems = read(text, "f.yaml", 3)
+
+    if quickly is not None:
+        assert (quickly, []) == (node, problems)
+    elif not problems and node is not None:
+        assert set(text) & set("&!")  # which are looked at with care
+
+
+@pytest.mark.parametrize("file", sorted(Path(yaml_reader.__file__).parent.rglob("*.yaml")), ids=lambda path: path.name)
+def test_shipped_files_are_read_the_quick_way(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    with patch.object(yaml_reader, "_sound", return_value=None):
+        node, problems = read(text, "f.yaml")
+
+    assert problems == []
+    assert _sound(text, "f.yaml", 1) == node
 
 
 def test_the_first_of_two_equal_keys_is_kept() -> None:

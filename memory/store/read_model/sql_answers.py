@@ -23,7 +23,6 @@ from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours, Passage
 from speckit_memory.pipeline.ports.immutable import own
 
-
 ASKED_OF_FILE = 2
 """So many times the file is asked for the edges of a relation between a few memories; then all of them are read, which
 takes longer than these times together and is worth it to who goes on asking."""
