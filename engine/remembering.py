@@ -72,11 +72,18 @@ class Remembering(ABC):
         return self._followed.run(lambda opened: opened.indexer_without_model.sources())
 
     def index_documents(
-        self, documents: Iterable[Source], *, progress: Callable[[Progress], None] | None = None
+        self,
+        documents: Iterable[Source],
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        processes: int = 0,
     ) -> IndexReport:
-        """Indexes documents that do not come from files, such as those of a dataset."""
+        """Indexes documents that do not come from files, such as those of a dataset. Of a thousand or more, up to so
+        many further `processes` analyse them."""
         report = self._followed.run(
-            lambda opened: opened.indexer.index_documents(documents, now=time.time(), progress=progress),
+            lambda opened: opened.indexer.index_documents(
+                documents, now=time.time(), progress=progress, processes=processes
+            ),
             writes=True,
             repeatable=isinstance(documents, Sequence),  # others can be gone through once
         )

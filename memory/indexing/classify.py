@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Set
 from pathlib import PurePosixPath
 
+from speckit_memory.memory.indexing.keys import without_suffix
 from speckit_memory.memory.store.records import Tier
 
 CONTEXT_WORDS = {
@@ -45,33 +46,31 @@ _TYPE_OF_TIER = {
     Tier.TEMPORARY: "working",
     Tier.DEPRECATED: "episodic",
 }
-_TYPE_OF_PATH = tuple(
-    (re.compile(rf"(?:^|[/_.-])(?:{words})(?:[/_.-]|$)"), kind)
-    for words, kind in (
-        ("scratch|tmp|temp|draft|drafts|wip|sessions?", "working"),
-        ("handover|journal|log|logs|meetings?|minutes|incidents?|post-?mortems?", "episodic"),
-        ("tasks?|todos?|roadmap|backlog|plans?|next-steps", "prospective"),
-        ("patterns?|conventions?|style|habits?", "implicit"),
-        ("how-?to|guides?|runbooks?|playbooks?|tutorials?|checklists?|procedures?|workflows?|install", "procedural"),
-        ("spec|specification|architecture|glossary|concepts?|reference|api|schema|design", "semantic"),
-        ("changelog|history|implementation-summary|about|releases?", "autobiographical"),
-        ("constitutional|rules|principles|retro(?:spectives?)?|lessons(?:-learned)?|reflections?", "meta-cognitive"),
-        ("decisions?|decision-record|adr|research|facts|notes", "declarative"),
-    )
+_WORDS_OF_PATH = (
+    ("scratch|tmp|temp|draft|drafts|wip|sessions?", "working"),
+    ("handover|journal|log|logs|meetings?|minutes|incidents?|post-?mortems?", "episodic"),
+    ("tasks?|todos?|roadmap|backlog|plans?|next-steps", "prospective"),
+    ("patterns?|conventions?|style|habits?", "implicit"),
+    ("how-?to|guides?|runbooks?|playbooks?|tutorials?|checklists?|procedures?|workflows?|install", "procedural"),
+    ("spec|specification|architecture|glossary|concepts?|reference|api|schema|design", "semantic"),
+    ("changelog|history|implementation-summary|about|releases?", "autobiographical"),
+    ("constitutional|rules|principles|retro(?:spectives?)?|lessons(?:-learned)?|reflections?", "meta-cognitive"),
+    ("decisions?|decision-record|adr|research|facts|notes", "declarative"),
 )
-_TYPE_OF_WORDS = tuple(
-    (re.compile(rf"\b(?:{words})\b"), kind)
-    for words, kind in (
-        ("how to|steps|guide|procedure|install|set up|configure|workflow", "procedural"),
-        ("todo|next steps|upcoming|planned|remind|deadline", "prospective"),
-        ("session|yesterday|today|incident|meeting|happened", "episodic"),
-        ("lesson|learned|retrospective|mistake|principle", "meta-cognitive"),
-        ("concept|definition|architecture|overview|what is", "semantic"),
-        ("pattern|convention|style|always|never", "implicit"),
-        ("milestone|project history|we built", "autobiographical"),
-        ("in progress|current state|scratch|draft", "working"),
-    )
+_TYPE_OF_PATH = tuple((re.compile(rf"(?:^|[/_.-])(?:{words})(?:[/_.-]|$)"), kind) for words, kind in _WORDS_OF_PATH)
+_ANY_OF_PATH = re.compile(rf"(?:^|[/_.-])(?:{'|'.join(words for words, _ in _WORDS_OF_PATH)})(?:[/_.-]|$)")
+_WORDS_OF_TITLE = (
+    ("how to|steps|guide|procedure|install|set up|configure|workflow", "procedural"),
+    ("todo|next steps|upcoming|planned|remind|deadline", "prospective"),
+    ("session|yesterday|today|incident|meeting|happened", "episodic"),
+    ("lesson|learned|retrospective|mistake|principle", "meta-cognitive"),
+    ("concept|definition|architecture|overview|what is", "semantic"),
+    ("pattern|convention|style|always|never", "implicit"),
+    ("milestone|project history|we built", "autobiographical"),
+    ("in progress|current state|scratch|draft", "working"),
 )
+_TYPE_OF_WORDS = tuple((re.compile(rf"\b(?:{words})\b"), kind) for words, kind in _WORDS_OF_TITLE)
+_ANY_OF_WORDS = re.compile(rf"\b(?:{'|'.join(words for words, _ in _WORDS_OF_TITLE)})\b")
 _CONTEXT_OF_WORD = {word: context for context, words in CONTEXT_WORDS.items() for word in words}
 _CONTEXT_WORD = re.compile(rf"\b(?:{'|'.join(_CONTEXT_OF_WORD)})\b")
 _CONTEXT_WORD_IN_ANY_CASE = re.compile(_CONTEXT_WORD.pattern, re.IGNORECASE)
@@ -98,7 +97,7 @@ def context_type(declared: str, title: str, body: str) -> str:
 
 def _contexts(text: str) -> list[str]:
     """The context of each of the words in a text that tell one, in their order, whatever their case."""
-    if any(letter in text for letter in _LETTERS_LIKE_OTHERS):
+    if not text.isascii() and any(letter in text for letter in _LETTERS_LIKE_OTHERS):
         # a dotless ı is an i to a pattern that ignores case, and to nothing else
         found = (_CONTEXT_OF_WORD.get(word.casefold()) for word in _CONTEXT_WORD_IN_ANY_CASE.findall(text))
         return [context for context in found if context]
@@ -119,19 +118,21 @@ def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers
         return declared
     if tier in _TYPE_OF_TIER:
         return _TYPE_OF_TIER[tier]
-    path = PurePosixPath(key).with_suffix("").as_posix().casefold()
-    positions = {kind: max((m.start() for m in rule.finditer(path)), default=-1) for rule, kind in _TYPE_OF_PATH}
-    deepest = max(positions, key=positions.__getitem__)
-    if positions[deepest] >= 0:
-        return deepest
+    path = without_suffix(key).casefold()
+    if _ANY_OF_PATH.search(path):  # one pattern instead of nine where none of them matches
+        positions = {kind: max((m.start() for m in rule.finditer(path)), default=-1) for rule, kind in _TYPE_OF_PATH}
+        return max(positions, key=positions.__getitem__)
     words = "\n".join((title, *triggers)).casefold()
+    if not _ANY_OF_WORDS.search(words):
+        return "declarative"
     counts = {kind: len(rule.findall(words)) for rule, kind in _TYPE_OF_WORDS}
-    most = max(counts, key=counts.__getitem__)
-    return most if counts[most] else "declarative"
+    return max(counts, key=counts.__getitem__)
 
 
 def document_type(key: str) -> str:
     """ "constitutional", "scratch", one of the eight spec documents (below specs/, outside memory/), else "memory"."""
+    if not any(folder in key for folder in ("constitutional", "scratch", "specs")):
+        return "memory"
     path = PurePosixPath(key)
     folders = path.parts[:-1]
     if "constitutional" in folders:

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
-from pathlib import PurePosixPath
 
 from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.importance import OPENING, importance_weight
+from speckit_memory.memory.indexing.keys import folder_of, without_suffix
 from speckit_memory.memory.indexing.limits import (
     MOST_DISTINCT_WORDS,
     MOST_LINKS,
@@ -87,7 +87,7 @@ def build(
         title=name or source.key,
         body=body,
         content_hash=content_hash(text),
-        folder=_folder(source.key) if source.folder is None else source.folder,
+        folder=folder_of(source.key) if source.folder is None else source.folder,
         tier=tier,
         context_type=classify.context_type(front.context_type, name, body),
         document_type=kind,
@@ -98,7 +98,7 @@ def build(
         chunks=tuple(passages if len(body) <= SHORT else _as_many_as_fit(passages, analyser, limits)),
         title_tokens=analyser.tokens(name),
         trigger_tokens=tuple(token for phrase in triggers for token in analyser.tokens(phrase)),
-        path_tokens=analyser.tokens(str(PurePosixPath(source.key).with_suffix("")) if source.file else source.key),
+        path_tokens=analyser.tokens(without_suffix(source.key) if source.file else source.key),
         created_at=changed if created is None else created,
         updated_at=changed,
         mtime_ns=source.mtime_ns,
@@ -154,11 +154,6 @@ def _opening(body: str) -> str:
     """The beginning of a text, as far as somebody might state something in it."""
     text = _TEXT.search(body)
     return body[text.start() : text.start() + OPENING] if text else ""
-
-
-def _folder(key: str) -> str:
-    folder = str(PurePosixPath(key).parent)
-    return "" if folder == "." else folder
 
 
 def _siblings(source: Source) -> Callable[[], Set[str]]:

@@ -1,22 +1,24 @@
-"""Files read and analysed by further processes, while this one writes (feature I8).
+"""Documents read and analysed by further processes, while this one writes (feature I8).
 
-Helpers get lists of files and send back what `Maker` made of them. They have no store, and nothing is lost with one of
-them: what it had been given is done here. Documents are taken in the order of the files, so that the store becomes what
-it would have become without them.
+Helpers get lists of files or texts and send back what `Maker` made of them. They have no store, and nothing is lost
+with one of them that ends or stands still: what it had been given is done here. Documents are taken in the order in
+which they are given, so that the store becomes what it would have become without them.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from socket import socketpair
+from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socketpair
 from threading import Thread
 
 from speckit_memory.errors import Problem
@@ -24,19 +26,22 @@ from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.making import LARGE, Made, Maker, Task, with_passages
-from speckit_memory.memory.indexing.sources import IndexReport
+from speckit_memory.memory.indexing.sources import IndexReport, Source
 
 LEAST_FILES = 1_000
-"""Fewer files are read sooner than a helper has started."""
+"""Fewer documents are made sooner than a helper has started."""
 TASKS_AT_ONCE = 16
-"""Files of one list, which is sent back as a whole."""
+"""Documents of one list, which is sent back as a whole."""
+PATIENCE_SECONDS = 30
+"""A helper that neither takes nor sends anything for so long, while something is asked of it, is given up: somebody may
+have stopped it. A list takes it some 30 milliseconds."""
 LISTS_AHEAD = 2
 """Lists that a helper holds: one that it works at, and the next one."""
 _LAST_SECONDS = 2.0
 """How long a helper may take to end before it is killed."""
 _BOOT = "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.helpers import main; main()"
 
-Work = list[Task]
+Work = list[Task | Source]
 
 
 def helpful_processes() -> int:
@@ -47,16 +52,22 @@ def helpful_processes() -> int:
 
 @contextmanager
 def beside(
-    tasks: Sequence[Task], maker: Maker, embedder: Embedder | None, processes: int, report: IndexReport
+    tasks: Iterable[Task | Source], maker: Maker, embedder: Embedder | None, processes: int, report: IndexReport
 ) -> Iterator[Iterable[Made]]:
-    """What becomes of the files, in order, made by at most so many helpers; here, without any, where that is as fast.
+    """What becomes of files and texts, in order, made by at most so many helpers; here, without any, where that is as
+    fast. So many of the `tasks` are held as tell whether they are many.
 
     Models other than the bundled one stay in this process: they take turns anyway. The end of the block ends the
-    helpers. One that ends before is told in the report.
+    helpers. One that ends before, or stands still, is told in the report.
     """
     bundled = embedder is not None and type(embedder) is StaticEmbedder and embedder.is_bundled
-    if processes < 1 or len(tasks) < LEAST_FILES or type(maker.analyser) is not Analyser or os.name != "posix":
-        yield map(maker, tasks)
+    if processes < 1 or type(maker.analyser) is not Analyser or os.name != "posix":
+        yield map(maker.made, tasks)
+        return
+    waiting = iter(tasks)
+    first = list(islice(waiting, LEAST_FILES))
+    if len(first) < LEAST_FILES:
+        yield map(maker.made, first)
         return
     helpers: list[_Helper] = []
     try:
@@ -64,22 +75,27 @@ def beside(
             helpers += (_Helper() for _ in range(processes))
         for helper in helpers:
             helper.begin(maker, bundled)
-        yield _together(helpers, tasks, maker, report)
+        yield _together(helpers, chain(first, waiting), maker, report)
     finally:
         for helper in helpers:
             helper.end()
 
 
-def _together(helpers: Sequence[_Helper], tasks: Sequence[Task], maker: Maker, report: IndexReport) -> Iterator[Made]:
-    lists = deque(list(tasks[at : at + TASKS_AT_ONCE]) for at in range(0, len(tasks), TASKS_AT_ONCE))
+def _together(
+    helpers: Sequence[_Helper], tasks: Iterator[Task | Source], maker: Maker, report: IndexReport
+) -> Iterator[Made]:
+    lists = iter(lambda: list(islice(tasks, TASKS_AT_ONCE)), [])
+    following = next(lists, None)
     waiting: deque[tuple[_Helper | None, Work]] = deque()  # lists in their order, each with who has it
-    while lists or waiting:
+    while following or waiting:
         for _ in range(LISTS_AHEAD):
             for helper in helpers:
-                if lists and helper.alive and helper.holds < LISTS_AHEAD:
-                    waiting.append((helper if helper.take(lists[0]) else None, lists.popleft()))
-        if not waiting:
-            waiting.append((None, lists.popleft()))
+                if following and helper.alive and helper.holds < LISTS_AHEAD:
+                    waiting.append((helper if helper.take(following) else None, following))
+                    following = next(lists, None)
+        if following and not waiting:
+            waiting.append((None, following))
+            following = next(lists, None)
         who, work = waiting.popleft()
         answer = who.answer() if who else None
         if who and answer is None and not who.told:
@@ -89,7 +105,7 @@ def _together(helpers: Sequence[_Helper], tasks: Sequence[Task], maker: Maker, r
         made = deque(answer or [None] * len(work))
         del answer
         for task in work:
-            yield made.popleft() or maker(task)
+            yield made.popleft() or maker.made(task)
 
 
 class _Helper:
@@ -98,6 +114,8 @@ class _Helper:
 
     def __init__(self) -> None:
         here, there = socketpair()
+        for limit in (SO_RCVTIMEO, SO_SNDTIMEO):  # also in the middle of a message, where `poll` would be of no use
+            here.setsockopt(SOL_SOCKET, limit, struct.pack("@ll", PATIENCE_SECONDS, 0))
         path = [entry or str(Path.cwd()) for entry in sys.path]
         try:
             self._process = subprocess.Popen(
@@ -111,6 +129,7 @@ class _Helper:
         finally:
             there.close()
         self._connection: Connection = Connection(here.detach())
+        self._stands_still = False
         self.alive = True
         self.told = False
         self.holds = 0
@@ -126,16 +145,20 @@ class _Helper:
 
     def answer(self) -> list[Made | None] | None:
         """What it made of the list given first, None for a file that it left to this process; None when it ended."""
+        if not self.alive:
+            return None
         try:
             made: list[Made | None] = self._connection.recv()
-        except (EOFError, OSError):
-            self.alive = False
+        except (EOFError, OSError) as error:
+            self._lost(error)
             return None
         self.holds -= 1
         return made
 
     def status(self) -> str:
         """How it ended."""
+        if self._stands_still:
+            return f"it stood still for {PATIENCE_SECONDS} seconds, and this process does its work"
         try:
             status = self._process.wait(_LAST_SECONDS)
         except subprocess.TimeoutExpired:
@@ -155,9 +178,16 @@ class _Helper:
     def _send(self, message: object) -> bool:
         try:
             self._connection.send(message)
-        except OSError:
-            self.alive = False
+        except OSError as error:
+            self._lost(error)
         return self.alive
+
+    def _lost(self, error: Exception) -> None:
+        """Nothing more comes from it; one that stands still is ended at once, by what a stopped process obeys too."""
+        self.alive = False
+        if isinstance(error, BlockingIOError):
+            self._stands_still = True
+            self._process.kill()
 
 
 def main() -> None:
@@ -181,12 +211,15 @@ def _take(connection: Connection, given: SimpleQueue[Work | None]) -> None:
 
 
 def _made(maker: Maker, embedder: StaticEmbedder | None, work: Work) -> list[Made | None]:
-    """What becomes of the files of a list; None for those that are too much to be sent."""
+    """What becomes of the documents of a list; None for those that are too much to be sent."""
     made: list[Made | None] = []
     characters = 0
     for task in work:
-        with suppress(OSError):  # what cannot be looked at is found out by reading it
-            characters += task.file.path.stat().st_size
-        made.append(maker(task) if characters <= LARGE else None)
+        if isinstance(task, Source):
+            characters += len(task.text)
+        else:
+            with suppress(OSError):  # what cannot be looked at is found out by reading it
+                characters += task.file.path.stat().st_size
+        made.append(maker.made(task) if characters <= LARGE else None)
     kept = iter(with_passages([each for each in made if each is not None], embedder))
     return [next(kept) if each is not None else None for each in made]

@@ -123,13 +123,18 @@ class Indexer:
         return forget(self._database, self._sources, self._root, self._patterns(), paths, dry_run=dry_run, now=now)
 
     def index_documents(
-        self, sources: Iterable[Source], *, now: float, progress: OnProgress | None = None
+        self, sources: Iterable[Source], *, now: float, progress: OnProgress | None = None, processes: int = 0
     ) -> IndexReport:
-        """Writes the documents of a dataset; those stored alike already are left alone. Nothing is deleted."""
+        """Writes the documents of a dataset; those stored alike already are left alone. Nothing is deleted.
+
+        Up to so many further `processes` analyse them where they are many: see `beside`.
+        """
         report = IndexReport()
         known = reader.known_files(self._database.reader())
         hashes = {key: stored.content_hash for key, stored in known.items()}
-        self._run(map(self._maker.of_source, sources), hashes, known, report, now, progress, None)
+        total = len(sources) if isinstance(sources, Sequence) else None
+        with beside(sources, self._maker, self._embedder, processes, report) as made:
+            self._run(made, hashes, known, report, now, progress, total)
         with self._database.write() as txn:
             report.links = resolve_links(txn, now)
         interference.recount(self._database)

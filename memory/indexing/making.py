@@ -60,6 +60,10 @@ class Maker:
     analyser: Analyser
     sizes: ChunkSizes
 
+    def made(self, task: Task | Source) -> Made:
+        """What became of a file or of a source."""
+        return self.of_source(task) if isinstance(task, Source) else self(task)
+
     def __call__(self, task: Task) -> Made:
         """What became of a file. An empty one makes no memory; a memory whose file was emptied stays, so that what was
         learned of it does."""

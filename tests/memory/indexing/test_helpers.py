@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, helpers, making
+from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Source, helpers, making
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.helpers import _Helper
 from speckit_memory.memory.store.file.connection import Database
@@ -133,6 +134,43 @@ def test_nothing_is_lost_with_a_helper_that_is_killed(
     assert same(report, alone, but=["problems"])
     (told,) = [problem for problem in report.problems if problem.code == "E096"]
     assert "signal 9" in told.message
+
+
+def test_nothing_is_lost_and_nobody_waits_for_ever_for_a_helper_that_is_stopped(
+    tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, rows = run(tmp_path / "alone", StaticEmbedder(), files, 0)
+    monkeypatch.setattr(helpers, "PATIENCE_SECONDS", 1)
+    answer = _Helper.answer
+
+    def stopped(helper: _Helper) -> Any:
+        if helper is started[0] and helper.alive:
+            os.kill(helper._process.pid, signal.SIGSTOP)
+        return answer(helper)
+
+    monkeypatch.setattr(_Helper, "answer", stopped)
+    report, helped_rows = run(tmp_path / "helped", StaticEmbedder(), files, 2)
+
+    assert helped_rows == rows
+    assert same(report, alone, but=["problems"])
+    assert any("stood still for 1 seconds" in problem.message for problem in report.problems)
+    assert started[0]._process.poll() == -signal.SIGKILL
+
+
+def test_sources_are_made_by_helpers_as_without_them(
+    database: Database, tmp_path: Path, started: list[_Helper]
+) -> None:
+    texts = [Source(f"n/{number}", f"Text {number} of é 日本.\n\n" * (number % 40)) for number in range(40)]
+    with Database.open(tmp_path / "alone.db") as other:
+        alone = Indexer(other, StaticEmbedder(), Analyser(), tmp_path).index_documents(texts, now=1.0)
+        indexer = Indexer(database, StaticEmbedder(), Analyser(), tmp_path)
+        report = indexer.index_documents(iter(texts), now=1.0, processes=2)
+        for table in ("memories", "texts", "chunks", "chunk_tokens", "embedding_cache", "token_counts"):
+            found, expected = (list(each.reader().execute(f"SELECT * FROM {table}")) for each in (database, other))
+            assert found == expected
+
+    assert started
+    assert report == alone
 
 
 def test_without_any_process_more_the_files_are_read_here(

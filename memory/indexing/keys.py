@@ -1,0 +1,27 @@
+"""Parts of keys, as `PurePosixPath` has them, without what making one takes (feature I4)."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+
+def folder_of(key: str) -> str:
+    """The folder part of a key, "" when it has none."""
+    if _is_plain(key):
+        return key.rpartition("/")[0]
+    folder = str(PurePosixPath(key).parent)
+    return "" if folder == "." else folder
+
+
+def without_suffix(key: str) -> str:
+    """The key without the suffix of its last name. Raises ValueError for a key without any name."""
+    if not _is_plain(key):
+        return str(PurePosixPath(key).with_suffix(""))
+    name = key.rpartition("/")[2]
+    dot = name.rfind(".")
+    return key[: dot - len(name)] if 0 < dot < len(name) - 1 else key
+
+
+def _is_plain(key: str) -> bool:
+    """Whether a path keeps all its characters: none of its names is empty or a single dot."""
+    return "" not in (names := key.split("/")) and "." not in names
