@@ -129,6 +129,8 @@ def _store(seen: Examined) -> Check:
     if wrong:
         return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
     remarks = [*_history(seen), *_open_to_others(path)]
+    if seen.database.only_read:
+        remarks.append("it may only be read: it is searched, and nothing is saved, indexed or counted")
     return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
 
 

@@ -39,6 +39,8 @@ def notes(recorder: Recorder) -> Notes:
         "shadows": f"queries that other pipelines answer too are noted {texts}",
         "off": "nothing is noted (off)",
     }[wanted.record]
+    if recorder.only_read:
+        return Notes(True, "nothing is noted, as the store may only be read")
     if not (recorder.path.exists() or recorder.problem):
         return Notes(True, f"{told}; there is no {recorder.path} yet" if recorder.on else told)
     try:

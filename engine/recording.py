@@ -23,6 +23,7 @@ from speckit_memory.memory.store.evaluation.records import (
     Scoring,
     Sign,
 )
+from speckit_memory.memory.store.file.store_file import may_only_be_read
 
 LOGGER = logging.getLogger(__name__)
 SECONDS = 1.0
@@ -105,6 +106,11 @@ class Recorder:
         """Whether anything is to be recorded."""
         return self.wanted.record != "off"
 
+    @property
+    def only_read(self) -> bool:
+        """Whether nothing can be recorded, as nothing can be written to the store either."""
+        return may_only_be_read(self._store)
+
     def record(self, seen: Observation, pipelines: Iterable[PipelineRecord] = ()) -> None:
         """Notes a query with the answers to it, and what the hashes in it stand for."""
         if not self._room():
@@ -158,7 +164,7 @@ class Recorder:
                 return True  # signs alone tell nothing where no answer was noted
             if not (waiting or waiting.lost):
                 return True
-            if time.monotonic() < self._silent_until or not self._store.exists():
+            if time.monotonic() < self._silent_until or not self._store.exists() or self.only_read:
                 self._given_up(waiting)
                 return True
             try:

@@ -155,7 +155,8 @@ class Upkeep:
         """Writes a segment if one is due, and turns to a new one, whoever wrote it."""
         opened = self._current()
         try:
-            write(opened, self._pause)
+            if not opened.database.only_read:
+                write(opened, self._pause)
         except GivenUpError:
             return
         with opened.database.snapshot_read() as connection:

@@ -33,6 +33,8 @@ class Usage:
 
     def note(self, memories: Iterable[int], now: float) -> None:
         """Each of these memories was of use once, at `now` (epoch seconds)."""
+        if self._database.only_read:  # nobody could write them
+            return
         self._remember({memory: Use(1, now) for memory in memories})
         with self._guard:
             if self._uses and self._timer is None:

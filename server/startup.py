@@ -19,7 +19,7 @@ def check_configuration(common: Common) -> None:
     """
     config = settings(common.db, common.pipeline)
     if store_is_there(config.db):
-        require_file(config.db, create=True)
+        require_file(config.db, create=True, writable=False)
     if lexists(config.root / CONFIG_FILE):
         from speckit_memory.config.workspace_file import load_workspace_config
 

@@ -14,11 +14,13 @@ from typing import Self
 import apsw
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file import store_file
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import translated
 from speckit_memory.memory.store.file.holding import Held
 from speckit_memory.memory.store.file.identity import Identity, ReplacedError
 from speckit_memory.memory.store.file.opening import (
+    connected,
     declare_words,
     harden,
     prepare,
@@ -26,7 +28,6 @@ from speckit_memory.memory.store.file.opening import (
     start_of,
     vector_extension,
 )
-from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_file, require_file
 from speckit_memory.pipeline.clock import opening
 
 BUSY_TIMEOUT_MS = 10_000
@@ -97,28 +98,31 @@ class Database:
         """Every open connection with the thread that uses it; None for one that is held or spare."""
         self._spare: list[apsw.Connection] = []
         self._identity = Identity(path)
+        self.only_read = store_file.may_only_be_read(path)
+        """Whether nothing could be written to the file when it was opened; `write` raises E020 then."""
+        self._complete = self.only_read and store_file.without_log(path)
         self._ending: list[Callable[[], None]] = []
         self._closed = False
         self._replaced: ReplacedError | None = None
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
-        """The store in this file, with its schema brought up to date; `create` allows a new one and its folder.
+        """The store in this file, up to date unless it may only be read; `create` allows a new one and its folder.
 
-        Raises E010 (missing), E011 or E020 (not to be read or written), E014 (a folder), E022 (busy), E023 (a migration
+        Raises E010 (missing), E011 or E020 (not to be opened), E014 (a folder), E022 (busy), E023 (a migration
         failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
         """
         require_sqlite(apsw.sqlite_lib_version())
         with translated(path):
-            require_file(path, create, start_of)
-        if create:
-            keep_out_of_git(path.parent)
-            make_file(path)
+            store_file.require_file(path, create, start_of, writable=False)
+        if create and not store_file.may_only_be_read(path):
+            store_file.keep_out_of_git(path.parent)
+            store_file.make_file(path)
         database = cls(path, busy_timeout_ms=busy_timeout_ms)
         try:
             with translated(path):
                 connection = database.reader()
-                prepare(connection, path)
+                prepare(connection, path, only_read=database.only_read)
                 database._identity.note_log(connection)
                 database._identity.require(connection)
         except BaseException:
@@ -142,6 +146,8 @@ class Database:
         """
         connection = self.reader()
         with translated(self.path), self._noted():
+            if self._complete and not store_file.without_log(self.path):
+                raise ReplacedError(self.path, "was written to by a process that may")
             if connection.in_transaction:  # its state may be earlier than what was seen last: that is no replacement
                 return (self._identity.last_change(connection) or (0, None))[0]
             return self._identity.require(connection)
@@ -212,6 +218,8 @@ class Database:
         and E026 when another store is at the path before the block begins or after its end: see `ReplacedError`.
         """
         timeout = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
+        if self.only_read:
+            raise store_file.only_read(self.path)
         connection = self.reader()
         if connection.in_transaction:
             raise RuntimeError("a write cannot begin inside another transaction of the same thread")
@@ -343,8 +351,7 @@ class Database:
                 self._identity.require_same_file()
                 # a file that is called :memory: is no store in memory, which would end with this process
                 name = str(self.path) if self.path.is_absolute() else f"{os.curdir}{os.sep}{self.path}"
-                # without SQLITE_OPEN_CREATE: a file that was deleted meanwhile must not come back empty
-                connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READWRITE)
+                connection = connected(name, only_read=self.only_read, complete=self._complete)
                 self._identity.require_same_file()
             connection.set_busy_timeout(self._busy_timeout_ms)
             connection.execute(_PRAGMAS)

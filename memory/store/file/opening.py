@@ -52,10 +52,12 @@ def start_of(path: Path) -> bytes:
         file.xClose()
 
 
-def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE) -> None:
-    """Makes a new file one of this kind and brings an old one up to date; writes nothing to a current one.
+def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE, *, only_read: bool = False) -> None:
+    """Makes a new file one of this kind and brings an old one up to date; writes nothing to a current one, nor to one
+    that may be `only_read`.
 
-    Raises E024 when the file belongs to another program, and as `migrations.migrate` does.
+    Raises E024 when the file belongs to another program, E020 when it is out of date and may only be read, and as
+    `migrations.migrate` does.
     """
     # One transaction, or another process that makes the store meanwhile would show its tables without its identity.
     connection.execute("BEGIN")
@@ -65,7 +67,11 @@ def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE) -> None
     if identity != kind.application_id and (identity or tables):
         raise SpeckitError("E024", f"{path} is a SQLite file of another program")
     todo = migrations.pending(connection, kind.steps)
-    if connection.pragma("journal_mode") != "wal":
+    if only_read and todo:
+        hint = "An older version wrote it; it is brought up to date by the first command that may write to it."
+        actions = ("make the file and its folder writable",)
+        raise SpeckitError("E020", f"{path} may only be read, and is out of date", hint=hint, actions=actions)
+    if not only_read and connection.pragma("journal_mode") != "wal":
         connection.pragma("journal_mode", "wal")
     if todo:
         migrations.migrate(connection, path, kind.steps, copied=kind.copied)
@@ -78,6 +84,21 @@ def _require_shadows(connection: apsw.Connection, path: Path) -> None:
     wanted = {f"{table}_{part}" for table, parts in _SHADOWS.items() if table in names for part in parts}
     if missing := sorted(wanted - names):
         raise SpeckitError("E024", f"{path} is damaged: it lost the table {', '.join(missing)}")
+
+
+def connected(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
+    """A connection to a file that is there. One that may be `only_read` writes no file.
+
+    SQLite makes a log and its index even to read. Where it cannot, and the file is `complete` without a log, the file
+    is read as one that nobody changes; a log appears when somebody does.
+    """
+    if not only_read:
+        # without SQLITE_OPEN_CREATE: a file that was deleted meanwhile must not come back empty
+        return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READWRITE)
+    from urllib.parse import quote
+
+    address = f"file:{quote(name)}?{'immutable=1' if complete else 'mode=ro'}"
+    return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def harden(connection: apsw.Connection) -> None:

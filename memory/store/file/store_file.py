@@ -49,11 +49,13 @@ def store_is_there(path: Path) -> bool:
     return _stat(path) is not None
 
 
-def require_file(path: Path, create: bool, start_of: Callable[[Path], bytes] = start_of) -> None:
+def require_file(
+    path: Path, create: bool, start_of: Callable[[Path], bytes] = start_of, *, writable: bool = True
+) -> None:
     """Refuses what is not a store by looking at the file alone, so that no foreign file is ever touched.
 
-    Makes the folder of a new file if `create` allows one; `start_of` reads the first 16 bytes of a file. Raises E010,
-    E011, E014, E020 and E024.
+    Makes the folder of a new file if `create` allows one; `start_of` reads the first 16 bytes of a file. One that may
+    only be read is refused if it must be `writable`. Raises E010, E011, E014, E020 and E024.
     """
     if shown(str(path)) != str(path):
         hint = "SQLite opens files whose whole path is UTF-8."
@@ -69,16 +71,42 @@ def require_file(path: Path, create: bool, start_of: Callable[[Path], bytes] = s
         raise SpeckitError("E014", f"{path} is a folder, not a file")
     if not stat.S_ISREG(found.st_mode):  # reading a pipe would wait for a writer
         raise SpeckitError("E014", f"{path} is no regular file", hint="A store is a file on a disk.")
-    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+    if not _may(path, os.R_OK):
         raise SpeckitError("E011", f"{path} may not be read")
-    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise SpeckitError("E020", f"{path} may only be read", actions=("make the file and its folder writable",))
+    if writable and not _may(path, os.W_OK):
+        raise only_read(path)
     try:
         start = start_of(path)
     except OSError as error:
         raise SpeckitError("E020", f"{path} could not be read: {error.strerror}") from error
     if start != _HEADER and (start or not create):
         raise SpeckitError("E024", f"{path} is not a SQLite file" if start else f"{path} is empty")
+
+
+def may_only_be_read(path: Path) -> bool:
+    """Whether there is a store that nothing can be written to: its file is protected, or its folder is and the files
+    that SQLite writes to first are not there."""
+    real = _resolved(path)
+    if not _may(real, os.W_OK):
+        return real.exists()
+    return not _may(real.parent, os.W_OK | os.X_OK) and not all(_may(file, os.W_OK) for file in _sidecars(real))
+
+
+def without_log(path: Path) -> bool:
+    """Whether all of a store is in its file, and no process that writes has it open."""
+    return not any(os.path.lexists(file) for file in _sidecars(_resolved(path)))
+
+
+def only_read(path: Path) -> SpeckitError:
+    """E020: somebody would write to what may only be read."""
+    hint = "What is stored can be searched; nothing can be saved, indexed or counted."
+    return SpeckitError(
+        "E020", f"{path} may only be read", hint=hint, actions=("make the file and its folder writable",)
+    )
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def make_file(path: Path) -> None:

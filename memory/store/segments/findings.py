@@ -50,6 +50,8 @@ def _of_the_file(store: Path, memories: int, held: shelf.Held) -> Iterator[Findi
 
 
 def _of_the_folder(database: Database) -> Iterator[Finding]:
+    if database.only_read:  # the check of the store tells it
+        return
     folder = shelf.folder_of(database.path)
     if in_the_way := shelf.blocked(folder):
         yield in_the_way
