@@ -151,6 +151,7 @@ def _rows(
     unsaid = not all(any("state" in by_id.get(row, {}) for by_id in noted) for row in pool.ids.tolist())
     names = _states(store, memories, outcome.query.now, annotate) if unsaid else []
     passages = store.passages.passages(pool.candidates.matched.tolist())
+    words = _words(outcome.query.reading)
     rows = []
     for row, passage in enumerate(passages):
         evidence = _evidence(pool, row)
@@ -170,7 +171,7 @@ def _rows(
                 score=float(pool.score[row]),
                 channels=evidence,
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
-                snippet=snippet(passage, outcome.query.reading, snippet_characters),
+                snippet=snippet(passage, words, snippet_characters),
                 reason=_reason(pool, row, evidence),
                 heading=cut_at_word(passage.heading, LONGEST_PATH),
                 first_line=passage.first_line,
@@ -238,7 +239,12 @@ def _outside_comments(text: str) -> Iterator[str]:
     yield text[at:]
 
 
-def snippet(passage: Passage, query: str, characters: int) -> str:
+def _words(query: str) -> list[str]:
+    """The words of a query that a snippet is cut around."""
+    return re.findall(r"\w{3,}", query.lower())[:32]
+
+
+def snippet(passage: Passage, words: Sequence[str], characters: int) -> str:
     """The part of a passage around the query's words, at most `characters` long, cut at word borders.
 
     Line breaks stay, so that code and tables keep their shape. HTML comments, such as ANCHOR tags, are left out: they
@@ -256,7 +262,6 @@ def snippet(passage: Passage, query: str, characters: int) -> str:
     text = text.strip("\n").rstrip()
     if len(text) <= characters:
         return text
-    words = re.findall(r"\w{3,}", query.lower())[:32]
     lowered = text.lower()
     places = sorted(at for word in words for at in [lowered.find(word)] if at >= 0)
     start = max(0, (places[len(places) // 2] if places else 0) - characters // 3)

@@ -37,17 +37,27 @@ class Workings:
         """The score of every row, float64[n]; NaN where no formula holds. Raises ValueError for what is none."""
         scores = np.full(len(before), np.nan)
         left = np.ones(len(before), np.bool_)
-        for formula in map(parsed, self.formulas):
-            rows = np.flatnonzero(left & self._complete(formula))
+        formulas = list(map(parsed, self.formulas))
+        for formula in formulas:
+            self._require_parts(formula)
+        for formula in formulas:
+            complete = self._complete(formula)
+            if formula is formulas[0] and complete.all():  # of most steps the first formula holds everywhere
+                columns = {name: self.parts[:, self.names.index(name)] for name in formula.names}
+                scores[:] = formula.value(columns | {BEFORE: before})
+                return scores
+            rows = np.flatnonzero(left & complete)
             columns = {name: self.parts[rows, self.names.index(name)] for name in formula.names}
             scores[rows] = formula.value(columns | {BEFORE: before[rows]})
             left[rows] = False
         return scores
 
-    def _complete(self, formula: Formula) -> NDArray[np.bool_]:
-        """Which rows have all the numbers of a formula."""
+    def _require_parts(self, formula: Formula) -> None:
         if unknown := set(formula.names) - set(self.names):
             raise ValueError(f"no part is called '{min(unknown)}'; there are {', '.join(self.names) or 'none'}")
+
+    def _complete(self, formula: Formula) -> NDArray[np.bool_]:
+        """Which rows have all the numbers of a formula."""
         columns = [self.names.index(name) for name in formula.names]
         return np.asarray(~np.isnan(self.parts[:, columns]).any(axis=1))
 

@@ -28,6 +28,8 @@ UNKNOWN = -1
 """The state of a memory of which no event is known."""
 UNKNOWN_STATE = "UNKNOWN"
 """The same as rows say it."""
+_NAMES = (*(state.value for state in STATES), UNKNOWN_STATE)
+"""By place; that of an unknown state is the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +67,4 @@ def states_of(facts: Attributes, ids: Ids, now: float, thresholds: Thresholds) -
 
 def name_of(place: int) -> str:
     """The name of a state, as rows and notes have it."""
-    return UNKNOWN_STATE if place == UNKNOWN else STATES[place].value
+    return _NAMES[place]

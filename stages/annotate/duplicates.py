@@ -35,13 +35,13 @@ class Duplicates:
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
         """The copies by the id of the row that stands for them, and which rows stay."""
-        parents = ranking.parents
-        contents = store.attributes.label("content_hash", parents).tolist()
-        empty = store.attributes.number("characters", parents) == 0
+        contents = store.attributes.label("content_hash", ranking.parents).tolist()
+        empty = (store.attributes.number("characters", ranking.parents) == 0).tolist()
+        parents = ranking.parents.tolist()
         shown: dict[str, int] = {}
         copies: dict[int, list[int]] = {}
         keep = np.ones(len(parents), np.bool_)
-        for place, (memory, content) in enumerate(zip(parents.tolist(), contents, strict=True)):
+        for place, (memory, content) in enumerate(zip(parents, contents, strict=True)):
             if not content or empty[place]:
                 continue
             first = shown.setdefault(content, place)

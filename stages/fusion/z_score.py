@@ -86,9 +86,9 @@ class ZScore:
 
     def _evidence(self, candidates: Candidates, column: int) -> Column:
         raw = candidates.raw[:, column]
-        if candidates.scales[column] is Scale.UNIT:
-            return np.nan_to_num(raw)
         absent = np.isnan(raw)
+        if candidates.scales[column] is Scale.UNIT:
+            return np.where(absent, 0.0, raw)
         rest = candidates.rest[column]
         if not np.isnan(rest):
             return standardise(np.where(absent, rest, raw))

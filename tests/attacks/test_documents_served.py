@@ -95,7 +95,7 @@ BLANKS = " " * 200_000
 )  # fmt: skip
 def test_passages_are_shown_in_linear_time(text: str, tally: Tally) -> None:
     """Hours, were every division of the blanks and every open comment tried."""
-    assert len(snippet(Passage(1, 1, text, "", "", 1, 1), "quokka", 400)) <= 404
+    assert len(snippet(Passage(1, 1, text, "", "", 1, 1), ["quokka"], 400)) <= 404
     row = {"id": 1, "key": "a.md", "title": "a", "tier": "normal", "state": "HOT", "text": text}
     assert "a.md" in search_row_text(1, row)
     assert len(first_sentence(text)) <= 150

@@ -59,7 +59,9 @@ class Labels:
             named: Texts = self._all()[codes]
             return named
         found = np.empty(len(codes), np.object_)
-        found[:] = [self._name(code) for code in codes.tolist()]
+        numbers = codes.tolist()
+        plain = not self._late and NONE not in numbers
+        found[:] = self._terms.names(numbers) if plain else [self._name(number) for number in numbers]
         return found
 
     def equal(self, first: Places, second: Places) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 
@@ -14,6 +14,9 @@ class Terms(Protocol):
 
     def name(self, number: int) -> str:
         """The term of a number."""
+
+    def names(self, numbers: Sequence[int]) -> list[str]:
+        """The terms of these numbers."""
 
     def __iter__(self) -> Iterator[str]:
         """All terms by their numbers."""
@@ -36,6 +39,10 @@ class TermsInMemory:
     def name(self, number: int) -> str:
         """The term of a number."""
         return self._names[number]
+
+    def names(self, numbers: Sequence[int]) -> list[str]:
+        """The terms of these numbers."""
+        return list(map(self._names.__getitem__, numbers))
 
     def __iter__(self) -> Iterator[str]:
         """All terms by their numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from zlib import crc32
 
@@ -59,6 +59,11 @@ class TermTable:
     def name(self, number: int) -> str:
         """The term of a number."""
         return str(self._bytes(number), "utf-8")
+
+    def names(self, numbers: Sequence[int]) -> list[str]:
+        """The terms of these numbers."""
+        text, ends = self._text, self._ends
+        return [str(text[ends[number - 1] if number else 0 : ends[number]], "utf-8") for number in numbers]
 
     def __iter__(self) -> Iterator[str]:
         """All terms by their numbers."""
