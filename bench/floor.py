@@ -35,21 +35,23 @@ class Floor:
     def __init__(self, memory: Memory) -> None:
         """Reads the store of an open memory."""
         self._memory = memory
-        memories: dict[int, list[str]] = {}  # all words of each, in the order of ids
+        places: dict[int, int] = {}  # of memories, in the order of ids
+        self._codes: dict[str, int] = {}
+        rows, words = [], []
+
+        def add(row: int, tokens: list[str]) -> None:
+            words.append(np.array([self._codes.setdefault(token, len(self._codes)) for token in tokens], np.int32))
+            rows.append(np.full(len(tokens), row, np.int32))
+
         with memory.database.snapshot_read() as connection:
             self._passages, self._vectors = loading.load_vectors(connection)
             for id_, *fields in loading.load_fields(connection):
-                memories[id_] = [word for text in fields for word in text.split(" ") if word]
+                row = places.setdefault(id_, len(places))
+                add(row, [word for text in fields for word in text.split(" ") if word])
             for _, id_, _, text in loading.load_chunks(connection):
-                memories[id_] += text.split(" ")
-        codes: dict[str, int] = {}
-        rows, words = [], []
-        for row, tokens in enumerate(memories.values()):
-            words.append(np.array([codes.setdefault(token, len(codes)) for token in tokens], np.int64))
-            rows.append(np.full(len(tokens), row, np.int64))
-        self._codes = codes
-        self._memories = np.array(list(memories), np.int64)
-        self._lay_out(np.concatenate(rows), np.concatenate(words))
+                add(places[id_], text.split(" "))
+        self._memories = np.array(list(places), np.int64)
+        self._lay_out(np.concatenate(rows).astype(np.int64), np.concatenate(words).astype(np.int64))
 
     def _lay_out(self, rows: Rows, words: Rows) -> None:
         count = len(self._memories)

@@ -71,6 +71,13 @@ def asked(store: Path, memories: int) -> Figures:
     return found
 
 
+def in_floors(store: Path, memories: int) -> Figures:
+    """What searches take in multiples of the floor, which holds all words of the store in memory."""
+    arguments = [sys.executable, "-m", "bench.growth_floors", str(store), str(memories)]
+    found: Figures = json.loads(subprocess.run(arguments, cwd=ROOT, capture_output=True, check=True).stdout)
+    return found
+
+
 def exponents(figures: dict[int, Figures]) -> Figures:
     """With which power of the size each figure grows: the slope of its logarithm; from two sizes on."""
     import numpy as np
@@ -90,6 +97,9 @@ def main() -> None:
     parser.add_argument("--sizes", default="10000,100000", help="numbers of memories (default: %(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="JSON file with all figures; read again to resume")
     parser.add_argument("--plot", type=Path, help="SVG file")
+    parser.add_argument(
+        "--floors", type=int, default=300_000, help="up to this size searches are held to the floor (%(default)s)"
+    )
     parser.add_argument("--stores", type=Path, help="folder for the stores, kept (default: beside --out)")
     chosen = parser.parse_args()
     one_thread()
@@ -101,6 +111,8 @@ def main() -> None:
             folder = (stores / str(size)).resolve()
             took = built(folder, size)
             figures[size] = took | sizes_of_files(folder / "memory.db") | asked(folder / "memory.db", size)
+        if size <= chosen.floors and "simple_floor_ms" not in figures[size]:
+            figures[size] |= in_floors((stores / str(size)).resolve() / "memory.db", size)
         said = {"sizes": {str(size): figures[size] for size in sorted(figures)}, "exponents": exponents(figures)}
         chosen.out.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
     for name, exponent in exponents(figures).items():

@@ -74,3 +74,18 @@ def test_a_change_of_a_flag_that_cannot_be_noted_is_told(damaged: Path) -> None:
     again = call(damaged, ["flags", "demote", "SPECKIT_RSF_FUSION", "--json"]).json
     assert again["recorded"] is False
     assert "is damaged" in again["unrecorded"]
+
+
+def test_a_file_that_a_full_disk_left_empty_is_made_anew(tmp_path: Path) -> None:
+    assert call(tmp_path, ["init"]).status == 0
+    file = evaluation_file(tmp_path / "memory.db")
+    file.write_bytes(b"")
+    (tmp_path / "note.md").write_text("# Quokkas\n\nThey live on an island.\n", encoding="utf-8")
+    assert call(tmp_path, ["index", "note.md"]).status == 0
+
+    checked = call(tmp_path, ["doctor", "--json"])
+
+    (check,) = (check for check in checked.json["checks"] if check["name"] == "evaluation")
+    assert (checked.status, check["verdict"]) == (0, "ok"), check
+    with EvaluationDatabase.open(file, create=False) as database:
+        assert database.counts()["queries"] == 0

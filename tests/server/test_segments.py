@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
 from raw_server import raw_server
+from storing.segments import cut, flipped
 
 from speckit_memory.memory.store.segments import shelf
 from tests.server.doors import call
@@ -66,6 +71,54 @@ def test_doctor_names_what_is_wrong_and_mends_it(root: Path) -> None:
     mended = checked(root, "--fix")
     assert (mended["verdict"], mended["hint"], len(segments(root))) == ("ok", "", 1)
     assert not leftover.exists()
+
+
+def older(root: Path) -> None:
+    """Another version of the product wrote it."""
+    with closing(sqlite3.connect(root / "memory.db")) as connection, connection:
+        connection.execute("UPDATE meta SET value = json_set(value, '$.version', '0.9') WHERE key = 'segment'")
+
+
+def swapped(root: Path) -> None:
+    """It is that of another store."""
+    other = root / "other"
+    for number in range(COUNT):
+        note = other / "notes" / f"{number}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"# Other {number}\n\nA quokka that is not here, {number}.\n", encoding="utf-8")
+    assert call(other, ["index", "notes", "--json"]).status == 0
+    shutil.copy2(segments(other)[0], segments(root)[0])
+
+
+SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "missing": (lambda root: segments(root)[0].unlink(), "missing"),
+    "cut short": (lambda root: cut(segments(root)[0]), "torn"),
+    "a bit of an array": (lambda root: flipped(segments(root)[0], segments(root)[0].stat().st_size // 2), "torn"),
+    "a bit of the table": (lambda root: flipped(segments(root)[0], -100), "torn"),
+    "older": (older, "version"),
+    "of another store": (swapped, "foreign"),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_whatever_becomes_of_the_file_commands_answer_the_same_and_doctor_names_it(root: Path, how: str) -> None:
+    spoil, kind = SPOILT[how]
+    question = ["search", "quokka part 7", "--json", "--limit", "20"]
+
+    def answered() -> list[Any]:
+        ran = call(root, question)
+        assert ran.status == 0, ran.err
+        return [(row["key"], row["score"]) for row in ran.json["results"]]
+
+    expected = answered()
+    assert expected
+    spoil(root)
+
+    assert answered() == expected
+    found = checked(root)
+    assert (found["verdict"], f"E028 {kind}: " in found["detail"]) == ("warn", True), found
+    assert checked(root, "--fix")["verdict"] == "ok"
+    assert answered() == expected
 
 
 def test_a_server_writes_one_beside_its_answers_and_tells_of_it(root: Path) -> None:

@@ -120,10 +120,17 @@ class EvaluationFile:
         require_sqlite(apsw.sqlite_lib_version())
         if not self._create and not store_is_there(self.path):
             raise SpeckitError("E010", f"there is no evaluation database at {self.path}", actions=("ask something",))
-        require_file(self.path, self._create, start_of)
+        require_file(self.path, self._create or self._is_empty(), start_of)
         if self._create:
             keep_out_of_git(self.path.parent)
             make_file(self.path)
+
+    def _is_empty(self) -> bool:
+        """Whether there is a file in which nothing was written, as a full disk leaves it: nothing is lost."""
+        try:
+            return self.path.stat().st_size == 0
+        except OSError:
+            return False
 
     def _found(self) -> tuple[int, int] | None:
         try:

@@ -32,6 +32,16 @@ class Built(NamedTuple):
     """The size of its file."""
 
 
+_PARTS = (
+    columns_part.write,
+    trigger_part.write,
+    word_part.write_fields,
+    word_part.write_bodies,
+    word_part.write_passages,
+)
+"""What writes what must be sorted."""
+
+
 def build(
     connection: apsw.Connection,
     path: Path,
@@ -57,8 +67,8 @@ def _built(connection: apsw.Connection, path: Path, vector_index: VectorIndexing
     sequence = changes.latest(connection)
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
     with Writer(path, pause) as writer:
-        for write in (columns_part.write, trigger_part.write, word_part.write):
-            with Spill(path.parent, pause) as spill:
+        for write in _PARTS:
+            with Spill(path.parent, pause) as spill:  # of one part after the other, so that the disk holds little
                 write(connection, writer, spill)
         model = vector_part.write(connection, writer)
         lists_part.write(writer, path.parent, vector_index, pause)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["missing", "stale", "behind", "torn", "version", "foreign", "unread", "blocked", "leftover", "failed"]
+Kind = Literal[
+    "missing", "stale", "behind", "torn", "version", "foreign", "unread", "blocked", "leftover", "failed", "written"
+]
 
 _BY_ITSELF = (
     "Answers are the same without it and come later; a running server or the next `speckit-memory index PATH` writes "
@@ -21,6 +23,7 @@ _HINTS: dict[Kind, str] = {
     "unread": "A running server reads it by itself, `speckit-memory doctor --fix` at once. Answers are the same.",
     "blocked": "Move what is there away: the folder is made anew. Answers are the same without it and come later.",
     "leftover": "The next writer removes them, `speckit-memory doctor --fix` at once.",
+    "written": "There is nothing to do. Answers are the same until it is there, and come later.",
     "failed": "Answers are the same without it and come later. Mend what is told, then `speckit-memory doctor --fix`.",
 }
 

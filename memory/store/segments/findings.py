@@ -11,6 +11,8 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.segments import failures, shelf, writing
 from speckit_memory.memory.store.segments.finding import Finding
 
+_MENDED = frozenset({"missing", "stale", "behind", "torn", "version", "foreign", "unread"})
+"""What a writer that is at work mends."""
 _NAMED = 3
 """So many leftovers are named."""
 
@@ -33,6 +35,9 @@ def findings(database: Database) -> Shelf:
     if failure and not any(one.kind == "blocked" for one in found):  # then the last writer failed on that very thing
         found.append(failure)
     found = list(dict.fromkeys(found))
+    if any(one.kind in _MENDED for one in found) and writing.being_written(database):
+        at_work = Finding("written", f"another one is being written for the {memories:,} memories of {database.path}")
+        found = [at_work, *(one for one in found if one.kind not in _MENDED)]
     if held.segment is not None:
         size = f"{held.segment.bytes / 1e6:,.1f} MB, read and whole"
         return Shelf(f"{size}, {held.behind:,} changes behind the store", tuple(found))

@@ -18,9 +18,9 @@ _FIELDS = "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM text
 _BODIES = "SELECT memory_id, tokens FROM chunks ORDER BY memory_id, ordinal"
 
 
-def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
-    """Writes the indexes of memories by field, that of passages, and the rows of ids by level."""
-    memories = _ids(connection, "SELECT id FROM memories ORDER BY id")
+def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Writes the rows of ids of memories, and the indexes of memories by the short fields."""
+    memories = _memories(connection)
     writer.add("memories.rows", table_of_rows(memories))
     fields = {"title": Runs(spill, ordered=True), "triggers": Runs(spill), "path": Runs(spill)}
     for held in _aligned(memories, connection.execute(_FIELDS)):
@@ -28,12 +28,19 @@ def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
             runs.add(_tokens([row[place] for row in held]))
     for field, runs in fields.items():
         _write_index(writer, f"{field}.memory", runs)
+
+
+def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Writes the index of memories by all their passages."""
     whole = Runs(spill)
-    for held in _aligned(memories, connection.execute(_BODIES)):
+    for held in _aligned(_memories(connection), connection.execute(_BODIES)):
         whole.add(_tokens([text for (text,) in held]))
     _write_index(writer, "body.memory", whole)
-    chunks = _ids(connection, "SELECT id FROM chunks ORDER BY id")
-    writer.add("chunks.rows", table_of_rows(chunks))
+
+
+def write_passages(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Writes the rows of ids of passages, and their index."""
+    writer.add("chunks.rows", table_of_rows(_ids(connection, "SELECT id FROM chunks ORDER BY id")))
     passages = Runs(spill, ordered=True)
     for (text,) in connection.execute("SELECT tokens FROM chunks ORDER BY id"):
         passages.add(_tokens([text]))
@@ -48,6 +55,10 @@ def _write_index(writer: Writer, name: str, runs: Runs) -> None:
     runs.write_rows(writer, name)
     if runs.ordered:
         runs.write_order(writer, name)
+
+
+def _memories(connection: apsw.Connection) -> Ids:
+    return _ids(connection, "SELECT id FROM memories ORDER BY id")
 
 
 def _ids(connection: apsw.Connection, sql: str) -> Ids:

@@ -27,6 +27,10 @@ LOCK = "writer"
 """The lock is held on a file of this name and `.lock`; the system gives it up when its holder ends, however it ends."""
 IGNORED = "*\n"
 """What the folder tells Git, and an index run: nothing in it was written by people."""
+SHARE_OF_STORE = 0.75
+"""A segment takes half as much as the store's file, and what is sorted meanwhile a fifth."""
+LEAST_LEFT = 32 << 20
+"""So many bytes, or a tenth of the store where that is more, are left free on the disk."""
 _OURS = re.compile(r"\.?[0-9a-f]{16}\.seg(\..*)?|\.speckit-[0-9a-f]{16}\.tmp")
 _one = Lock()
 """One segment at a time is written in a process, whatever the store."""
@@ -88,7 +92,30 @@ def forget(database: Database) -> None:
         vouched.forget(txn)
 
 
+def _require_room(database: Database, folder: Path) -> None:
+    """Raises E029 where a segment, and what waits on the disk while it is made, would leave the store too little room:
+    who saves something must not fail for a file that only makes answers quicker."""
+    import shutil  # a search has no use for it
+
+    store = sum(file.stat().st_size for file in _files(database.path))
+    wanted = int(store * SHARE_OF_STORE)
+    kept = max(LEAST_LEFT, store // 10)
+    free = shutil.disk_usage(folder).free
+    if free < wanted + kept:
+        raise SpeckitError(
+            "E029",
+            f"no segment could be written in {folder}: {free / 1e6:,.0f} MB are free on the disk; up to "
+            f"{wanted / 1e6:,.0f} MB are needed for it, and {kept / 1e6:,.0f} MB are left to the store",
+        )
+
+
+def _files(store: Path) -> list[Path]:
+    """The file of a store, and its log."""
+    return [file for file in (store, store.with_name(store.name + "-wal")) if file.exists()]
+
+
 def _written(database: Database, folder: Path, build: Build) -> Vouched | None:
+    _require_room(database, folder)
     path = folder / f"{secrets.token_hex(8)}.seg"
     try:
         with database.snapshot_read() as connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,6 +104,21 @@ def test_what_cannot_be_noted_in_the_store_is_told_by_the_process_that_failed(st
     assert kinds(store) == []
 
 
+def test_the_last_room_on_a_disk_is_left_to_the_store(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = writing.write(store, small_build)
+    assert before
+    usage = shutil.disk_usage(store.path)
+    with monkeypatch.context() as nearly_full:
+        nearly_full.setattr(shutil, "disk_usage", lambda _: usage._replace(free=writing.LEAST_LEFT))
+        with pytest.raises(SpeckitError, match=r"E029.* MB are free on the disk; .* are left to the store"):
+            writing.write(store, small_build, only_if_due=False)
+        assert names(store) == [before.name, before.name + ".stamp"]
+        assert "are free on the disk" in findings(store).findings[0].detail
+
+    assert writing.write(store, small_build, only_if_due=False)
+    assert kinds(store) == []
+
+
 def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(as_nobody: Path) -> None:
     with Database.open(as_nobody / "store.db") as store:
         filled(store, KEYS)
@@ -134,7 +150,7 @@ def test_two_writers_do_not_work_at_once_and_nobody_waits(store: Database) -> No
         return small_build(connection, path)
 
     assert writing.write(store, building) is not None
-    assert seen == [None, True, ["missing"]]
+    assert seen == [None, True, ["written"]]
 
     with locked(shelf.folder_of(store.path) / writing.LOCK):  # another process
         assert writing.write(store, small_build, only_if_due=False) is None
