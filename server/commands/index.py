@@ -151,9 +151,10 @@ def _shown(common: Common, memory: Memory, report: IndexReport, seconds: float) 
 
 
 def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
-    """The report as plain data."""
+    """The report as plain data: keys of what a run did, and how many documents it had nothing to do with."""
     return {
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
+        "unchanged": len(report.unchanged),
         "problems": [problem.as_json() for problem in report.problems],
         "aliases": [list(keys) for keys in report.aliases],
         "known_aliases": report.known_aliases,

@@ -49,7 +49,7 @@ def test_a_file_of_any_time_is_indexed_and_a_time_that_is_none_is_told(root: Pat
     assert len(told) == len({p["where"]["file"] for p in told})
 
     again = call(root, ["index", ".", "--json"])
-    assert (again.status, len(again.json["unchanged"])) == (0, len(ran.json["created"]))
+    assert (again.status, again.json["unchanged"]) == (0, len(ran.json["created"]))
     (root / "time-0.md").write_text("# Time 0\n\nchanged\n")
     os.utime(root / "time-0.md", (MTIMES[0], MTIMES[0]))
     assert call(root, ["index", ".", "--json"]).json["updated"] == ["time-0.md"]

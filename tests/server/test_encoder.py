@@ -53,7 +53,7 @@ def test_a_named_encoder_takes_over_with_the_next_run_and_finds_what_it_means(wo
     assert problem["code"] == "E003"
     assert f"the store held vectors made by '{bundled}', the configured model is 'onnx-tiny-" in problem["message"]
     assert (report["embedded"], report["cache_hits"], report["pending"]) == (PASSAGES, 0, 0)
-    assert report["unchanged"] == sorted(DOCUMENTS)
+    assert report["unchanged"] == len(DOCUMENTS)
     verdict, detail = model(workspace, encoder)
     assert (verdict, detail.startswith("onnx-tiny-"), detail[-23:]) == ("ok", True, ", 3 dimensions, offline")
     found = searched(workspace, encoder, "felines")

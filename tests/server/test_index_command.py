@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +12,7 @@ import pytest
 
 from speckit_memory.memory.indexing import helpers
 from speckit_memory.server.cli import run
-from tests.server.doors import DOCUMENTS, call
+from tests.server.doors import COMMAND, DOCUMENTS, call, environment
 
 
 @pytest.mark.requirement("I8")
@@ -26,7 +30,53 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     assert ran.json["created"] == ["docs/new.md"]
     assert ran.json["updated"] == ["docs/fusion.md"]
     assert ran.json["deleted"] == ["docs/tone.md"]
-    assert len(ran.json["unchanged"]) == len(DOCUMENTS) - 2
+    assert ran.json["unchanged"] == len(DOCUMENTS) - 2
+
+
+@pytest.mark.requirement("I8")
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_run_with_helpers_that_a_signal_ends_is_finished_by_the_next(
+    tmp_path: Path, sent: signal.Signals, status: int
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    files = 2 * helpers.LEAST_FILES
+    for number in range(files):
+        (docs / f"{number}.md").write_text(f"# Note {number}\n\n" + f"word{number} and more text. " * 40)
+    log = tmp_path / "memory.db-wal"
+    with subprocess.Popen(
+        [COMMAND, "index", "docs"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    ) as process:
+        while process.poll() is None and (not log.exists() or log.stat().st_size < 1_000_000):
+            time.sleep(0.01)
+        process.send_signal(sent)
+        _, err = process.communicate()
+
+    assert (process.returncode, b"Traceback" in err) == (status, False)
+    deadline = time.monotonic() + 60
+    while working_in(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert working_in(tmp_path) == []
+    again = call(tmp_path, ["index", "docs", "--json"])
+    assert again.status == 0
+    assert again.json["unchanged"] > 0
+    assert len(again.json["created"]) + again.json["unchanged"] == files
+    assert call(tmp_path, ["doctor", "--json"]).status == 0
+
+
+def working_in(folder: Path) -> list[str]:
+    """The processes whose folder this is, as far as the system tells."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").readlink() == folder:
+                found.append(process.name)
+    return found
 
 
 @pytest.mark.requirement("I3", "I8")
@@ -74,7 +124,7 @@ def test_a_dry_run_writes_nothing_not_even_a_store(tmp_path: Path) -> None:
 
     assert call(tmp_path, ["index", "."]).status == 0
     known = call(tmp_path, ["index", ".", "--dry-run", "--json"]).json
-    assert (known["created"], known["unchanged"]) == ([], ["note.md"])
+    assert (known["created"], known["unchanged"]) == ([], 1)
 
 
 def test_a_path_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -> None:
