@@ -13,6 +13,7 @@ import time
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from bench.conftest import TRIES
 from bench.floor import Floor
 from bench.synthetic import Corpus
 from speckit_memory.engine import Memory
+from speckit_memory.pipeline import clock
 from speckit_memory.pipeline.ports import Filter
 
 QUERIES = 60
@@ -34,8 +36,8 @@ class Times(NamedTuple):
 
 
 LIMITS = {
-    "default": {"simple": Times(13, 17), "moderate": Times(17, 21), "complex": Times(19, 23)},
-    "catalogue": {"simple": Times(16, 22), "moderate": Times(23, 30), "complex": Times(30, 40)},
+    "default": {"simple": Times(11, 13), "moderate": Times(12, 14), "complex": Times(13, 15)},
+    "catalogue": {"simple": Times(16, 20), "moderate": Times(19, 23), "complex": Times(22, 27)},
 }
 """Tighten a line when a search has become quicker. The aim of the default pipeline is 2 at the median of each."""
 OVERHEAD_SHARE = 0.2
@@ -66,7 +68,9 @@ def test_a_search_takes_a_bounded_multiple_of_the_floor(
         if any(step.id == "complexity" for step in pipeline.candidates.understand):
             assert result.plan.complexity == complexity
 
-    benchmark.pedantic(search, rounds=TRIES * QUERIES, iterations=1)
+    # Processor time by the clock of queries too, or whoever else runs would count as the frame.
+    with patch.object(clock, "perf_counter_ns", time.thread_time_ns):
+        benchmark.pedantic(search, rounds=TRIES * QUERIES, iterations=1)
 
     quickest = np.reshape(spent, (TRIES, QUERIES)).min(axis=0)
     unit = float(np.median(np.reshape(least, (TRIES, QUERIES)).min(axis=0)))
