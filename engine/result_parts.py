@@ -76,7 +76,7 @@ class SearchNotes:
 
     `evidence_gap` says that the answer rests on little; `degraded` are the parts that did not do their work; `facts` is
     what steps of the last stage said, under the names that `docs/components.md` gives, and `words_from`: "file"
-    where neither a segment nor an index in memory was there.
+    where neither a segment nor an index in memory was there, `vectors_from`: "lists" where lists of vectors answered.
     """
 
     evidence_gap: bool

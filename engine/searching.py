@@ -36,10 +36,8 @@ from speckit_memory.pipeline.rollouts import Rollout, rollouts
 from speckit_memory.pipeline.runner import Outcome, Runner
 from speckit_memory.pipeline.view import StoreView
 
-APPROXIMATE = (
-    "passages of similar meaning were found by an approximate index; with SPECKIT_VECTOR_INDEX=exact all are compared"
-)
-"""What an answer says when it rests on the index of vectors."""
+APPROXIMATE = ("vectors_from", "lists")
+"""The fact about an answer that rests on the index of vectors."""
 
 
 class Searching:
@@ -136,7 +134,7 @@ class Searching:
             try:
                 result = self._answered(query, store, shown, watched)
                 if answered_by_lists() > before:
-                    result = result.warned(after=[APPROXIMATE])
+                    result = result.with_fact(*APPROXIMATE)
                 if watched is not None:
                     result = watched.beside(result, store, shown)
                 return self._told(result, asked, store)

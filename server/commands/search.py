@@ -235,4 +235,7 @@ def show_work(result: SearchResult) -> None:
     if result.notes.facts.get("words_from") == "file":
         text = "Words were looked up in the store itself, as no segment was in use; the answer is the same, and later."
         click.echo(wrapped(text, "  ", dim=True))
+    if result.notes.facts.get("vectors_from") == "lists":
+        text = "Like passages were found by an approximate index; with SPECKIT_VECTOR_INDEX=exact all are compared."
+        click.echo(wrapped(text, "  ", dim=True))
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))

@@ -93,8 +93,8 @@ def test_nearly_all_of_the_nearest_are_found_and_the_answer_says_how(listed: Mem
         meant, near = found(exact, question, 10), found(listed, question, 10)
         assert all(meant[key] == score for key, score in near.items() if key in meant)
         shares.append(len(meant.keys() & near.keys()) / len(meant))
-        assert APPROXIMATE in listed.search(question, now=NOW, deadline_ms=None).notes.warnings
-        assert APPROXIMATE not in exact.search(question, now=NOW, deadline_ms=None).notes.warnings
+        assert APPROXIMATE in listed.search(question, now=NOW, deadline_ms=None).notes.facts.items()
+        assert APPROXIMATE not in exact.search(question, now=NOW, deadline_ms=None).notes.facts.items()
     assert np.mean(shares) >= 0.99
 
 
@@ -103,7 +103,7 @@ def test_within_a_folder_all_is_compared_and_nothing_said(listed: Memory, exact:
     for question in questions()[:10]:
         assert found(listed, question, folder="a") == found(exact, question, folder="a")
         result = listed.search(question, folder="a", now=NOW, deadline_ms=None)
-        assert APPROXIMATE not in result.notes.warnings
+        assert APPROXIMATE not in result.notes.facts.items()
         assert all(row.key.startswith("a/") for row in result.results)
 
 
@@ -121,7 +121,7 @@ def test_what_was_saved_and_forgotten_since_is_answered_as_it_is_now(
         now = found(memory, "harbour storm ship", 20)
         assert next(iter(now)) == "new.md"
         assert nearest not in now
-        assert APPROXIMATE in memory.search("harbour storm ship", now=NOW).notes.warnings
+        assert APPROXIMATE in memory.search("harbour storm ship", now=NOW).notes.facts.items()
 
 
 def test_health_says_how_vectors_are_compared(root: Path, listed: Memory, exact: Memory) -> None:
@@ -131,7 +131,7 @@ def test_health_says_how_vectors_are_compared(root: Path, listed: Memory, exact:
         assert told(memory) == ("all 600 vectors are compared; no index is wanted", "")
     with opened(root, "601") as memory:
         assert told(memory) == ("all 600 vectors are compared; an approximate index is used from 601 on", "")
-        assert APPROXIMATE not in memory.search("ship", now=NOW).notes.warnings
+        assert APPROXIMATE not in memory.search("ship", now=NOW).notes.facts.items()
 
 
 def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_without_the_library_all_is_compared_and_no_index_written(
     with opened(root, "1") as memory:
         for question in questions()[:5]:
             assert found(memory, question) == found(exact, question)
-        assert APPROXIMATE not in memory.search("ship", now=NOW).notes.warnings
+        assert APPROXIMATE not in memory.search("ship", now=NOW).notes.facts.items()
     rng = np.random.default_rng(3)
     with opened(tmp_path, "1") as memory:
         memory.index_documents([Source(f"{n:03}.md", text(rng)) for n in range(120)])
