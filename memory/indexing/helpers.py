@@ -37,6 +37,8 @@ PATIENCE_SECONDS = 30
 have stopped it. A list takes it some 30 milliseconds."""
 LISTS_AHEAD = 2
 """Lists that a helper holds: one that it works at, and the next one."""
+NICENESS = 10
+"""Helpers give way to whoever searches meanwhile."""
 _LAST_SECONDS = 2.0
 """How long a helper may take to end before it is killed."""
 _BOOT = "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.helpers import main; main()"
@@ -192,6 +194,8 @@ class _Helper:
 
 def main() -> None:
     """The whole life of a helper, whose connection is the descriptor that the command line names."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # it is over when the other end is
         sizes, bundled = connection.recv()
         maker, embedder = Maker(Analyser(), sizes), StaticEmbedder() if bundled else None

@@ -116,6 +116,23 @@ def test_what_is_too_large_to_be_sent_is_made_here(
     assert report.created == alone[0].created
 
 
+def test_helpers_give_way_to_searches(
+    tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    niceness = []
+    answer = _Helper.answer
+
+    def looked_at(helper: _Helper) -> Any:
+        answered = answer(helper)
+        niceness.append(os.getpriority(os.PRIO_PROCESS, helper._process.pid))
+        return answered
+
+    monkeypatch.setattr(_Helper, "answer", looked_at)
+    run(tmp_path / "helped", None, files, 2)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert set(niceness) == {min(own + helpers.NICENESS, 19)}
+
+
 def test_nothing_is_lost_with_a_helper_that_is_killed(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
