@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segments import failures, shelf, writing
+from speckit_memory.memory.store.segments import failures, shelf, vouched, writing
 from speckit_memory.memory.store.segments.finding import Finding
 
 _MENDED = frozenset({"missing", "stale", "behind", "torn", "version", "foreign", "unread"})
@@ -31,7 +31,8 @@ def findings(database: Database) -> Shelf:
         memories = shelf.memories_of(connection)
         held = shelf.held(connection, database.path, thorough=True)
         failure = failures.last(connection, database.path)
-    found = [*_of_the_file(database.path, memories, held), *_of_the_folder(database)]
+        lag = vouched.to_take_in(connection, held.vouched) if held.vouched and held.behind is not None else 0
+    found = [*_of_the_file(database.path, memories, held, lag), *_of_the_folder(database)]
     if failure and not any(one.kind == "blocked" for one in found):  # then the last writer failed on that very thing
         found.append(failure)
     found = list(dict.fromkeys(found))
@@ -45,13 +46,14 @@ def findings(database: Database) -> Shelf:
     return Shelf("no segment is in use" if needed else f"{memories} memories need none", tuple(found))
 
 
-def _of_the_file(store: Path, memories: int, held: shelf.Held) -> Iterator[Finding]:
+def _of_the_file(store: Path, memories: int, held: shelf.Held, lag: int) -> Iterator[Finding]:
     if held.finding is not None:
         yield held.finding
     elif held.vouched is None and memories >= shelf.FEWEST:
         yield Finding("missing", f"none was written yet for the {memories:,} memories of {store}")
-    elif held.behind is not None and held.behind > (most := shelf.most_behind(memories)):
-        yield Finding("behind", f"{held.behind:,} changes came since it was written; it is written anew after {most:,}")
+    elif lag > (most := shelf.most_behind(memories)):
+        told = f"{held.behind:,} changes came since it was written, as much as {lag:,} documents"
+        yield Finding("behind", f"{told}; it is written anew after {most:,}")
 
 
 def _of_the_folder(database: Database) -> Iterator[Finding]:

@@ -91,7 +91,7 @@ def due(connection: apsw.Connection, store: Path) -> bool:
     now = held(connection, store, patient=True)
     if now.segment is None or now.vouched is None or vouched.holds_forgotten(connection, now.vouched):
         return True
-    return (now.behind or 0) > most_behind(memories_of(connection))
+    return vouched.to_take_in(connection, now.vouched) > most_behind(memories_of(connection))
 
 
 def over(connection: apsw.Connection) -> bool:
@@ -111,8 +111,8 @@ def memories_of(connection: apsw.Connection) -> int:
 
 
 def most_behind(memories: int) -> int:
-    """So many changes may have come since a segment was written: a thousand, or a tenth of the memories where that is
-    more, but never so many that the log of changes could forget some before another is written."""
+    """So many documents may have changed since a segment was written: a thousand, or a tenth of the memories where that
+    is more, but never so many that the log of changes could forget some before another is written."""
     return min(max(1_000, memories // 10), KEPT // 2)
 
 

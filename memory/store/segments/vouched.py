@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.segments.container import MAGIC
 from speckit_memory.memory.store.tables.changes import SEGMENT
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
@@ -25,6 +25,8 @@ FORMAT = 2
 """Which arrays a segment has and what they mean. Of the layout of the file, see `container`."""
 VERSION = f"{MAGIC[-1]}.{FORMAT}"
 """The layout and the format that this version of the product reads and writes; no others are used."""
+USES_OF_A_DOCUMENT = 5
+"""So many changes of the numbers of a memory cost what a changed document costs."""
 _TYPES = {"name": str, "digest": str, "bytes": int, "sequence": int, "token": int, "version": str}
 
 
@@ -103,6 +105,17 @@ def behind(connection: apsw.Connection, segment: Vouched) -> int | None:
     if segment.sequence >= first and token != segment.token:
         return None
     return int(last) - segment.sequence
+
+
+def to_take_in(connection: apsw.Connection, segment: Vouched) -> int:
+    """How much a process has to do beside a segment, as a number of changed documents. Each search notes ten uses."""
+    found = value(
+        connection,
+        "SELECT count(*) FILTER (WHERE kind != 'attributes') + count(*) FILTER (WHERE kind = 'attributes') / ? "
+        "FROM changes WHERE seq > ?",
+        (USES_OF_A_DOCUMENT, segment.sequence),
+    )
+    return int(found)
 
 
 def last_change(connection: apsw.Connection) -> tuple[int, int]:

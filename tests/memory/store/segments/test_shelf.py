@@ -15,6 +15,7 @@ from speckit_memory.memory.store.segments.finding import Finding
 from speckit_memory.memory.store.segments.findings import findings
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.meta import set_meta
+from speckit_memory.memory.store.writing.writer import Use, count_uses
 
 KEYS = [f"notes/{number}" for number in range(shelf.FEWEST)]
 
@@ -199,6 +200,22 @@ def test_changes_are_counted_and_make_it_due(store: Database, monkeypatch: pytes
     assert kinds(store) == ["behind"]
     assert writing.write(store, small_build) is not None
     assert kinds(store) == []
+
+
+def test_five_uses_make_it_as_due_as_one_document(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "most_behind", lambda memories: 3)
+    one = store.reader().execute("SELECT min(id) FROM memories").get
+    for _ in range(19):
+        with store.write() as txn:
+            count_uses(txn, {one: Use(1, 0.0)})
+    assert kinds(store) == []
+    assert " 19 changes behind" in findings(store).detail
+    assert writing.write(store, small_build) is None
+    with store.write() as txn:
+        count_uses(txn, {one: Use(1, 0.0)})
+
+    assert kinds(store) == ["behind"]
+    assert writing.write(store, small_build) is not None
 
 
 def test_it_is_written_anew_long_before_the_log_forgets() -> None:
