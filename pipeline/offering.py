@@ -20,6 +20,8 @@ def may_be_offered(group: str) -> bool:
     """False only where no distribution can have such entry points; nothing is imported."""
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return True
+    if not all(isinstance(folder, str) for folder in sys.path):  # imports pass it over, the search does not
+        return True
     wanted = group.encode()
     return any(_holds(folder or ".", wanted) for folder in dict.fromkeys(sys.path))
 

@@ -19,7 +19,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socketpair
-from threading import Thread
+from threading import Lock, Thread
+from time import sleep
 
 from speckit_memory.errors import Problem
 from speckit_memory.memory.indexing.analysis import Analyser
@@ -34,7 +35,9 @@ TASKS_AT_ONCE = 16
 """Documents of one list, which is sent back as a whole."""
 PATIENCE_SECONDS = 30
 """A helper that neither takes nor sends anything for so long, while something is asked of it, is given up: somebody may
-have stopped it. A list takes it some 30 milliseconds."""
+have stopped it. One whose disk is slow, or that others leave no time, still sends signs of life."""
+SIGNS = 6
+"""So many of them come within that time."""
 LISTS_AHEAD = 2
 """Lists that a helper holds: one that it works at, and the next one."""
 NICENESS = 10
@@ -138,7 +141,7 @@ class _Helper:
 
     def begin(self, maker: Maker, bundled: bool) -> None:
         """Says by which rules it works, and whether it finds the vectors of the bundled model."""
-        self._send((maker.sizes, bundled))
+        self._send((maker.sizes, bundled, PATIENCE_SECONDS / SIGNS))
 
     def take(self, work: Work) -> bool:
         """Gives it a list; False when it has ended."""
@@ -149,8 +152,10 @@ class _Helper:
         """What it made of the list given first, None for a file that it left to this process; None when it ended."""
         if not self.alive:
             return None
+        made: list[Made | None] | None = None
         try:
-            made: list[Made | None] = self._connection.recv()
+            while made is None:  # a sign of life
+                made = self._connection.recv()
         except (EOFError, OSError) as error:
             self._lost(error)
             return None
@@ -197,12 +202,25 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # it is over when the other end is
-        sizes, bundled = connection.recv()
+        sizes, bundled, pause = connection.recv()
+        sending = Lock()
+        Thread(target=_live, args=(connection, sending, pause), daemon=True).start()
         maker, embedder = Maker(Analyser(), sizes), StaticEmbedder() if bundled else None
         given: SimpleQueue[Work | None] = SimpleQueue()
         Thread(target=_take, args=(connection, given), daemon=True).start()
         while (work := given.get()) is not None:
-            connection.send(_made(maker, embedder, work))
+            made = _made(maker, embedder, work)
+            with sending:
+                connection.send(made)
+
+
+def _live(connection: Connection, sending: Lock, pause: float) -> None:
+    """Sends a sign of life after each `pause` (seconds), whatever the process waits for; none when it is stopped."""
+    with suppress(OSError):
+        while True:
+            sleep(pause)
+            with sending:
+                connection.send(None)
 
 
 def _take(connection: Connection, given: SimpleQueue[Work | None]) -> None:

@@ -6,6 +6,7 @@ import sys
 import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,12 @@ def test_the_working_folder_is_a_place_too(path: list[str], tmp_path: Path, monk
     assert not may_be_offered(GROUP)
     path.insert(0, "")
     assert may_be_offered(GROUP)
+
+
+def test_a_place_that_is_no_text_may_offer_anything(path: list[Any], tmp_path: Path) -> None:
+    path.insert(0, offered(tmp_path / "packages", "mine-1.dist-info"))
+    assert may_be_offered(GROUP)
+    assert [point.name for point in entry_points(group=GROUP)] == ["mine"]
 
 
 def test_archives_eggs_and_other_finders_may_offer_anything(

@@ -34,6 +34,7 @@ class ModelFacts(NamedTuple):
 def facts_of(weights: Path, tokeniser: Path) -> ModelFacts:
     """What is kept of these two files, or else follows from them. Raises OSError when one cannot be read."""
     files = [path.resolve() for path in (weights, tokeniser)]
+    began = time.time_ns()  # before the look: a change after it then has other times
     seen = [_look(path) for path in files]
     name = f"model-{VERSION}-{sha256(repr(files).encode()).hexdigest()[:16]}"
     looked = json.dumps([[str(path) for path in files], seen]).encode()
@@ -44,7 +45,7 @@ def facts_of(weights: Path, tokeniser: Path) -> ModelFacts:
         read = path.read_bytes()
         whole.update(read)
     digest = whole.hexdigest()
-    settled = time.time_ns() - max(max(times) for *_, times in seen) > SETTLED_NS
+    settled = began - max(max(times) for *_, times in seen) > SETTLED_NS
     if not (settled and user_cache.ready()):
         return ModelFacts(digest, None)
     table = _table(read)

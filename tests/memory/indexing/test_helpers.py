@@ -174,6 +174,22 @@ def test_nothing_is_lost_and_nobody_waits_for_ever_for_a_helper_that_is_stopped(
     assert started[0]._process.poll() == -signal.SIGKILL
 
 
+def test_a_helper_that_waits_for_its_disk_is_not_given_up(
+    tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = run(tmp_path / "alone", None, files, 0)
+    slow = (
+        "from speckit_memory.memory.indexing import helpers; import time; made = helpers._made; "
+        "helpers._made = lambda *given: (time.sleep(3), made(*given))[1]; helpers.main()"
+    )
+    monkeypatch.setattr(helpers, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(helpers, "TASKS_AT_ONCE", 100)
+    monkeypatch.setattr(helpers, "_BOOT", f"import sys; sys.path[:] = sys.argv[2:]; {slow}")
+
+    assert run(tmp_path / "helped", None, files, 1) == alone
+    assert len(started) == 1
+
+
 def test_sources_are_made_by_helpers_as_without_them(
     database: Database, tmp_path: Path, started: list[_Helper]
 ) -> None:

@@ -194,6 +194,22 @@ def test_a_file_of_this_moment_is_not_kept(
     assert not shelf.exists()
 
 
+def test_reading_for_long_does_not_make_a_file_old(
+    shelf: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_facts, "SETTLED_NS", 3_600_000_000_000)
+    read = Path.read_bytes
+
+    def slowly(path: Path) -> bytes:
+        now = time.time_ns()
+        monkeypatch.setattr(time, "time_ns", lambda: now + 2 * model_facts.SETTLED_NS)
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", slowly)
+    assert facts_of(*files).table is None
+    assert not shelf.exists()
+
+
 def test_few_files_are_kept_and_no_leftovers(shelf: Path) -> None:
     for number in range(user_cache.MOST_FILES + 4):
         user_cache.keep(f"n{number:02}", b"x")
