@@ -156,7 +156,7 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
     assert told["verdict"] == "ok"
     assert "1 unused memories archived" in told["detail"]
 
-    assert call(workspace, ["unarchive", "nothing.md"]).status == 1
+    assert call(workspace, ["unarchive", "nothing.md"]).status == 2
     assert call(workspace, ["unarchive", key, "--json"]).json == {"restored": [key], "memories": [key]}
     assert key in found()
     assert "was not archived" in call(workspace, ["unarchive", key]).out
