@@ -63,7 +63,7 @@ def answer(
     for notes in outcome.notes.values():
         facts |= notes.overall
     if hidden := facts.get("deduplicated", {}).get("memories"):
-        facts["deduplicated"] = facts["deduplicated"] | {"memories": _named(hidden, store)}
+        facts["deduplicated"] = facts["deduplicated"] | {"memories": named(hidden, store)}
     degraded, why = trace.degraded, ""
     if only_unconditional(outcome, store):
         if why := nothing_to_find(query, store):
@@ -158,7 +158,7 @@ def _rows(
         notes: dict[str, Any] = {}
         for step in outcome.notes.values():
             notes |= step.by_id.get(int(pool.ids[row]), {})
-        notes |= {name: _named(notes[name], store) for name in OTHERS if notes.get(name)}
+        notes |= {name: named(notes[name], store) for name in OTHERS if notes.get(name)}
         state = notes.pop("state") if "state" in notes else names[row]
         rows.append(
             ResultRow(
@@ -184,7 +184,7 @@ def _rows(
     return rows
 
 
-def _named(memories: list[int], store: Store) -> list[NamedMemory]:
+def named(memories: list[int], store: Store) -> list[NamedMemory]:
     """Memories as a reader knows them."""
     ids = np.array(memories, np.int64)
     keys, titles = (store.attributes.label(name, ids) for name in ("key", "title"))

@@ -58,10 +58,10 @@ def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, cou
             recorder.record_later(
                 outcome.trace.config_hash, lambda: Observation(query(), answer_record(outcome, count)), known
             )
-        if outcome.query.anchors or any(row.content for row in result.results[:count]):
+        if memories := result.opened(count):
             now, session = time.time(), digest_of(outcome.query.session)
-            for row in result.results[:count]:
-                recorder.sign(Sign(row.id, "opened", now, session, asked=result.query_id))
+            for memory in memories:
+                recorder.sign(Sign(memory, "opened", now, session, asked=result.query_id))
         if wanted.observe and in_share(result.query_id[_HALF:], wanted.observe):
             recorder.observe(partial(scoring, result.query_id, outcome, count, at=time.time()))
 
@@ -74,16 +74,19 @@ def note_validated(opened: OpenStore, memory: int) -> None:
 
 @contextmanager
 def noting_written(opened: OpenStore) -> Iterator[None]:
-    """Notes which memories the documents point at that were written inside the block."""
+    """Notes which memories the documents point at that were written inside the block, for comparisons and for how
+    well these memories are kept."""
     before: int | None = None
     with _harmless():
-        before = opened.database.latest() if opened.recorder.on else None
+        before = opened.database.latest()
     yield
     with _harmless():
         if before is not None:
             written = written_since(opened.database.reader(), before, MOST_WRITTEN)
             if written:
-                opened.recorder.ask_later(_pointed_at(opened, written, time.time()))
+                opened.usage.written(written, time.time())
+                if opened.recorder.on:
+                    opened.recorder.ask_later(_pointed_at(opened, written, time.time()))
 
 
 def _pointed_at(opened: OpenStore, written: list[int], at: float) -> Callable[[frozenset[int]], list[Sign]]:

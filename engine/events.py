@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+from speckit_memory.engine import resuming
+from speckit_memory.engine.results import SearchResult
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model import sessions
-from speckit_memory.pipeline.runner import Outcome
+from speckit_memory.memory.store.tables import working_memory
 
 PATIENCE_MS = 250
 """No answer waits longer for other writers; what it leaves behind is worth less than the answer."""
 
 
-def served(database: Database, outcome: Outcome, count: int) -> None:
-    """Notes in the query's session that its first `count` memories were sent to it (feature A2).
+def served(database: Database, result: SearchResult, count: int, *, remembered: bool) -> None:
+    """Notes an answer whose first `count` memories reached the query's session: the session attends to them now
+    (feature M4) and, where the pipeline has it `remembered`, was sent them (feature A2).
+
+    What was left out for having been sent before is mentioned again. Raises SpeckitError when the store cannot be
+    written now.
+    """
+    query = result.outcome.query
+    if not query.session:
+        return
+    memories = result.outcome.pool.candidates.parents[:count].tolist()
+    with database.write(PATIENCE_MS) as txn:
+        if resuming.asks_for_handover(query):  # who asks where work stopped has lost what was sent before
+            sessions.forget_sent(txn, query.session)
+        if memories and remembered and not query.anchors:  # a section is not the memory
+            sessions.mark_sent(txn, query.session, memories, query.now)
+        working_memory.note_event(
+            txn,
+            query.session,
+            memories,
+            query.now,
+            mentioned=[memory["id"] for memory in result.repeated],
+            source="answer",
+            source_call=result.query_id,
+        )
+
+
+def saved(database: Database, session: str, memory: int, now: float) -> None:
+    """Notes that a session saved a memory at `now` (epoch seconds): it attends to that.
 
     Raises SpeckitError when the store cannot be written now.
     """
-    memories = outcome.pool.candidates.parents[:count].tolist()
-    if outcome.query.session and memories and not outcome.query.anchors:  # a section is not the memory
-        with database.write(PATIENCE_MS) as txn:
-            sessions.mark_sent(txn, outcome.query.session, memories, outcome.query.now)
+    with database.write(PATIENCE_MS) as txn:
+        working_memory.note_event(txn, session, [memory], now, source="save")

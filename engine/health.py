@@ -93,6 +93,7 @@ def health(seen: Examined) -> HealthReport:
         "store": _store,
         "content": _content,
         "segment": _segment,
+        "maintenance": _maintenance,
         "model": _model,
         "vectors": _vectors,
         "words": _words,
@@ -163,6 +164,14 @@ def _segment(seen: Examined) -> Check:
     shelf = findings(seen.database)
     hints = dict.fromkeys(found.hint for found in shelf.findings)
     return Check("segment", True, "; ".join([shelf.detail, *map(str, shelf.findings)]), " ".join(hints))
+
+
+def _maintenance(seen: Examined) -> Check:
+    """What was done in the background, and when."""
+    from speckit_memory.engine.maintenance import told_runs  # loads what runs it
+
+    detail, hint = told_runs(seen.database.reader(), time.time())
+    return Check("maintenance", not hint, detail, hint)
 
 
 def _model(seen: Examined) -> Check:

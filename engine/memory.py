@@ -202,6 +202,10 @@ class Memory(Remembering, Shadowed, Telling):
         lives long. A program that still searches a minute after it opened the store gets one by itself."""
         self._followed.upkeep.begin()
 
+    def keep_maintained(self) -> None:
+        """Has that thread do the background work too, whenever some is due: see `maintain`. For a server."""
+        self._followed.upkeep.begin(jobs=True)
+
     def write_segment(self) -> None:
         """Writes the store's segment now, due or not: the file that searches are answered from without a wait.
 
@@ -279,7 +283,7 @@ class Memory(Remembering, Shadowed, Telling):
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         """Notes that the first `count` results (all unless given) have reached the caller: they were of use, and the
-        session knows them.
+        session knows them and attends to them. Those whose whole text or sections it got, it has opened.
 
         Whoever shows an answer calls this, so that what was cut off does not count. Returns a warning when the session
         could not be told, else "". Uses are counted, and the answer is noted for comparisons, a little later, off the
@@ -288,13 +292,14 @@ class Memory(Remembering, Shadowed, Telling):
         outcome, opened = result.outcome, self._open
         if result.origin != opened.name:
             return ""  # its ids are those of another store
-        opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now)
+        opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now, result.opened(count))
         consumption.note_answer(opened, self.pipeline, result, count)
-        if any(step.about.looks_back for step in self.pipeline.annotate):
-            try:
-                events.served(opened.database, outcome, len(result.results) if count is None else count)
-            except SpeckitError as error:
-                return f"this answer could not be noted in the session, it may be repeated: {error}"
+        remembered = any(step.about.looks_back for step in self.pipeline.annotate)
+        shown = len(result.results) if count is None else count
+        try:
+            events.served(opened.database, result, shown, remembered=remembered)
+        except SpeckitError as error:
+            return f"this answer could not be noted in the session, it may be repeated: {error}"
         return ""
 
     def plan(

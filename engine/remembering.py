@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import named_path, named_paths
-from speckit_memory.engine import assembly
+from speckit_memory.engine import assembly, events
 from speckit_memory.engine.committed_progress import CommittedProgress
 from speckit_memory.engine.consumption import note_validated, noting_written
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.linking import link
-from speckit_memory.memory.lifecycle import validations
+from speckit_memory.engine.shadowing.harmless import harmless
+from speckit_memory.memory.lifecycle import archival, validations
+from speckit_memory.memory.store.tables.archivals import Archived, archived
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.maintenance import Maintained
     from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
 
 
@@ -91,18 +94,29 @@ class Remembering(ABC):
         return report
 
     def save_file(
-        self, path: str | Path, *, force: bool = False, dry_run: bool = False, defer_embedding: bool = False
+        self,
+        path: str | Path,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        defer_embedding: bool = False,
+        session: str = "",
     ) -> Saved:
         """Saves one file after the pre-flight checks (feature I9).
 
         With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
+        The `session` that saves it attends to it from then on.
         """
         file = named_path(path)
 
         def save(opened: assembly.OpenStore) -> Saved:
             indexer = opened.indexer_without_model if defer_embedding else opened.indexer
             with noting_written(opened):
-                return indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
+                saved = indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
+            if session and saved.id is not None and not dry_run:
+                with harmless("a session could not be told what it saved"):
+                    events.saved(opened.database, session, saved.id, time.time())
+            return saved
 
         saved = self._followed.run(save, writes=not dry_run)
         self._followed.upkeep.saved()
@@ -137,3 +151,29 @@ class Remembering(ABC):
         return self._followed.run(
             lambda opened: validations.promote(opened.database, name, now=time.time()), repeatable=False
         )
+
+    def unarchive(self, name: int | str) -> bool:
+        """Takes a memory back, by id or key, that was put away for its age or its date: searches find it again as
+        before (feature M5).
+
+        One that had expired lives seven more days. False when it was not put away. Raises E080.
+        """
+        _, restored = self._followed.run(
+            lambda opened: archival.unarchive(opened.database, name, time.time()), repeatable=False
+        )
+        return restored
+
+    def archived(self) -> tuple[Archived, ...]:
+        """The memories that are put away, by key."""
+        return self._followed.run(lambda opened: tuple(archived(opened.database.reader())))
+
+    def maintain(self, *, dry_run: bool = False) -> Maintained:
+        """Runs the background work that is due now: forgets sessions that are over and puts away what has expired or
+        is old, unused and doubted (features M5 and M13). Nothing, when another process does so.
+
+        Raises SpeckitError when the store cannot be written.
+        """
+        from speckit_memory.engine import maintenance  # a search has no use for it
+
+        work = maintenance.foreseen if dry_run else maintenance.run_due
+        return self._followed.run(lambda opened: work(opened.database))

@@ -75,8 +75,9 @@ class SearchNotes:
     """What is to be known of an answer as a whole.
 
     `evidence_gap` says that the answer rests on little; `degraded` are the parts that did not do their work; `facts` is
-    what steps of the last stage said, under the names that `docs/components.md` gives, and `words_from`: "file"
-    where neither a segment nor an index in memory was there, `vectors_from`: "lists" where lists of vectors answered.
+    what steps of the last stage said, under the names that `docs/components.md` gives; `words_from`: "file" where
+    neither a segment nor an index in memory was there; `vectors_from`: "lists" where lists of vectors answered; and
+    `attended`, where a session is resumed: the memories that it attended to, with their attention.
     """
 
     evidence_gap: bool

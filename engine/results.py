@@ -142,9 +142,14 @@ class SearchResult:
         """The same answer with further warnings before and after its own."""
         return replace(self, notes=replace(self.notes, warnings=(*before, *self.notes.warnings, *after)))
 
-    def with_fact(self, name: str, value: str) -> SearchResult:
+    def with_fact(self, name: str, value: Any) -> SearchResult:
         """The same answer with a fact about it as a whole, under a name that `docs/datamodel.md` gives."""
         return replace(self, notes=replace(self.notes, facts={**self.notes.facts, name: value}))
+
+    def opened(self, count: int | None = None) -> list[int]:
+        """The memories among the first `count` results, all unless given, that a reader got more of than an excerpt."""
+        sections = bool(self.outcome.query.anchors)
+        return [row.id for row in self.results[:count] if sections or row.content]
 
     @property
     def repeats(self) -> int:

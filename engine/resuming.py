@@ -1,10 +1,15 @@
-"""The mode "resume": where work stopped, from the sections of hand-over documents (feature T1)."""
+"""The mode "resume": where work stopped, from the sections of hand-over documents and from what the session attended to
+(features M13 and T1)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from speckit_memory.memory.lifecycle.handovers import naming_terms
+from speckit_memory.memory.store.tables.working_memory import Attended
 from speckit_memory.pipeline.model import Query
 from speckit_memory.pipeline.ports import Store
 
@@ -12,6 +17,8 @@ PIPELINE = "resume"
 """The preset that answers in this mode, whichever pipeline serves other questions."""
 SECTIONS = ("state", "next-steps", "summary", "blockers")
 """The sections of a hand-over."""
+MOST_ATTENDED = 5
+"""So many memories that the session attended to are named."""
 
 
 def asks_for_handover(query: Query) -> bool:
@@ -33,3 +40,10 @@ def no_handover(query: Query, instead: str) -> str:
     """What to say when there is none, and what is shown instead."""
     sections = ", ".join(query.anchors or SECTIONS)
     return f"no memory has a section of a hand-over ({sections}); {instead}"
+
+
+def admitted(attended: Sequence[Attended], query: Query, store: Store) -> list[Attended]:
+    """What the session attended to when it was last heard of that the question may see, most of all first."""
+    scope = store.attributes.scope(query.wanted, query.now)
+    seen = scope.admits(np.array([one.memory for one in attended], np.int64)).tolist()
+    return [one for one, is_seen in zip(attended, seen, strict=True) if is_seen][:MOST_ATTENDED]

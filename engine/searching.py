@@ -11,7 +11,7 @@ from functools import cached_property
 from speckit_memory.config.flags import misspelt_variables
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, resuming
-from speckit_memory.engine.answer import answer
+from speckit_memory.engine.answer import answer, named
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.plans import PlanReport, plan_report
 from speckit_memory.engine.questions import Asked, Question
@@ -145,6 +145,14 @@ class Searching:
     def _told(self, result: SearchResult, asked: Asked, store: Snapshot) -> SearchResult:
         """The answer with what no step of a pipeline knows."""
         result = replace(result.warned(after=self._amiss), asked=asked)
+        query = result.outcome.query
+        if resuming.asks_for_handover(query) and query.session:
+            found = resuming.admitted(store.sessions.attended(query.session, query.now), query, store)
+            memories = named([one.memory for one in found], store)
+            levels = [
+                {**memory, "attention": round(one.attention, 4)} for memory, one in zip(memories, found, strict=True)
+            ]
+            result = result.with_fact("attended", levels)
         return result.with_fact("words_from", "file") if store.lexicon.from_file else result
 
     def _answered(self, query: Query, store: Store, shown: Shown, watched: Search | None = None) -> SearchResult:

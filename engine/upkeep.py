@@ -1,4 +1,5 @@
-"""Keeps the segment of an open store near its state: after an index run, and beside the answers of what lives long."""
+"""Keeps an open store in order: its segment near its state, after an index run and beside the answers of what lives
+long, and the background work of a server done."""
 
 from __future__ import annotations
 
@@ -35,6 +36,9 @@ AGAIN_SECONDS = 600.0
 ENDING_SECONDS = 10.0
 """So long the end waits for the block that is being written."""
 
+BUSY_MS = 250
+"""So long background work waits for whoever writes; then it leaves the rest for the next look."""
+
 LOGGER = logging.getLogger(__name__)
 Pause = Callable[[], None]
 
@@ -55,6 +59,7 @@ class Upkeep:
         self._thread: threading.Thread | None = None
         self._woken = False
         self._ended = False
+        self._jobs = False
         self._in_use: tuple[OpenStore, str] | None = None
         self._not_before = 0.0
         self._failure = ""
@@ -64,9 +69,11 @@ class Upkeep:
         """Whether a thread keeps watch."""
         return self._thread is not None and self._thread.is_alive()
 
-    def begin(self) -> None:
-        """Has a thread of low priority keep watch from now on, until the end."""
+    def begin(self, *, jobs: bool = False) -> None:
+        """Has a thread of low priority keep watch from now on, until the end; it does the background `jobs` as well
+        where it is told to once."""
         with self._guard:
+            self._jobs = self._jobs or jobs
             if self._ended or self._thread is not None:
                 return
             self._thread = threading.Thread(target=self._watch, name="upkeep", daemon=True)
@@ -144,12 +151,27 @@ class Upkeep:
             return
         try:
             self._look()
+            self._work()
             self._failure = ""
         except SpeckitError as error:
             self._not_before = perf_counter() + AGAIN_SECONDS
             if str(error) != self._failure:
                 self._failure = str(error)
-                LOGGER.warning("the segment of the store waits: %s", error)
+                LOGGER.warning("the upkeep of the store waits: %s", error)
+
+    def _work(self) -> None:
+        """Does the background work that is due, between searches."""
+        if not self._jobs or self._current().database.only_read:
+            return
+        from speckit_memory.engine import maintenance  # a search has no use for it
+
+        try:
+            maintenance.run_due(self._current().database, patience_ms=BUSY_MS, pause=self._pause)
+        except GivenUpError:
+            return
+        except SpeckitError as error:
+            if error.code != "E022":
+                raise
 
     def _look(self) -> None:
         """Writes a segment if one is due, and turns to a new one, whoever wrote it."""

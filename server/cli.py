@@ -19,6 +19,8 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "search": "search",
     "serve": "serve",
     "doctor": "doctor",
+    "maintain": "maintain",
+    "unarchive": "unarchive",
     "pipeline": {
         "check": "pipeline_check",
         "show": "pipeline_show",

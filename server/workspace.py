@@ -46,7 +46,7 @@ class Workspace:
         with self._lock:
             if self._memory is None:
                 self._memory = self._open(create)
-                self._memory.keep_segment()
+                self._memory.keep_maintained()
             elif not store_is_there(self._config.db):
                 self._require_creation(create)
                 self._memory.make_again()

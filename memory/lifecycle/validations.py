@@ -1,7 +1,8 @@
-"""Judging memories, and making critical what was judged well enough (feature F17).
+"""Judging memories, and making critical what was judged well enough (features F17 and M2).
 
-A judgement moves confidence and the count of validations together, in one transaction that begins by taking the write
-lock: of judgements that several processes give at once, none is lost, and a killed one leaves no trace.
+A judgement moves confidence, the count of validations and how well the memory is kept together, in one transaction that
+begins by taking the write lock: of judgements that several processes give at once, none is lost, and a killed one
+leaves no trace.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from dataclasses import dataclass
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle import confidence
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.lifecycle.reviews import NOT_USEFUL, USEFUL, Review, review, stability
+from speckit_memory.memory.lifecycle.scheduler import interval
+from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord, Promotion, Tier
 from speckit_memory.memory.store.tables import promotions
@@ -29,6 +32,8 @@ class Validated:
     eligible: bool
     """Whether it may be made critical now."""
     promotion: Promotion | None
+    kept_days: float
+    """Days after its last review until its retrievability has fallen to 90 %, unless its tier lasts."""
 
 
 def validate(database: Database, name: int | str, useful: bool, *, promote: bool, now: float) -> Validated:
@@ -42,9 +47,10 @@ def validate(database: Database, name: int | str, useful: bool, *, promote: bool
             _require_promotable(memory, useful)
         set_attribute(txn, "confidence", {memory.id: confidence.judged(memory.confidence, useful)})
         set_attribute(txn, "validation_count", {memory.id: memory.validation_count + 1})
+        review(txn, {memory.id: Review(USEFUL if useful else NOT_USEFUL, now)})
         if promote:
             promotions.promote(txn, memory.id, now)
-        return _standing(reader.get_memory(txn.connection, name))
+        return _standing(txn, name)
 
 
 def promote(database: Database, name: int | str, *, now: float) -> Validated:
@@ -57,7 +63,7 @@ def promote(database: Database, name: int | str, *, now: float) -> Validated:
         memory = reader.get_memory(txn.connection, name)
         _require_promotable(memory, None)
         promotions.promote(txn, memory.id, now)
-        return _standing(reader.get_memory(txn.connection, name))
+        return _standing(txn, name)
 
 
 def _require_promotable(memory: MemoryRecord, useful: bool | None) -> None:
@@ -85,7 +91,8 @@ def _require_promotable(memory: MemoryRecord, useful: bool | None) -> None:
         )
 
 
-def _standing(memory: MemoryRecord) -> Validated:
+def _standing(txn: Transaction, name: int | str) -> Validated:
+    memory = reader.get_memory(txn.connection, name)
     return Validated(
         id=memory.id,
         key=memory.key,
@@ -95,4 +102,5 @@ def _standing(memory: MemoryRecord) -> Validated:
         eligible=memory.tier in promotions.PROMOTED_FROM
         and confidence.promotable(memory.confidence, memory.validation_count),
         promotion=memory.promotion,
+        kept_days=round(interval(stability(txn.connection, memory.id)), 6),
     )

@@ -175,6 +175,9 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
             click.echo(recombined(explanation, "      "))
     if not result.results and not result.notes.warnings:
         click.echo("No results.")
+    if attended := result.notes.facts.get("attended"):
+        keys = ", ".join(str(memory["key"]) for memory in attended)
+        click.echo(wrapped(f"this session attended to: {keys}", dim=True))
     if result.repeats:
         click.echo(wrapped(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True))
     if other := result.notes.facts.get("interleaved_with"):

@@ -41,6 +41,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.tools.row_text import search_row_text
         from speckit_memory.server.tools.rows import (
             EXCERPT,
+            attended,
+            attended_text,
             degraded,
             found,
             note_served,
@@ -82,12 +84,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         hints += content.put_whole(data["results"], result.results, costs.budget, workspace.count_tokens)
         return Reply(
             f"{found(result)}, {chosen} mode",
-            {"mode": chosen, "mode_reason": why, **data},
+            {"mode": chosen, "mode_reason": why, **attended(result), **data},
             hints,
             degraded(result),
             rows="results",
             whole_texts=resumed,
-            facts=search_facts(result, why if mode == "auto" else ""),
+            facts="\n".join(filter(None, [search_facts(result, why if mode == "auto" else ""), attended_text(result)])),
             row_text=search_row_text,
             after=partial(note_served, memory, result),
             budget=costs.budget,

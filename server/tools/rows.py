@@ -11,7 +11,7 @@ from speckit_memory.memory.lifecycle.validations import Validated
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import TEXT_FIELD
-from speckit_memory.server.markdown import about
+from speckit_memory.server.markdown import about, one_line
 from speckit_memory.server.output import counted
 
 EXCERPT = 300
@@ -87,6 +87,19 @@ def search_facts(result: SearchResult, *further: str) -> str:
     """What the text says of a search beside its results."""
     plan = result.plan
     return about(f"intent {plan.intent}", f"{plan.complexity} question", *further)
+
+
+def attended(result: SearchResult) -> dict[str, Any]:
+    """The memories that a resumed session attended to, most of all first; nothing where none is known."""
+    found = result.notes.facts.get("attended", [])
+    return {"attended": found} if found else {}
+
+
+def attended_text(result: SearchResult) -> str:
+    """The same in a line, for the text."""
+    memories = result.notes.facts.get("attended", [])
+    named = [f"{one_line(memory['key'])} (id {memory['id']})" for memory in memories]
+    return f"this session attended to: {', '.join(named)}" if named else ""
 
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Flag
+from speckit_memory.server.tools.parameters import Flag, SessionId
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
@@ -23,13 +23,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         force: Annotated[bool, Field(strict=True, description="Save despite problems found by the checks")] = False,
         dryRun: Annotated[bool, Field(strict=True, description="Only check")] = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
+        sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
         """Remember one file, or bring its memory up to date, after checking it."""
         from speckit_memory.server.tools.rows import problem_text
 
         path = workspace.document(filePath)
         memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
-        saved = memory.save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding)
+        saved = memory.save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding, session=sessionId)
         outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
         return Reply(
             f"{saved.key}: {outcome}",

@@ -34,6 +34,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "key": judged.key,
                 "tier": str(judged.tier),
                 "eligible": judged.eligible,
+                "kept_days": round(judged.kept_days, 1),
                 **judgement(judged),
             },
             facts=fields({"tier": str(judged.tier), "promoted": judgement(judged).get("promoted")}),

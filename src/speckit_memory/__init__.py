@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from speckit_memory.engine.following import Replacement as Replacement
     from speckit_memory.engine.health import Check as Check
     from speckit_memory.engine.health import HealthReport as HealthReport
+    from speckit_memory.engine.maintenance import Done as Done
+    from speckit_memory.engine.maintenance import Maintained as Maintained
     from speckit_memory.engine.memory import Memory as Memory
     from speckit_memory.engine.plans import PlannedChannel as PlannedChannel
     from speckit_memory.engine.plans import PlannedVariant as PlannedVariant
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.reading.reader import StoreStatistics as StoreStatistics
     from speckit_memory.memory.store.records import MemoryRecord as MemoryRecord
     from speckit_memory.memory.store.records import Tier as Tier
+    from speckit_memory.memory.store.tables.archivals import Archived as Archived
     from speckit_memory.pipeline.explain import StepExplanation as StepExplanation
     from speckit_memory.pipeline.trace import Degradation as Degradation
 
@@ -65,6 +68,7 @@ _MODULES = {
     "engine.changes": ("Change",),
     "engine.following": ("Replacement",),
     "engine.health": ("Check", "HealthReport"),
+    "engine.maintenance": ("Done", "Maintained"),
     "engine.memory": ("Memory",),
     "engine.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
     "engine.result_parts": (
@@ -83,6 +87,7 @@ _MODULES = {
     "memory.lifecycle.validations": ("Validated",),
     "memory.store.reading.reader": ("StoreStatistics",),
     "memory.store.records": ("MemoryRecord", "Tier"),
+    "memory.store.tables.archivals": ("Archived",),
     "pipeline.explain": ("StepExplanation",),
     "pipeline.trace": ("Degradation",),
 }  # fmt: skip

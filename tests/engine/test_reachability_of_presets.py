@@ -68,7 +68,7 @@ class Still(Memory):
         return result
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
-        events.served(self.database, result.outcome, len(result.results) if count is None else count)
+        events.served(self.database, result, len(result.results) if count is None else count, remembered=True)
         return ""
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.results import SearchResult
-from speckit_memory.memory.store.read_model.sessions import LIFE
+from speckit_memory.memory.store.tables.working_memory import LIFE
 
 NOW = 1_800_000_000.0
 PIPELINE = """\

@@ -242,6 +242,16 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
             lambda a, b: ["memories need none" in t.out for t in (a, b)] == [True, False],
         ),
     },
+    "maintain": {
+        "--db": (["maintain"], ["maintain", *OTHER_DB], ends(0, 2)),
+        "--json": (["maintain", "--dry-run"], ["maintain", "--dry-run", "--json"], document),
+        "--dry-run": (["maintain", "--dry-run"], ["maintain"], said),
+    },
+    "unarchive": {
+        "names": (["unarchive"], ["unarchive", "docs/tone.md"], said),
+        "--db": (["unarchive"], ["unarchive", *OTHER_DB], ends(0, 2)),
+        "--json": (["unarchive"], ["unarchive", "--json"], document),
+    },
     "pipeline check": {
         "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),
         "--set": (["pipeline", "check", "bm25"], ["pipeline", "check", "bm25", "--set", "bm25.b=7"], ends(0, 2)),

@@ -135,6 +135,11 @@ CASES: dict[str, dict[str, Case]] = {
             {"filePath": "notes/new.md", "force": True}, (True, False),
             lambda a, b: [x["data"]["embedding_pending"] for x in (a, b)] == [True, False],
         ),
+        "sessionId": Case(
+            {"filePath": "notes/bug.md"}, ("", "s"),
+            # what it does shows when the session is resumed: tests/server/test_life.py
+            lambda a, b: [x["data"]["outcome"] for x in (a, b)] == ["updated", "unchanged"],
+        ),
     },
     "memory_validate": {
         "id": Case({"wasUseful": True}, (SPEC, SPEC + 1), lambda a, b: a["data"]["key"] != b["data"]["key"]),

@@ -26,13 +26,13 @@ def test_an_agent_judges_what_a_search_gave_it(workspace: Path) -> None:
         workspace, judge(True), judge(False), judge(True), *[judge(True)] * 5, ("memory_list", {})
     )
     standing = {"id": row["id"], "key": KEY, "tier": "normal", "eligible": False}
-    assert first["data"] == standing | {"confidence": 0.6, "validations": 1}  # 0.5 + 0.10
+    assert first["data"] == standing | {"confidence": 0.6, "validations": 1, "kept_days": 2.1}  # 0.5 + 0.10
     assert first["summary"] == f"{KEY}: confidence 0.6 after 1 validation"
     assert first["hints"] == []
-    assert second["data"] == standing | {"confidence": 0.55, "validations": 2}  # - 0.05
-    assert third["data"] == standing | {"confidence": 0.65, "validations": 3}
+    assert second["data"] == standing | {"confidence": 0.55, "validations": 2, "kept_days": 0.4}  # - 0.05
+    assert third["data"] == standing | {"confidence": 0.65, "validations": 3, "kept_days": 0.4}
     # 0.65 + 5 · 0.10 is over the bound
-    assert eighth["data"] == standing | {"confidence": 1.0, "validations": 8, "eligible": True}
+    assert eighth["data"] == standing | {"confidence": 1.0, "validations": 8, "eligible": True, "kept_days": 0.4}
     assert eighth["hints"] == ["eligible for the tier critical: the next memory_validate may say promote"]
     listed = {memory["key"]: memory for memory in page["data"]["memories"]}
     assert (listed[KEY]["confidence"], listed[KEY]["validations"]) == (1.0, 8)

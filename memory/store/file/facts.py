@@ -43,7 +43,11 @@ FACTS = (
     Fact("expires_at", "real", optional=True, living=True),
 )
 """What searches and lists ask for, in the order in which it is read."""
-KEPT_FACTS = (Fact("chunk_count", "integer"), Fact("mtime_ns", "integer", optional=True))
+KEPT_FACTS = (
+    Fact("chunk_count", "integer"),
+    Fact("mtime_ns", "integer", optional=True),
+    Fact("review_count", "integer", living=True),
+)
 """What only the store itself goes by."""
 
 ATTRIBUTES = (KEY.name, *(fact.name for fact in FACTS))

@@ -18,6 +18,7 @@ from speckit_memory.memory.store.file.schema import (
     CHANGE_TOKENS,
     CHUNK_TOKENS,
     FIRST_SCHEMA,
+    LIFE,
     LINK_TARGETS,
     PROMOTIONS,
     SESSIONS,
@@ -48,6 +49,7 @@ MIGRATIONS = (
     Migration("0008_source_paths", SOURCE_PATHS),
     Migration("0009_change_tokens", CHANGE_TOKENS),
     Migration("0010_token_counts", TOKEN_COUNTS),
+    Migration("0011_life", LIFE),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

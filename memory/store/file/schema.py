@@ -267,3 +267,41 @@ FROM (
 ) AS found WHERE found.memory_id = token_counts.memory_id;
 """
 """How many tokens each text has, so that nobody reads texts to know their lengths: see `token_counts`."""
+
+LIFE = """
+ALTER TABLE memories ADD COLUMN review_count INTEGER NOT NULL DEFAULT 0 CHECK (review_count >= 0);
+
+ALTER TABLE working_memory ADD COLUMN source TEXT NOT NULL DEFAULT '';
+ALTER TABLE working_memory ADD COLUMN source_call TEXT NOT NULL DEFAULT '';
+CREATE TABLE session_state (
+    session TEXT PRIMARY KEY CHECK (session <> ''),
+    began_at REAL NOT NULL,
+    last_event REAL NOT NULL,
+    events INTEGER NOT NULL CHECK (events >= 1)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_state_by_time ON session_state (last_event);
+
+CREATE TABLE archivals (
+    memory_id INTEGER PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+    reason TEXT NOT NULL CHECK (reason IN ('unused', 'expired')),
+    archived_at REAL NOT NULL,
+    expired_at REAL,
+    restored_at REAL
+) STRICT;
+
+CREATE TABLE job_runs (
+    job TEXT PRIMARY KEY,
+    began_at REAL NOT NULL,
+    ended_at REAL,
+    changed INTEGER NOT NULL CHECK (changed >= 0),
+    remains INTEGER NOT NULL CHECK (remains IN (0, 1)),
+    failure TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE job_lease (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    holder TEXT NOT NULL,
+    until REAL NOT NULL
+) STRICT;
+"""
+"""How a memory ages beside its facts, how far sessions have come, and the work that is done in the background: see
+`working_memory`, `archivals` and `jobs`."""

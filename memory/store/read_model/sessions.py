@@ -1,6 +1,7 @@
 """What is kept of conversations: what was sent to them, and what they attended to (features A2 and M4).
 
-A session is a name that the caller chose; the empty name is no session. Nothing counts longer than 30 minutes.
+A session is a name that the caller chose; the empty name is no session. Nothing counts longer than 30 minutes. What it
+attends to is written by `tables.working_memory`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from numpy.typing import NDArray
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.read_model.columns import Columns
+from speckit_memory.memory.store.tables.working_memory import LIFE, Attended, attended
 from speckit_memory.pipeline.ports import Column, Ids
 
-LIFE = 30 * 60.0
-"""Seconds."""
 MOST_SENT = 100
 """Entries that a session keeps of what it was sent, the latest ones."""
 
@@ -40,6 +40,11 @@ def mark_sent(txn: Transaction, session: str, memory_ids: Sequence[int], now: fl
     )
 
 
+def forget_sent(txn: Transaction, session: str) -> None:
+    """Forgets what was sent to a session: whoever went on with it has lost that."""
+    txn.connection.execute("DELETE FROM session_sent WHERE session = ?", (session,))
+
+
 class Sessions:
     """The sessions, seen from one state of the store. Implements `pipeline.ports.Sessions`.
 
@@ -55,26 +60,33 @@ class Sessions:
     def attention(self, session: str, ids: Ids, now: float) -> Column:
         """Working-memory attention [0, 1] of the memory of each id; 0 where it has none, or had it too long ago."""
         attention = np.zeros(len(ids))
-        found = self._alive("memory_id, attention", "working_memory", "last_focused", session, now)
+        if not session:
+            return attention
+        with self._database.snapshot_read() as connection:
+            found = attended(connection, session, now - LIFE, now)
         memories = self._columns.parents(ids)
-        for memory, level in found:
-            attention[memories == memory] = level
+        for one in found:
+            attention[memories == one.memory] = one.attention
         return attention
+
+    def attended(self, session: str, now: float) -> list[Attended]:
+        """What a session attended to when it was last heard of before `now`, most of all first, however long ago: it
+        is kept for a day after that."""
+        if not session:
+            return []
+        with self._database.snapshot_read() as connection:
+            return attended(connection, session, -np.inf, now)
 
     def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
         """Which of these were sent in this session within `LIFE` before `now`, recognised by their content."""
         if not session:
             return np.zeros(len(ids), np.bool_)
-        sent = {content for (content,) in self._alive("content_hash", "session_sent", "sent_at", session, now)}
-        contents = self._columns.label("content_hash", ids).tolist()
-        return np.fromiter((content in sent for content in contents), np.bool_, len(ids))
-
-    def _alive(self, columns: str, table: str, time: str, session: str, now: float) -> list[tuple[float | str, ...]]:
-        if not session:
-            return []
         with self._database.snapshot_read() as connection:
-            return rows(
+            found = rows(
                 connection,
-                f"SELECT {columns} FROM {table} WHERE session = ?1 AND {time} > ?2 AND {time} <= ?3",
+                "SELECT content_hash FROM session_sent WHERE session = ?1 AND sent_at > ?2 AND sent_at <= ?3",
                 (session, now - LIFE, now),
             )
+        sent = {content for (content,) in found}
+        contents = self._columns.label("content_hash", ids).tolist()
+        return np.fromiter((content in sent for content in contents), np.bool_, len(ids))

@@ -139,6 +139,14 @@ def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Pa
     return _passages(connection, f"{_PASSAGE} WHERE {condition} ORDER BY id", (*sections, *sections))
 
 
+def used_since(connection: apsw.Connection, since: float) -> list[int]:
+    """The memories that were of use after a time (epoch seconds), ascending."""
+    return [
+        memory
+        for (memory,) in rows(connection, "SELECT id FROM memories WHERE last_accessed > ? ORDER BY id", (since,))
+    ]
+
+
 def body(connection: apsw.Connection, memory_id: int) -> str:
     """The whole text of a memory. Raises E080."""
     text: str | None = value(connection, "SELECT body FROM texts WHERE memory_id = ?", (memory_id,))

@@ -20,7 +20,7 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.facts import LIVING_ATTRIBUTES
 from speckit_memory.memory.store.file.queries import integers, rows, texts
 from speckit_memory.memory.store.records import UNKNOWN_TIME, Document, Tier
-from speckit_memory.memory.store.tables import changes, fulltext, link_targets, token_sets, vectors
+from speckit_memory.memory.store.tables import archivals, changes, fulltext, link_targets, token_sets, vectors
 from speckit_memory.memory.store.tables.promotions import tier_in_force
 from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
@@ -307,6 +307,7 @@ def _replace(txn: Transaction, memory_id: int, entry: Entry, digest: bytes, now:
         (*_facts(entry, tier, digest, now), memory_id),
     )
     insert(txn, [passages_placed(txn, memory_id, entry)], model_id, now)
+    archivals.lift(txn, memory_id)
     changes.record(txn, [memory_id], "put")
     link_targets.note_memories(txn, [memory_id])
     after = near_duplicates.compared(connection, memory_id)

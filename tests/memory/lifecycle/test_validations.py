@@ -54,8 +54,9 @@ def everything(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 def test_a_judgement_moves_confidence_and_count_together(database: Database) -> None:
     put(database, replace(NOTE, key="other.md"))
     before = changes.latest(database.reader())
-    normal = Validated(1, "note.md", Tier.NORMAL, 0.6, 1, eligible=False, promotion=None)
-    assert judge(database, True, False, True, True, True, True) == [
+    normal = Validated(1, "note.md", Tier.NORMAL, 0.6, 1, eligible=False, promotion=None, kept_days=0.0)
+    judged_so = judge(database, True, False, True, True, True, True)
+    assert [replace(standing, kept_days=0.0) for standing in judged_so] == [
         normal,  # 0.5 + 0.10
         replace(normal, confidence=0.55, validation_count=2),  # - 0.05
         replace(normal, confidence=0.65, validation_count=3),
@@ -83,13 +84,13 @@ def test_only_an_explicit_call_promotes_and_it_leaves_a_record(database: Databas
     judge(database, *[True] * 5)
     assert reader.get_memory(database.reader(), 1).tier == Tier.NORMAL
 
-    assert promote(database, 1, now=NOW) == Validated(
-        1, "note.md", Tier.CRITICAL, 1.0, 5, eligible=False, promotion=TRUSTED
+    assert replace(promote(database, 1, now=NOW), kept_days=0.0) == Validated(
+        1, "note.md", Tier.CRITICAL, 1.0, 5, eligible=False, promotion=TRUSTED, kept_days=0.0
     )
     promoted = reader.get_memory(database.reader(), 1)
     assert (promoted.tier, promoted.promotion) == (Tier.CRITICAL, TRUSTED)
     # what is found afterwards moves its confidence, and not its tier
-    assert judge(database, *[False] * 9)[-1] == Validated(1, "note.md", Tier.CRITICAL, 0.55, 14, False, TRUSTED)
+    assert judge(database, *[False] * 9)[-1] == Validated(1, "note.md", Tier.CRITICAL, 0.55, 14, False, TRUSTED, 0.1)
 
 
 @pytest.mark.requirement("F17")

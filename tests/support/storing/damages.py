@@ -18,6 +18,7 @@ TABLES = (
     "meta", "id_sequence", "memories", "texts", "chunks", "triggers", "declared_links", "causal_edges",
     "embedding_cache", "changes", "memory_fts", "session_sent", "working_memory", "uncounted_folders", "chunk_tokens",
     "changed_keys", "changed_links", "promotions", "source_paths", "token_counts", "migrations",
+    "session_state", "archivals", "job_runs", "job_lease",
     "chunk_vectors",
 )  # fmt: skip
 SHADOWS = (

@@ -1,0 +1,86 @@
+"""Which memories are put away, and taking them back: the old, unused and doubted ones, and those that have expired
+(features F7 and M5)."""
+
+from __future__ import annotations
+
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.file.queries import rows, texts, value
+from speckit_memory.memory.store.read_model.columns import TEMPORARY_LIFE
+from speckit_memory.memory.store.reading.reader import get_memory
+from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
+from speckit_memory.memory.store.tables import archivals
+
+OLD_SECONDS = 90 * 86_400.0
+"""A memory that was made, changed or restored within so long is not put away."""
+FEW_USES = 2
+"""One that was served as often is not."""
+DOUBTED = 0.4
+"""Nor one of as much confidence. It is 0.5 at birth: nothing is put away that nobody has found wanting."""
+PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
+"""Tiers that are never put away."""
+BATCH = 50
+"""Memories of one transaction."""
+
+_FROM = "FROM memories m LEFT JOIN archivals a ON a.memory_id = m.id"
+_STANDING = (
+    "(a.memory_id IS NULL OR a.restored_at IS NOT NULL) AND m.tier NOT IN (SELECT value FROM carray(:protected))"
+)
+_UNUSED = (
+    f"{_FROM} WHERE {_STANDING} AND m.access_count < :few AND m.confidence < :doubted AND m.created_at <> :unknown "
+    "AND m.created_at BETWEEN :earliest AND :latest "
+    "AND max(m.created_at, m.updated_at, coalesce(a.restored_at, m.created_at)) < :now - :old"
+)
+_EXPIRED = (
+    f"{_FROM} WHERE {_STANDING} AND (m.expires_at < :now OR (m.expires_at IS NULL AND m.tier = 'temporary' "
+    "AND m.created_at <> :unknown AND m.created_at BETWEEN :earliest AND :now - :life))"
+)
+
+
+def unused(connection: Connection, now: float) -> int:
+    """How many memories are old, hardly used and doubted at `now` (epoch seconds), and not protected."""
+    return _count(connection, _UNUSED, now)
+
+
+def archive_unused(txn: Transaction, now: float) -> int:
+    """Puts up to `BATCH` of them away; returns how many."""
+    return _archive(txn, _UNUSED, "unused", now)
+
+
+def expired(connection: Connection, now: float) -> int:
+    """How many memories have outlived their date or, if they are temporary, their seven days, and are not put away."""
+    return _count(connection, _EXPIRED, now)
+
+
+def archive_expired(txn: Transaction, now: float) -> int:
+    """Puts up to `BATCH` of them away; returns how many. No search has found them since they expired."""
+    return _archive(txn, _EXPIRED, "expired", now)
+
+
+def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRecord, bool]:
+    """The memory with this id or key, in every search again from `now` on, and whether it had been put away.
+
+    One that had expired lives seven more days. Raises E080.
+    """
+    with database.write() as txn:
+        memory = get_memory(txn.connection, name)
+        return memory, archivals.restore(txn, memory.id, now, TEMPORARY_LIFE)
+
+
+def _count(connection: Connection, condition: str, now: float) -> int:
+    number: int = value(connection, f"SELECT count(*) {condition}", _facts(condition, now))
+    return number
+
+
+def _archive(txn: Transaction, condition: str, reason: archivals.Reason, now: float) -> int:
+    chosen = f"SELECT m.id {condition} ORDER BY m.id LIMIT {BATCH}"
+    found = [memory for (memory,) in rows(txn.connection, chosen, _facts(condition, now))]
+    archivals.archive(txn, found, reason, now)
+    return len(found)
+
+
+def _facts(condition: str, now: float) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "protected": texts(PROTECTED), "few": FEW_USES, "doubted": DOUBTED, "unknown": UNKNOWN_TIME,
+        "earliest": EARLIEST, "latest": LATEST, "now": now, "old": OLD_SECONDS, "life": TEMPORARY_LIFE,
+    }  # fmt: skip
+    return {name: fact for name, fact in facts.items() if f":{name}" in condition}

@@ -1,0 +1,47 @@
+"""Sessions that are over: what is kept of them is forgotten after a day (feature M13)."""
+
+from __future__ import annotations
+
+from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.file.queries import rows, texts, value
+
+KEPT = 24 * 3600.0
+"""Seconds after its last event for which the state of a session is kept."""
+BATCH = 50
+"""Sessions of one transaction."""
+
+# What bears a time that lies a day ahead was noted by a clock that has been set back since.
+_OVER = "NOT {0} BETWEEN :now - :kept AND :now + :kept"
+_SESSIONS = f"FROM session_state WHERE {_OVER.format('last_event')}"
+_SENT = f"FROM session_sent WHERE {_OVER.format('sent_at')}"
+
+
+def over(connection: Connection, now: float) -> int:
+    """How many sessions had their last event more than a day before `now` (epoch seconds)."""
+    number: int = value(
+        connection,
+        f"SELECT count(*) FROM (SELECT session {_SESSIONS} UNION SELECT session {_SENT})",
+        {"now": now, "kept": KEPT},
+    )
+    return number
+
+
+def forget_over(txn: Transaction, now: float) -> int:
+    """Forgets up to `BATCH` of them: what they attended to, what they were sent, and that they were."""
+    facts = {"now": now, "kept": KEPT}
+    chosen = f"SELECT session {_SESSIONS} UNION SELECT session {_SENT} ORDER BY session LIMIT {BATCH}"
+    found = [session for (session,) in rows(txn.connection, chosen, facts)]
+    kept = texts(found)
+    txn.connection.execute(
+        f"DELETE {_SENT} AND session IN (SELECT value FROM carray(:chosen))", {**facts, "chosen": kept}
+    )
+    gone = [
+        session
+        for (session,) in rows(
+            txn.connection,
+            f"DELETE {_SESSIONS} AND session IN (SELECT value FROM carray(:chosen)) RETURNING session",
+            {**facts, "chosen": kept},
+        )
+    ]
+    txn.connection.execute("DELETE FROM working_memory WHERE session IN (SELECT value FROM carray(?))", (texts(gone),))
+    return len(found)

@@ -1,0 +1,48 @@
+"""`unarchive`: takes memories back that were archived."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from speckit_memory.server.commands.search import ID_DIGITS, existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, table_rows, wrapped
+
+
+@click.command("unarchive")
+@click.argument("names", nargs=-1, metavar="[ID|KEY]...")
+@shared("db", "json")
+def command(common: Common, names: tuple[str, ...]) -> None:
+    """Take archived memories back, which searches then find as before; without a name, list what is archived.
+
+    A memory that was archived because it had expired lives seven more days. Names that are unknown refuse the rest.
+    """
+    with existing_store(common) as memory:
+        if not names:
+            rows: list[dict[str, Any]] = [found._asdict() for found in memory.archived()]
+            _list(rows, common.as_json)
+            return
+        known = {name: memory.get(_named(name)).key for name in dict.fromkeys(names)}
+        restored = {key: memory.unarchive(key) for key in known.values()}
+    if common.as_json:
+        print_json({"restored": [key for key, was in restored.items() if was], "memories": list(restored)})
+        return
+    for key, was in restored.items():
+        click.echo(wrapped(f"{key}: {'found by searches again' if was else 'was not archived'}"))
+
+
+def _named(name: str) -> int | str:
+    return int(name) if name.isascii() and name.isdigit() and len(name) <= ID_DIGITS else name
+
+
+def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json({"archived": rows})
+        return
+    shown = [(row["key"], row["reason"], time.strftime("%Y-%m-%d", time.localtime(row["archived_at"]))) for row in rows]
+    for line in table_rows(shown) if shown else ():
+        click.echo(line)
+    click.echo(wrapped(f"{counted(len(rows), 'memory')} archived", dim=True))

@@ -1,0 +1,220 @@
+"""Sessions, ageing and background work through the doors that people and agents use."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from speckit_memory.engine import Memory
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.queries import rows
+from tests.server.doors import COMMAND, call, environment
+from tests.server.test_mcp_stdio import INITIALIZE, calls
+
+DAY = 86_400.0
+
+
+def stored(root: Path, sql: str) -> list[Any]:
+    """What another process finds in the store."""
+    with Database.open(root / "memory.db") as database:
+        return rows(database.reader(), sql)
+
+
+def attended(root: Path, session: str = "s") -> list[str]:
+    """What a session that is resumed is told it attended to."""
+    ran = call(root, ["search", "continue", "--mode", "resume", "--session", session, "--json"])
+    assert ran.status == 0, ran.err
+    return [memory["key"] for memory in ran.json["notes"]["attended"]]
+
+
+@pytest.mark.requirement("M13.crash", "M4.fed")
+def test_what_a_session_attended_to_outlives_a_killed_server_and_is_what_a_resumed_one_sees_first(
+    workspace: Path,
+) -> None:
+    asked = {"query": "why are ranks fused", "limit": 2, "sessionId": "s"}
+    request = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "memory_search", "arguments": asked},
+    }
+    with subprocess.Popen(
+        [COMMAND, "serve", "--no-warm-up"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(workspace),
+        cwd=workspace,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        answer: dict[str, Any] = {}
+        for message in (INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}, request):
+            server.stdin.write(json.dumps(message).encode() + b"\n")
+            server.stdin.flush()
+            if "id" in message:
+                answer = json.loads(server.stdout.readline())
+        os.kill(server.pid, signal.SIGKILL)
+    served = [row["key"] for row in answer["result"]["structuredContent"]["data"]["results"]]
+    assert len(served) == 2
+
+    [resumed] = calls(workspace, ("memory_context", {"input": "continue", "sessionId": "s"}))
+    assert [memory["key"] for memory in resumed["data"]["attended"]] == served
+    assert [memory["attention"] for memory in resumed["data"]["attended"]] == [1.0, 0.85]
+    # who resumes has lost what was sent before, so that it may be sent again
+    [again] = calls(workspace, ("memory_search", asked))
+    shown = {row["key"] for row in resumed["data"]["results"]}
+    assert {row["key"] for row in again["data"]["results"]} == set(served) - shown
+    [other] = calls(workspace, ("memory_context", {"input": "continue", "sessionId": "another"}))
+    assert "attended" not in other["data"]
+
+
+@pytest.mark.requirement("M4.fed")
+def test_a_session_attends_to_what_it_saves_and_what_it_asks_again_is_mentioned(workspace: Path) -> None:
+    (workspace / "docs/new.md").write_text("# Quarterly plan\n\nWhat is done by autumn.\n")
+    saved = {"filePath": "docs/new.md", "sessionId": "s"}
+    search = {"query": "why are ranks fused", "limit": 1, "sessionId": "s"}
+    calls(workspace, ("memory_save", saved), ("memory_search", search), ("memory_search", search))
+    found = stored(
+        workspace,
+        "SELECT m.key, w.source, w.source_call <> '', w.mention_count, w.event_counter FROM working_memory w "
+        "JOIN memories m ON m.id = w.memory_id ORDER BY m.key",
+    )
+    assert found == [("docs/fusion.md", "answer", 1, 1, 3), ("docs/new.md", "save", 0, 0, 1)]
+    assert attended(workspace) == ["docs/fusion.md", "docs/new.md"]
+
+
+@pytest.mark.requirement("M13.crash")
+def test_the_text_for_a_reader_says_what_the_session_attended_to(workspace: Path) -> None:
+    call(workspace, ["search", "why are ranks fused", "--limit", "1", "--session", "s"])
+    ran = call(workspace, ["search", "continue", "--mode", "resume", "--session", "s"])
+    assert "this session attended to: docs/fusion.md" in ran.out
+    assert "attended" not in call(workspace, ["search", "continue", "--mode", "resume"]).out
+
+
+@pytest.mark.requirement("M2.driven")
+def test_what_is_opened_or_cited_is_reviewed_and_what_is_only_served_is_not(workspace: Path) -> None:
+    def reviews() -> dict[str, int]:
+        return dict(stored(workspace, "SELECT key, review_count FROM memories WHERE review_count > 0"))
+
+    calls(workspace, ("memory_search", {"query": "why are ranks fused", "limit": 2}))
+    assert reviews() == {}
+    calls(workspace, ("memory_search", {"query": "online backup", "limit": 1, "includeContent": True}))
+    assert reviews() == {"docs/storage/backup.md": 1}
+    (workspace / "docs/new.md").write_text("# Ranks\n\nAs docs/fusion.md says, and docs/tone.md does not.\n")
+    with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
+        memory.served(memory.search("why are ranks fused", limit=1))
+        memory.save_file(workspace / "docs/new.md")
+        assert reviews() == {"docs/storage/backup.md": 1}  # no save waits for that
+    assert reviews() == {"docs/storage/backup.md": 1, "docs/fusion.md": 1}
+
+
+def aged(root: Path, key: str) -> None:
+    """Makes a memory old and doubted."""
+    with Memory.open(root / "memory.db", root=root, environ={}) as memory:
+        for _ in range(3):
+            memory.validate(key, useful=False)
+        old = time.time() - 91 * DAY
+        with memory.database.write() as txn:
+            txn.connection.execute("UPDATE memories SET created_at = ?1, updated_at = ?1 WHERE key = ?2", (old, key))
+            txn.connection.execute(
+                "INSERT INTO changes (memory_id, kind, token) VALUES (?, 'put', random())", (memory.get(key).id,)
+            )
+
+
+@pytest.mark.requirement("M5.command")
+def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_it_back(workspace: Path) -> None:
+    key = "docs/storage/backup.md"
+
+    def found() -> list[str]:
+        return [row["key"] for row in call(workspace, ["search", "online backup", "--json"]).json["results"]]
+
+    aged(workspace, key)
+    planned = call(workspace, ["maintain", "--dry-run", "--json"])
+    assert (planned.status, planned.json["dry_run"], planned.json["elsewhere"]) == (0, True, False)
+    assert [(job["job"], job["state"], job["count"]) for job in planned.json["jobs"]] == [
+        ("sessions", "waiting", 0), ("expiry", "waiting", 0), ("archival", "waiting", 1),
+    ]  # fmt: skip
+    assert "would be run: 1 unused memories archived" in call(workspace, ["maintain", "--dry-run"]).out
+
+    done = call(workspace, ["maintain", "--json"])
+    assert (done.status, done.json["jobs"][2]["state"], done.json["jobs"][2]["count"]) == (0, "ran", 1)
+    assert key not in found()
+    assert call(workspace, ["maintain"]).out.count("not due") == 3
+    [archived] = call(workspace, ["unarchive", "--json"]).json["archived"]
+    assert (archived["key"], archived["reason"]) == (key, "unused")
+    assert key in call(workspace, ["unarchive"]).out
+    [told] = [check for check in call(workspace, ["doctor", "--json"]).json["checks"] if check["name"] == "maintenance"]
+    assert told["verdict"] == "ok"
+    assert "1 unused memories archived" in told["detail"]
+
+    assert call(workspace, ["unarchive", "nothing.md"]).status == 2
+    assert call(workspace, ["unarchive", key, "--json"]).json == {"restored": [key], "memories": [key]}
+    assert key in found()
+    assert "was not archived" in call(workspace, ["unarchive", key]).out
+
+
+@pytest.mark.requirement("M5.command")
+def test_maintenance_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
+    ran = call(tmp_path, ["maintain", "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E010")
+    assert not (tmp_path / "memory.db").exists()
+
+
+@pytest.mark.requirement("M5.one")
+def test_of_ten_processes_that_start_at_once_one_does_the_work(workspace: Path) -> None:
+    aged(workspace, "docs/tone.md")
+    code = (
+        "import sys, json\nfrom dataclasses import asdict\nfrom speckit_memory.engine import Memory\n"
+        "with Memory.open(sys.argv[1], root=sys.argv[2], environ={}) as memory:\n"
+        "    sys.stdin.readline()\n    print(json.dumps(asdict(memory.maintain())))\n"
+    )
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, workspace / "memory.db", workspace],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(10)
+    ]
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    found = [json.loads(worker.communicate(timeout=240)[0]) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * 10
+    ran = [job["job"] for one in found for job in one["jobs"] if job["state"] == "ran"]
+    assert sorted(ran) == ["archival", "expiry", "sessions"]
+    assert sum(job["count"] for one in found for job in one["jobs"] if job["state"] == "ran") == 1
+
+
+@pytest.mark.requirement("M5.jobs")
+def test_a_server_does_the_background_work_beside_its_answers(workspace: Path) -> None:
+    aged(workspace, "docs/tone.md")
+    with subprocess.Popen(
+        [COMMAND, "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(workspace),
+        cwd=workspace,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        server.stdin.flush()
+        server.stdout.readline()
+        while not stored(workspace, "SELECT 1 FROM job_runs WHERE job = 'archival' AND ended_at IS NOT NULL"):
+            assert server.poll() is None
+        server.stdin.close()
+        assert server.wait() == 0
+    assert stored(workspace, "SELECT key FROM archivals JOIN memories ON id = memory_id") == [("docs/tone.md",)]
