@@ -138,7 +138,7 @@ class _Helper:
 
     def begin(self, maker: Maker, bundled: bool) -> None:
         """Says by which rules it works, and whether it finds the vectors of the bundled model."""
-        self._send((maker.sizes, bundled))
+        self._send((maker.sizes, maker.rules, bundled))
 
     def take(self, work: Work) -> bool:
         """Gives it a list; False when it has ended."""
@@ -197,8 +197,8 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # it is over when the other end is
-        sizes, bundled = connection.recv()
-        maker, embedder = Maker(Analyser(), sizes), StaticEmbedder() if bundled else None
+        sizes, rules, bundled = connection.recv()
+        maker, embedder = Maker(Analyser(), sizes, rules), StaticEmbedder() if bundled else None
         given: SimpleQueue[Work | None] = SimpleQueue()
         Thread(target=_take, args=(connection, given), daemon=True).start()
         while (work := given.get()) is not None:

@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
+from speckit_memory.config.saving import SavingRules
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, preflight
+from speckit_memory.memory.indexing import aliases, causal_links, prediction_error, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
+from speckit_memory.memory.indexing.embedding import document_texts, embed
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.helpers import beside
+from speckit_memory.memory.indexing.intake import REMARKS, Intake
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
+from speckit_memory.memory.indexing.prediction_error import Verdict, judge
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.reading import comparing, reader
 from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.tables import vectors
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
 
-SAVED_ALL_THE_SAME = frozenset({"E094", "E095"})
-"""Codes of problems that need no correction before a document is saved: it was cut, or its time is unknown."""
+SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
+"""Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, or something
+was left out or mended as it was stored."""
 ANALYSER = "analyser_version"
 """The store's fact that says which analyser cut its words."""
+INTAKE = "intake_rules"
+"""The store's fact that says by which rules its documents were taken in: what is left out, and what is mended."""
+MOST_JUDGED = 20
+"""New documents of one run of the index that are compared with the memories there are: each costs four searches."""
 
 
 class Indexer:
@@ -54,7 +68,7 @@ class Indexer:
         self._embedder = embedder
         self._analyser = analyser
         self._root = root
-        self._maker = Maker(analyser, sizes)
+        self._sizes = sizes
         self._sources = WorkspaceSources(database, root)
 
     def index(
@@ -78,7 +92,10 @@ class Indexer:
         connection = self._database.reader()
         known = reader.known_files(connection)
         found = scan(paths, self._root, self._patterns(), self._sources.overruling(connection))
+        found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
+        rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
+        force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
         decision = decide(found, known, force, self._sources.elsewhere(connection))
         aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
@@ -93,7 +110,7 @@ class Indexer:
         report.unchanged += decision.skip
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
         tasks = self._tasks(decision.read, {} if force else known)
-        with beside(tasks, self._maker, self._embedder, processes, report) as made:
+        with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched = self._run(made, hashes, known, report, now, progress, len(tasks))
         if dry_run:
             report.deleted += decision.gone
@@ -108,6 +125,8 @@ class Indexer:
                 aliases.remember(txn, found.links, found.covered)
             interference.recount(self._database)
             self._note_analyser(known, report)
+            self._note_intake(known, report, rules)
+            self._compare(known, report, now)
         report.sources += self.sources()
         return report
 
@@ -132,13 +151,15 @@ class Indexer:
         report = IndexReport()
         known = reader.known_files(self._database.reader())
         hashes = {key: stored.content_hash for key, stored in known.items()}
+        rules = self._rules()
         total = len(sources) if isinstance(sources, Sequence) else None
-        with beside(sources, self._maker, self._embedder, processes, report) as made:
+        with beside(sources, self._maker(rules), self._embedder, processes, report) as made:
             self._run(made, hashes, known, report, now, progress, total)
         with self._database.write() as txn:
             report.links = resolve_links(txn, now)
         interference.recount(self._database)
         self._note_analyser(known, report)
+        self._note_intake(known, report, rules)
         return report
 
     def save_file(self, path: Path, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
@@ -162,6 +183,13 @@ class Indexer:
         """Read anew for every run: people edit the file while a server goes on."""
         return load_workspace_config(self._root).sources
 
+    def _rules(self) -> SavingRules:
+        """Likewise."""
+        return load_workspace_config(self._root).saving
+
+    def _maker(self, rules: SavingRules) -> Maker:
+        return Maker(self._analyser, self._sizes, rules)
+
     def _save(
         self,
         source: Source,
@@ -172,16 +200,18 @@ class Indexer:
     ) -> Saved:
         connection = self._database.reader()
         known = reader.known_files(connection)
-        made = self._maker.of_source(source)
+        rules = self._rules()
+        made = self._maker(rules).of_source(source)
         if made.document is None:
-            raise SpeckitError.of(made.failures)
-        document, problems, targets = made.document, made.problems, made.targets
+            raise SpeckitError.of(made.failures or made.problems)
+        document, problems, targets, intake = made.document, made.problems, made.targets, made.intake or Intake()
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
         duplicated = preflight.duplicate(document, duplicates)
         remarks = [problem for problem in problems if problem.code in SAVED_ALL_THE_SAME]
         problems = [problem for problem in problems if problem.code not in SAVED_ALL_THE_SAME]
+        problems += preflight.quality(document.key, intake, rules)
         stored = known.get(document.key)
         if stored is None or stored.content_hash != document.content_hash:
             problems += duplicated
@@ -189,11 +219,13 @@ class Indexer:
             remarks += duplicated
         remarks += few(causal_links.unresolved(targets, known.keys() | {document.key}))
         (tokens,) = counted_tokens([document.body], self._embedder)
+        of_path = self._of_path(document, known, duplicates)
+        facts = (duplicates, tokens, len(document.chunks))
         if dry_run:
             number = stored.id if stored else None
-            chunks = len(document.chunks)
+            foreseen = of_path or self._foreseen(document, now)
             found = (*problems, *remarks)
-            return Saved(document.key, number, "dry_run", found, duplicates, tokens, chunks, False)
+            return Saved(document.key, number, "dry_run", found, *facts, False, foreseen, intake)
         if problems and not force:
             raise SpeckitError.of(problems)
         report = IndexReport()
@@ -208,13 +240,62 @@ class Indexer:
         if report.failures:
             raise SpeckitError.of(report.failures)
         self._note_analyser(known, report)
+        self._note_intake(known, report, rules)
         outcome: Literal["created", "updated", "unchanged"] = (
             "created" if report.created else "updated" if report.updated else "unchanged"
         )
         memory = reader.get_memory(connection, document.key)
         pending = memory.embedding_status == "pending"
+        verdict = of_path
+        if verdict is None and outcome == "created":
+            verdict = self._judged(document, memory.id, now, acting=rules.prediction_error == "act" and not force)
         found = (*problems, *remarks, *report.problems)
-        return Saved(document.key, memory.id, outcome, found, duplicates, tokens, len(document.chunks), pending)
+        return Saved(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
+
+    def _of_path(self, document: Document, known: Mapping[str, KnownFile], duplicates: Sequence[str]) -> Verdict | None:
+        """The verdict that needs no comparison: an edit of the same path, or the content of another memory."""
+        stored = known.get(document.key)
+        if stored is not None:
+            same = stored.content_hash == document.content_hash
+            done = "nothing: it says the same" if same else "its own memory was brought up to date"
+            return Verdict("update", key=document.key, id=stored.id, done=done)
+        if duplicates:
+            key = duplicates[0]
+            return Verdict(
+                "duplicate", "duplicate", key, known[key].id, 1.0, done=f"nothing: {key} has the same content"
+            )
+        return None
+
+    def _foreseen(self, document: Document, now: float) -> Verdict:
+        """The verdict on a document that is not stored."""
+        connection = self._database.reader()
+        rows = np.empty((0, 0), np.float32)
+        if self._embedder is not None and get_meta(connection, vectors.MODEL) == self._embedder.model_id:
+            rows = embed(connection, self._embedder, document_texts(document, self._embedder)).rows
+        return judge(connection, document.body, rows, None, now)
+
+    def _judged(self, document: Document, own_id: int, now: float, *, acting: bool) -> Verdict:
+        """The verdict on a document that has just been stored, and what was done about it."""
+        connection = self._database.reader()
+        own = comparing.vectors_of(connection, own_id, prediction_error.MOST_PASSAGES)
+        verdict = judge(connection, document.body, own, own_id, now)
+        done = prediction_error.act(self._database, verdict, own_id, now) if acting else verdict.done or "nothing"
+        return replace(verdict, done=done)
+
+    def _compare(self, known: Mapping[str, KnownFile], report: IndexReport, now: float) -> None:
+        """Tells what the new documents of a run are to what was there before it; nothing is done about it.
+
+        Many at once are not compared: which of them came first is not known, and a first run would compare all.
+        """
+        if not known or self._embedder is None or not 0 < len(report.created) <= MOST_JUDGED:
+            return
+        connection = self._database.reader()
+        for key in report.created:
+            memory = reader.get_memory(connection, key)
+            own = comparing.vectors_of(connection, memory.id, prediction_error.MOST_PASSAGES)
+            verdict = judge(connection, reader.body(connection, memory.id), own, memory.id, now)
+            if verdict.kind != "create":
+                report.verdicts[key] = replace(verdict, done="nothing: an index run tells, memory_save acts")
 
     def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile]) -> list[Task]:
         """The files to be read, with what is known of those whose content may be the stored one."""
@@ -248,6 +329,8 @@ class Indexer:
         for made in made_ones:
             report.failures += made.failures
             report.problems += made.problems
+            if made.intake is not None:
+                report.taken_in(made.intake)
             targets += made.targets
             if made.unchanged_since is not None:
                 touched[known[made.key].id] = made.unchanged_since
@@ -286,3 +369,16 @@ class Indexer:
             return
         with self._database.write() as txn:
             set_meta(txn, ANALYSER, self._analyser.version)
+
+    def _note_intake(self, known: Mapping[str, KnownFile], report: IndexReport, rules: SavingRules) -> None:
+        """Notes in the store by which rules its documents were taken in, once none is left that was by others."""
+        current, wanted = get_meta(self._database.reader(), INTAKE), _intake(rules)
+        left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
+        if current == wanted or left:
+            return
+        with self._database.write() as txn:
+            set_meta(txn, INTAKE, wanted)
+
+
+def _intake(rules: SavingRules) -> str:
+    return f"secrets {secrets.RULES} {rules.secrets}, quality {rules.quality != 'report'}"

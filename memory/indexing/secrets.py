@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from math import log2
 from typing import NamedTuple
 
+from speckit_memory.errors import Problem
+
 RULES = 1
 """Number of this set of rules: a store whose memories were taken in by others has them read again."""
 ALLOW = ("speckit:allow secret", "pragma: allowlist secret", "gitleaks:allow")
@@ -121,9 +123,7 @@ _KINDS = (
 KINDS = (*(kind.name for kind in _KINDS), "random characters")
 """Every kind that is taken out, in the order in which they are looked for."""
 
-_RUN = re.compile(
-    r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{40,}+|[A-Za-z0-9_-]{40,}+)={0,2}+(?![A-Za-z0-9+/_-])"
-)
+_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{40,}+|[A-Za-z0-9_-]{40,}+)={0,2}+(?![A-Za-z0-9+/_-])")
 _NO_SECRET_BEFORE = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2b?)[=:-]\Z|://[^\s]*\Z", re.IGNORECASE)
 """A digest says of what kind it is, and an address names what lies behind it."""
 _HEX = re.compile(r"[0-9a-fA-F-]+")
@@ -158,6 +158,13 @@ def named(text: str) -> str:
     return ""
 
 
+def in_name(key: str, kind: str) -> Problem:
+    """The problem of a file or document whose name holds a secret: the name is what a memory is known by."""
+    shown, _ = redact(key)
+    message = f"{shown}: the name holds a secret ({kind}); nothing of it is stored"
+    return Problem("E014", message, "A memory is known by the name of its file.", ("rename the file",))
+
+
 def _matches(kind: _Kind, text: str) -> Iterator[tuple[int, int]]:
     group: str | int = "secret" if "secret" in kind.pattern.groupindex else 0
     for match in kind.pattern.finditer(text):
@@ -179,7 +186,9 @@ def _random(text: str) -> Iterator[tuple[int, int]]:
         digits = sum(map(run.count, "0123456789"))
         if digits < FEWEST_DIGITS or run == run.lower() or run == run.upper():
             continue
-        if run.count("/") > len(run) // 16 or _NO_SECRET_BEFORE.search(text[max(0, match.start() - 200) : match.start()]):
+        if run.count("/") > len(run) // 16 or _NO_SECRET_BEFORE.search(
+            text[max(0, match.start() - 200) : match.start()]
+        ):
             continue
         if _EXAMPLE.search(run) or _entropy(run) < LEAST_ENTROPY:
             continue
