@@ -1,7 +1,7 @@
 """Whether a text takes back what another one says: eight patterns with a confidence each (feature M6).
 
-Words such as "not" or "instead" stand in nearly every long text. What counts is a sentence that is new, that shares its
-subject with the other text, and whose nearest sentence there does not bear the same sign.
+Words such as "not" or "instead" stand in nearly every long text. What counts is a sentence that is new, whose nearest
+sentence in the other text speaks of the same thing, and does not bear the same sign.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import re
 from typing import NamedTuple
 
 SHARED_WORDS = 2
-"""So many words must a sentence have in common with the other text to speak of the same thing."""
+SHARED_PART = 1 / 3
+"""So many words, and such a part of its own, must a sentence have in common with the nearest one of the other text to
+speak of the same thing."""
 LEAST_LETTERS = 4
 MOST_SENTENCES = 400
 LONGEST_SENTENCE = 500
@@ -58,7 +60,7 @@ PATTERNS = (
     ),
     _pattern(
         "deprecation", 0.75,
-        r"deprecat(?:e|es|ed|ing|ion)|phas(?:ed|ing) out|sunset(?:ted)?|discontinued|retired|end[- ]of[- ]life",
+        r"deprecat(?:e|es|ed|ing|ion)|phas(?:ed|ing) out|sunsett?ed|sunsetting|discontinued|retired|end[- ]of[- ]life",
     ),
     _pattern(
         "correction", 0.70,
@@ -95,26 +97,27 @@ def contradiction(new: str, old: str) -> Contradiction | None:
     before = _sentences(old)
     known = {_normalised(sentence) for sentence in before}
     words_before = [_words(sentence) for sentence in before]
-    subject = set().union(*words_before)
     best: Contradiction | None = None
     for sentence in _sentences(new):
         if _normalised(sentence) in known:
             continue
         words = _words(sentence)
-        if len(words & subject) < SHARED_WORDS:
+        nearest, shared = _nearest(words, before, words_before)
+        if shared < max(SHARED_WORDS, SHARED_PART * len(words)):
             continue
         for pattern in PATTERNS:
             if best is not None and pattern.confidence <= best.confidence:
                 break
-            if pattern.words.search(sentence) and not pattern.words.search(_nearest(words, before, words_before)):
+            if pattern.words.search(sentence) and not pattern.words.search(nearest):
                 best = Contradiction(pattern.name, pattern.confidence, sentence[:200])
     return best
 
 
-def _nearest(words: set[str], sentences: list[str], their_words: list[set[str]]) -> str:
-    """The sentence that shares the most words, the first of equal ones."""
+def _nearest(words: set[str], sentences: list[str], their_words: list[set[str]]) -> tuple[str, int]:
+    """The sentence that shares the most words, the first of equal ones, and how many."""
     shared = [len(words & others) for others in their_words]
-    return sentences[shared.index(max(shared))]
+    most = max(shared, default=0)
+    return (sentences[shared.index(most)], most) if most else ("", 0)
 
 
 def _sentences(text: str) -> list[str]:

@@ -25,6 +25,8 @@ LEAST_ENTROPY = 4.3
 """Bits per character of such a run. Forty random Base64 characters have 4.7 on the average, and hardly ever less than
 this; paths, names and words have less."""
 FEWEST_DIGITS = 3
+LEAST_PART = 12
+"""Characters of the longest part between hyphens: names are made of words, which are shorter or have no digits."""
 LONGEST_KEY_BLOCK = 20_000
 """Characters; keys of 16,384 bits take 13,000."""
 LONGEST_RUN = 4_000
@@ -120,12 +122,14 @@ _KINDS = (
         r"(?![A-Za-z0-9-])",
     ),
 )
+_ADDRESS = _KINDS[-1].name
 KINDS = (*(kind.name for kind in _KINDS), "random characters")
 """Every kind that is taken out, in the order in which they are looked for."""
 
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{40,}+|[A-Za-z0-9_-]{40,}+)={0,2}+(?![A-Za-z0-9+/_-])")
 _NO_SECRET_BEFORE = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2b?)[=:-]\Z|://[^\s]*\Z", re.IGNORECASE)
 """A digest says of what kind it is, and an address names what lies behind it."""
+_PARTS = re.compile(r"[-_/+]")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
 _EXAMPLE = re.compile(r"example|placeholder|changeme|your[-_ ]|dummy|x{6}|\*{4}|redacted|\.\.\.", re.IGNORECASE)
 _EXAMPLE_ADDRESS = re.compile(
@@ -178,7 +182,7 @@ def _matches(kind: _Kind, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _random(text: str) -> Iterator[tuple[int, int]]:
-    """Runs that look random: of three kinds of characters, and of much entropy; no digests and no UUIDs."""
+    """Runs that look random: of three kinds of characters, and of much entropy; no digests, UUIDs and names."""
     for match in _RUN.finditer(text):
         run = match[0]
         if len(run) > LONGEST_RUN or _HEX.fullmatch(run):
@@ -189,6 +193,9 @@ def _random(text: str) -> Iterator[tuple[int, int]]:
         if run.count("/") > len(run) // 16 or _NO_SECRET_BEFORE.search(
             text[max(0, match.start() - 200) : match.start()]
         ):
+            continue
+        longest = max(_PARTS.split(run), key=len)
+        if run.startswith("_Z") or len(longest) < LEAST_PART or _HEX.fullmatch(longest) or longest.isalpha():
             continue
         if _EXAMPLE.search(run) or _entropy(run) < LEAST_ENTROPY:
             continue
@@ -204,21 +211,20 @@ def _entropy(text: str) -> float:
 def _replaced(text: str, found: list[tuple[int, int, str]]) -> tuple[str, tuple[Secret, ...]]:
     parts: list[str] = []
     secrets: list[Secret] = []
-    done, line, counted = 0, 1, 0
-    for start, end, kind in sorted(found, key=lambda each: (each[0], -each[1])):
+    done, line, counted, line_end, allowed = 0, 1, 0, -1, False
+    for start, end, kind in sorted(found, key=lambda each: (each[0], each[2] == _ADDRESS, -each[1])):
         if start < done:
             continue  # within the one before
         line, counted = line + text.count("\n", counted, start), start
-        if _allowed(text[text.rfind("\n", 0, start) + 1 : _line_end(text, start)]):
+        if start > line_end:  # a line is looked at once, however many secrets it holds
+            line_end = _line_end(text, start)
+            allowed = any(mark in text[text.rfind("\n", 0, start) + 1 : line_end] for mark in ALLOW)
+        if allowed:
             continue
         parts += text[done:start], f"[redacted {kind}]", "\n" * text.count("\n", start, end)
         secrets.append(Secret(kind, line))
         done = end
     return "".join((*parts, text[done:])), tuple(secrets)
-
-
-def _allowed(line: str) -> bool:
-    return any(mark in line for mark in ALLOW)
 
 
 def _line_end(text: str, offset: int) -> int:
