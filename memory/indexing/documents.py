@@ -79,6 +79,7 @@ def build(
         limits.note_at("trigger", 1)
         triggers = triggers[:MOST_TRIGGERS]
     triggers, sections = noted.mended(triggers, sections, len(broken_anchors), body, name, source.key, rules)
+    noted.memory_type = classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers)
     told = (front.created_at if source.created_at is None else source.created_at) or None
     created, changed = known_time(told), told
     if source.mtime_ns:
@@ -101,7 +102,7 @@ def build(
         tier=tier,
         context_type=classify.context_type(front.context_type, name, body),
         document_type=kind,
-        memory_type=classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers),
+        memory_type=noted.memory_type.kind,
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
         links=tuple(links),

@@ -9,6 +9,7 @@ from speckit_memory.config.saving import SavingRules
 from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.indexing import anchors, quality, recalled, secrets
 from speckit_memory.memory.indexing.anchors import Section
+from speckit_memory.memory.indexing.classify import UNKNOWN_TYPE, Inferred
 from speckit_memory.memory.indexing.quality import Quality
 from speckit_memory.memory.indexing.recalled import Recalled
 from speckit_memory.memory.indexing.secrets import Secret
@@ -27,6 +28,7 @@ class Intake:
     secrets: tuple[Secret, ...] = ()
     recalled: tuple[Recalled, ...] = ()
     quality: Quality | None = None
+    memory_type: Inferred = UNKNOWN_TYPE
     only_recalled: bool = False
     """Whether nothing was left beside what came out of an answer."""
 

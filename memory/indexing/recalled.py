@@ -1,4 +1,4 @@
-"""Text that came out of an answer of this memory is not remembered again (users' pain 4: feedback loops).
+"""Text that came out of an answer of this memory is not remembered again (feature I9).
 
 An answer shows a memory in a form that hardly anybody writes: a numbered heading or row, below it the memory's id
 among points, and the passage as a quotation. A file into which that was pasted would make the passage a second memory,

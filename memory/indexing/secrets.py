@@ -1,8 +1,9 @@
-"""Secrets are taken out of a text before anything of it is stored (REFERENCE 2.8; users' pain 14).
+"""Secrets are taken out of a text before anything of it is stored (feature I9).
 
-A secret becomes `[redacted KIND]`, on the line where it stood, so that lines keep their numbers. What was found is told
-by kind and line, never by what it says. Patterns begin with a fixed mark, or take a run of characters as a whole: the
-time is linear in the length of the text. Their sources, and what was measured: docs/decisions/0061-saving-well.md.
+A secret becomes `(redacted KIND)`, which means nothing to YAML and Markdown, on the line where it stood, so that lines
+keep their numbers. What was found is told by kind and line, never by what it says. Patterns begin with a fixed mark, or
+take a run of characters as a whole: the time is linear in the length of the text. Their sources, and what was measured:
+docs/decisions/0061-saving-well.md.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ def _replaced(text: str, found: list[tuple[int, int, str]]) -> tuple[str, tuple[
             allowed = any(mark in text[text.rfind("\n", 0, start) + 1 : line_end] for mark in ALLOW)
         if allowed:
             continue
-        parts += text[done:start], f"[redacted {kind}]", "\n" * text.count("\n", start, end)
+        parts += text[done:start], f"(redacted {kind})", "\n" * text.count("\n", start, end)
         secrets.append(Secret(kind, line))
         done = end
     return "".join((*parts, text[done:])), tuple(secrets)

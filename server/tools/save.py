@@ -45,6 +45,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "duplicates": list(saved.duplicates),
                 "verdict": verdict.as_json() if verdict else None,
                 "quality": intake.quality.as_json() if intake.quality else None,
+                "memory_type": intake.memory_type._asdict(),
                 "redacted": intake.redacted(),
                 "recalled": len(intake.recalled),
                 "problems": [problem.as_json() for problem in saved.problems],
