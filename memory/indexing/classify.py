@@ -124,7 +124,7 @@ def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers
     title and triggers (0.7), "declarative" (0.5).
 
     `tier` is the declared one; the normal tier says nothing. Steps three and four take the first rule that fits best:
-    the deepest part of the path, the most words.
+    the deepest part of the path, the most characters of words, so that "next steps" says more than "steps".
     """
     if declared in MEMORY_TYPES:
         return Inferred(declared, "declared", 1.0)
@@ -137,8 +137,8 @@ def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers
     words = "\n".join((title, *triggers)).casefold()
     if not _ANY_OF_WORDS.search(words):
         return UNKNOWN_TYPE
-    counts = {kind: len(rule.findall(words)) for rule, kind in _TYPE_OF_WORDS}
-    return Inferred(max(counts, key=counts.__getitem__), "words", 0.7)
+    said = {kind: sum(map(len, rule.findall(words))) for rule, kind in _TYPE_OF_WORDS}
+    return Inferred(max(said, key=said.__getitem__), "words", 0.7)
 
 
 def document_type(key: str) -> str:
