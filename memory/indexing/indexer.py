@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
 
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, prediction_error, preflight, secrets
+from speckit_memory.memory.indexing import aliases, causal_links, judging, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
-from speckit_memory.memory.indexing.embedding import document_texts, embed
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.intake import REMARKS, Intake
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
-from speckit_memory.memory.indexing.prediction_error import Verdict, judge
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.reading import comparing, reader
+from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
-from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import vectors
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
@@ -45,8 +38,6 @@ ANALYSER = "analyser_version"
 """The store's fact that says which analyser cut its words."""
 INTAKE = "intake_rules"
 """The store's fact that says by which rules its documents were taken in: what is left out, and what is mended."""
-MOST_JUDGED = 20
-"""New documents of one run of the index that are compared with the memories there are: each costs four searches."""
 
 
 class Indexer:
@@ -126,7 +117,7 @@ class Indexer:
             interference.recount(self._database)
             self._note_analyser(known, report)
             self._note_intake(known, report, rules)
-            self._compare(known, report, now)
+            judging.compare(self._database, self._embedder, known, report, now)
         report.sources += self.sources()
         return report
 
@@ -219,11 +210,11 @@ class Indexer:
             remarks += duplicated
         remarks += few(causal_links.unresolved(targets, known.keys() | {document.key}))
         (tokens,) = counted_tokens([document.body], self._embedder)
-        of_path = self._of_path(document, known, duplicates)
+        of_path = judging.of_path(document, known, duplicates)
         facts = (duplicates, tokens, len(document.chunks))
         if dry_run:
             number = stored.id if stored else None
-            foreseen = of_path or self._foreseen(document, now)
+            foreseen = of_path or judging.foreseen(connection, self._embedder, document, now)
             found = (*problems, *remarks)
             return Saved(document.key, number, "dry_run", found, *facts, False, foreseen, intake)
         if problems and not force:
@@ -248,54 +239,10 @@ class Indexer:
         pending = memory.embedding_status == "pending"
         verdict = of_path
         if verdict is None and outcome == "created":
-            verdict = self._judged(document, memory.id, now, acting=rules.prediction_error == "act" and not force)
+            acting = rules.prediction_error == "act" and not force
+            verdict = judging.judged(self._database, document.body, memory.id, now, acting=acting)
         found = (*problems, *remarks, *report.problems)
         return Saved(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
-
-    def _of_path(self, document: Document, known: Mapping[str, KnownFile], duplicates: Sequence[str]) -> Verdict | None:
-        """The verdict that needs no comparison: an edit of the same path, or the content of another memory."""
-        stored = known.get(document.key)
-        if stored is not None:
-            same = stored.content_hash == document.content_hash
-            done = "nothing: it says the same" if same else "its own memory was brought up to date"
-            return Verdict("update", key=document.key, id=stored.id, done=done)
-        if duplicates:
-            key = duplicates[0]
-            return Verdict(
-                "duplicate", "duplicate", key, known[key].id, 1.0, done=f"nothing: {key} has the same content"
-            )
-        return None
-
-    def _foreseen(self, document: Document, now: float) -> Verdict:
-        """The verdict on a document that is not stored."""
-        connection = self._database.reader()
-        rows = np.empty((0, 0), np.float32)
-        if self._embedder is not None and get_meta(connection, vectors.MODEL) == self._embedder.model_id:
-            rows = embed(connection, self._embedder, document_texts(document, self._embedder)).rows
-        return judge(connection, document.body, rows, None, now)
-
-    def _judged(self, document: Document, own_id: int, now: float, *, acting: bool) -> Verdict:
-        """The verdict on a document that has just been stored, and what was done about it."""
-        connection = self._database.reader()
-        own = comparing.vectors_of(connection, own_id, prediction_error.MOST_PASSAGES)
-        verdict = judge(connection, document.body, own, own_id, now)
-        done = prediction_error.act(self._database, verdict, own_id, now) if acting else verdict.done or "nothing"
-        return replace(verdict, done=done)
-
-    def _compare(self, known: Mapping[str, KnownFile], report: IndexReport, now: float) -> None:
-        """Tells what the new documents of a run are to what was there before it; nothing is done about it.
-
-        Many at once are not compared: which of them came first is not known, and a first run would compare all.
-        """
-        if not known or self._embedder is None or not 0 < len(report.created) <= MOST_JUDGED:
-            return
-        connection = self._database.reader()
-        for key in report.created:
-            memory = reader.get_memory(connection, key)
-            own = comparing.vectors_of(connection, memory.id, prediction_error.MOST_PASSAGES)
-            verdict = judge(connection, reader.body(connection, memory.id), own, memory.id, now)
-            if verdict.kind != "create":
-                report.verdicts[key] = replace(verdict, done="nothing: an index run tells, memory_save acts")
 
     def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile]) -> list[Task]:
         """The files to be read, with what is known of those whose content may be the stored one."""

@@ -9,6 +9,7 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.tables.vectors import dimensions
 from speckit_memory.pipeline.ports import Ids, Vectors
 
 _LIVE = (
@@ -49,5 +50,7 @@ def live(connection: apsw.Connection, ids: Sequence[int], now: float) -> list[Li
 
 def vectors_of(connection: apsw.Connection, memory_id: int, most: int) -> Vectors:
     """The vectors of a memory's passages in document order, at most so many: shape (n, dimensions), (0, 0) without."""
+    if not dimensions(connection):
+        return np.empty((0, 0), np.float32)
     found = [np.frombuffer(blob, np.float32) for (blob,) in rows(connection, _VECTORS, (memory_id, most))]
     return np.stack(found) if found else np.empty((0, 0), np.float32)
