@@ -14,6 +14,8 @@ from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, 
 from speckit_memory.config.files.patterns import compiled
 from speckit_memory.config.recording_modes import Recording
 from speckit_memory.config.recording_values import recording_of
+from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
+from speckit_memory.config.saving_values import saving_of
 from speckit_memory.config.settings import CONFIG_FILE
 from speckit_memory.config.vector_indexing import ACCEPTED, VectorIndexing, understood
 from speckit_memory.config.workspace_text import workspace_text
@@ -21,7 +23,7 @@ from speckit_memory.config.workspace_values import ACTIONS, empty, form, report_
 from speckit_memory.config.yaml_reader import Mapping, Scalar, Sequence, read
 from speckit_memory.errors import Problem, SpeckitError, Where
 
-_KEYS = ("sources", "deadline_ms", "extensions", "extensions_memory_mb", "evaluation", "vector_index")
+_KEYS = ("sources", "deadline_ms", "extensions", "extensions_memory_mb", "evaluation", "vector_index", "saving")
 _SOURCE_KEYS = ("include", "exclude")
 
 
@@ -54,6 +56,7 @@ class WorkspaceConfig:
     extensions_memory_mb: int | None = None
     evaluation: Recording = field(default_factory=Recording)
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
+    saving: SavingRules = SHIPPED_RULES
     places: MappingOf[str, Where] = field(default_factory=dict)
     """Where each key of the file stands; a key that is not written has none."""
 
@@ -86,6 +89,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
             extensions_memory_mb=_megabytes(node, "extensions_memory_mb", problems),
             evaluation=recording_of(node.get("evaluation"), problems),
             vector_index=_vector_indexing(node, "vector_index", problems),
+            saving=saving_of(node.get("saving"), problems),
             places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
         ),
         problems,

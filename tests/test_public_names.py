@@ -86,7 +86,9 @@ def test_what_public_methods_return_and_what_that_holds_has_a_public_name() -> N
         seen.add(kind)
         assert kind.__name__ in speckit_memory.__all__, kind
         if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind):
-            pending += [part for hint in typing.get_type_hints(kind).values() for part in _classes(hint)]
+            pending += [
+                part for hint in typing.get_type_hints(kind, localns=_Public()).values() for part in _classes(hint)
+            ]
     assert {"SearchResult", "SearchNotes", "MemoryRecord", "HealthReport", "Work"} <= {kind.__name__ for kind in seen}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -48,9 +49,11 @@ class _Open:
 
 
 def find(
-    text: str, file: str, first_line: int = 1, limits: Limits | None = None
+    text: str, file: str, first_line: int = 1, limits: Limits | None = None, *, closing_open: bool = False
 ) -> tuple[tuple[Section, ...], list[Problem]]:
     """All well-formed sections by start, and every broken tag (E091).
+
+    With `closing_open`, a section that is never closed ends where the next tag begins, or the text ends (feature I10).
 
     Sections may be nested; they cannot cross. Tags inside fenced code or right behind a back-tick are examples.
     `first_line` is the number of the text's first line in its file and only serves the problems. More tags than a
@@ -61,6 +64,8 @@ def find(
     stack: list[_Open] = []
     open_ids: set[str] = set()
     taken: dict[str, int] = {}
+    unclosed: list[_Open] = []
+    borders_met: list[tuple[int, int]] = []
 
     def report(message: str, line: int, column: int, hint: str = "") -> None:
         problems.append(Problem("E091", message, hint, where=Where(file, line + first_line - 1, column)))
@@ -71,6 +76,7 @@ def find(
             stack.clear()
             break
         closing, name = bool(match[1]), match[2]
+        borders_met.append((match.start(), line))
         if not _IDENTIFIER.fullmatch(name):
             hint = "An id begins with a letter or digit; letters, digits, '-', '_' and '/' may follow."
             report(f"'{name}' is not an anchor id", line, column, hint)
@@ -96,11 +102,17 @@ def find(
         else:
             while (tag := stack.pop()).id != name:
                 open_ids.remove(tag.id)
+                unclosed.append(tag)
                 report(f"the anchor '{tag.id}' is not closed before the end of '{name}'", tag.line, tag.column)
             open_ids.remove(name)
             sections.append(Section(name, tag.start, match.end(), tag.end, match.start(), tag.line, line))
     for tag in stack:
         report(f"the anchor '{tag.id}' is not closed", tag.line, tag.column)
+    if closing_open:
+        borders_met.append((len(text), text.count("\n") + 1))
+        for tag in (*unclosed, *stack):
+            end, last_line = borders_met[bisect_right(borders_met, (tag.start, tag.line))]
+            sections.append(Section(tag.id, tag.start, end, tag.end, end, tag.line, last_line))
     return tuple(sorted(sections, key=lambda section: section.start)), problems
 
 

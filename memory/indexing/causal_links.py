@@ -44,6 +44,7 @@ VOCABULARY: dict[str, Meaning] = {
 
 _BLOCK = re.compile(r"^([ \t]*)causal_?[lL]inks:[ \t]*$", re.MULTILINE)
 _LONGEST_BLOCK = 20_000
+_YAML_FENCE = re.compile(r"```ya?ml[ \t]*\n(?!---)")
 _NEXT = ("write the whole key of the memory", "index the document that is meant")
 
 
@@ -88,18 +89,21 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
 def body_links(
     text: str, file: str, first_line: int = 1, limits: Limits | None = None
 ) -> tuple[dict[Link, Where], list[Problem]]:
-    """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence.
+    """The links of every `causalLinks:` block in a text, each beginning a paragraph or a code fence, or
+    among the keys of a fence of YAML below a heading that speaks of metadata.
 
     Each comes with the place of its target. `first_line` is the number of the text's first line in the file. More
     blocks or links than a document may have are noted among the `limits`, and not read.
     """
     links: dict[Link, Where] = {}
     problems: list[Problem] = []
-    line, counted, blocks, characters = first_line, 0, 0, 0
+    line, counted, blocks, characters, looked_back = first_line, 0, 0, 0, 0
     for match in _BLOCK.finditer(text) if "inks:" in text else ():
         previous = text[text.rfind("\n", 0, max(match.start() - 1, 0)) + 1 : match.start()].strip()
         if previous and not previous.startswith(("```", "~~~")) and not previous.endswith("-->"):
-            continue  # in the middle of other keys: an example of front matter
+            looked_back += 1
+            if looked_back > MOST_LINK_BLOCKS or not _in_metadata(text, match.start()):
+                continue  # in the middle of other keys: an example of front matter
         blocks += 1
         if blocks > MOST_LINK_BLOCKS or characters > LONGEST_FRONT_MATTER or len(links) > MOST_LINKS:
             (limits or Limits()).note("link block", text, match.start())
@@ -120,6 +124,19 @@ def body_links(
             links |= declared
             problems += found
     return links, problems
+
+
+def _in_metadata(text: str, offset: int) -> bool:
+    """Whether a place is among the keys of a fence of YAML below a heading that speaks of metadata.
+
+    Templates of sessions keep their metadata so. A fence that begins with a line --- shows front matter instead.
+    """
+    fence = text.rfind("\n```", max(0, offset - _LONGEST_BLOCK), offset)
+    opening = _YAML_FENCE.match(text, fence + 1) if fence >= 0 else None
+    if opening is None or opening.end() > offset:
+        return False
+    heading = text.rfind("\n#", max(0, fence - _LONGEST_BLOCK), fence + 1)
+    return heading >= 0 and "metadata" in text[heading : text.find("\n", heading + 1)].casefold()
 
 
 def unresolved(targets: Iterable[tuple[str, Where]], keys: Set[str]) -> list[Problem]:

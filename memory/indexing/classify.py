@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Set
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from speckit_memory.memory.indexing.keys import without_suffix
 from speckit_memory.memory.store.records import Tier
@@ -107,26 +108,37 @@ def _contexts(text: str) -> list[str]:
     return [_CONTEXT_OF_WORD[word] for word in _CONTEXT_WORD.findall(lower)]
 
 
-def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...]) -> str:
-    """One of `MEMORY_TYPES`, by the first of five steps that knows: declared, tier, path, words of title and triggers,
-    "declarative".
+class Inferred(NamedTuple):
+    """A memory type, the step of the cascade that knew it, and how sure that step is."""
+
+    kind: str
+    by: str
+    confidence: float
+
+
+UNKNOWN_TYPE = Inferred("declarative", "default", 0.5)
+
+
+def memory_type(declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...]) -> Inferred:
+    """One of `MEMORY_TYPES`, by the first of five steps that knows: declared (1.0), tier (0.9), path (0.8), words of
+    title and triggers (0.7), "declarative" (0.5).
 
     `tier` is the declared one; the normal tier says nothing. Steps three and four take the first rule that fits best:
-    the deepest part of the path, the most words.
+    the deepest part of the path, the most characters of words, so that "next steps" says more than "steps".
     """
     if declared in MEMORY_TYPES:
-        return declared
+        return Inferred(declared, "declared", 1.0)
     if tier in _TYPE_OF_TIER:
-        return _TYPE_OF_TIER[tier]
+        return Inferred(_TYPE_OF_TIER[tier], "tier", 0.9)
     path = without_suffix(key).casefold()
     if _ANY_OF_PATH.search(path):  # one pattern instead of nine where none of them matches
         positions = {kind: max((m.start() for m in rule.finditer(path)), default=-1) for rule, kind in _TYPE_OF_PATH}
-        return max(positions, key=positions.__getitem__)
+        return Inferred(max(positions, key=positions.__getitem__), "path", 0.8)
     words = "\n".join((title, *triggers)).casefold()
     if not _ANY_OF_WORDS.search(words):
-        return "declarative"
-    counts = {kind: len(rule.findall(words)) for rule, kind in _TYPE_OF_WORDS}
-    return max(counts, key=counts.__getitem__)
+        return UNKNOWN_TYPE
+    said = {kind: sum(map(len, rule.findall(words))) for rule, kind in _TYPE_OF_WORDS}
+    return Inferred(max(said, key=said.__getitem__), "words", 0.7)
 
 
 def document_type(key: str) -> str:

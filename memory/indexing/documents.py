@@ -9,11 +9,13 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 
+from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.importance import OPENING, importance_weight
+from speckit_memory.memory.indexing.intake import Intake
 from speckit_memory.memory.indexing.keys import folder_of, without_suffix
 from speckit_memory.memory.indexing.limits import (
     MOST_DISTINCT_WORDS,
@@ -43,21 +45,28 @@ def build(
     analyser: Analyser,
     sizes: chunks.ChunkSizes = chunks.DEFAULT_SIZES,
     targets: list[tuple[str, Where]] | None = None,
+    rules: SavingRules = SHIPPED_RULES,
+    taken_in: Intake | None = None,
 ) -> tuple[Document, list[Problem]]:
     """The document of a source, ready to be written, and what is wrong with it.
 
     What is neither dated nor a file with a time has no known date, and 1970-01-01 is none either: archives write it.
 
     The target of every link is added to `targets` with its place; whether it is there can only be said when all
-    documents are.
+    documents are. By the `rules`, secrets and recalled text are left out before anything else is looked at, and a poor
+    document is mended; what that was is noted in `taken_in`. Lines keep their numbers. The content hash is that of the
+    text as it was given, so that an unchanged file is known by it.
     """
-    text = clean(source.text)
+    noted = taken_in if taken_in is not None else Intake()
+    whole = clean(source.text)
+    text = noted.text(whole, rules)
+    source = noted.source(source, rules)
     front, problems = front_matter.parse(text, source.key)
     body = text[front.body_start :]
     limits = Limits(source.key, front.body_line)
     sections, broken_anchors = anchors.find(body, source.key, front.body_line, limits)
     body_links, broken_links = causal_links.body_links(body, source.key, front.body_line, limits)
-    problems += broken_anchors + broken_links
+    problems += broken_anchors + broken_links + noted.problems(source.key)
     if not body or body.isspace():
         problems.append(preflight.no_text(text, source.key, front.body_line))
 
@@ -69,6 +78,8 @@ def build(
     if len(triggers) > MOST_TRIGGERS:
         limits.note_at("trigger", 1)
         triggers = triggers[:MOST_TRIGGERS]
+    triggers, sections = noted.mended(triggers, sections, len(broken_anchors), body, name, source.key, rules)
+    noted.memory_type = classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers)
     told = (front.created_at if source.created_at is None else source.created_at) or None
     created, changed = known_time(told), told
     if source.mtime_ns:
@@ -86,12 +97,12 @@ def build(
         key=source.key,
         title=name or source.key,
         body=body,
-        content_hash=content_hash(text),
+        content_hash=content_hash(whole),
         folder=folder_of(source.key) if source.folder is None else source.folder,
         tier=tier,
         context_type=classify.context_type(front.context_type, name, body),
         document_type=kind,
-        memory_type=classify.memory_type(front.memory_type, declared_tier, source.key, name, triggers),
+        memory_type=noted.memory_type.kind,
         spec_level=classify.spec_level(kind, text, _siblings(source)),
         triggers=triggers,
         links=tuple(links),

@@ -141,7 +141,7 @@ class _Helper:
 
     def begin(self, maker: Maker, bundled: bool) -> None:
         """Says by which rules it works, and whether it finds the vectors of the bundled model."""
-        self._send((maker.sizes, bundled, PATIENCE_SECONDS / SIGNS))
+        self._send((maker.sizes, maker.rules, bundled, PATIENCE_SECONDS / SIGNS))
 
     def take(self, work: Work) -> bool:
         """Gives it a list; False when it has ended."""
@@ -202,10 +202,10 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # it is over when the other end is
-        sizes, bundled, pause = connection.recv()
+        sizes, rules, bundled, pause = connection.recv()
         sending = Lock()
         Thread(target=_live, args=(connection, sending, pause), daemon=True).start()
-        maker, embedder = Maker(Analyser(), sizes), StaticEmbedder() if bundled else None
+        maker, embedder = Maker(Analyser(), sizes, rules), StaticEmbedder() if bundled else None
         given: SimpleQueue[Work | None] = SimpleQueue()
         Thread(target=_take, args=(connection, given), daemon=True).start()
         while (work := given.get()) is not None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from speckit_memory.config.saving import SavingRules
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, preflight
+from speckit_memory.memory.indexing import aliases, causal_links, judging, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
@@ -16,6 +17,7 @@ from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.helpers import beside
+from speckit_memory.memory.indexing.intake import REMARKS, Intake
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
@@ -29,10 +31,13 @@ from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
 
-SAVED_ALL_THE_SAME = frozenset({"E094", "E095"})
-"""Codes of problems that need no correction before a document is saved: it was cut, or its time is unknown."""
+SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
+"""Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, or something
+was left out or mended as it was stored."""
 ANALYSER = "analyser_version"
 """The store's fact that says which analyser cut its words."""
+INTAKE = "intake_rules"
+"""The store's fact that says by which rules its documents were taken in: what is left out, and what is mended."""
 
 
 class Indexer:
@@ -54,7 +59,7 @@ class Indexer:
         self._embedder = embedder
         self._analyser = analyser
         self._root = root
-        self._maker = Maker(analyser, sizes)
+        self._sizes = sizes
         self._sources = WorkspaceSources(database, root)
 
     def index(
@@ -78,7 +83,10 @@ class Indexer:
         connection = self._database.reader()
         known = reader.known_files(connection)
         found = scan(paths, self._root, self._patterns(), self._sources.overruling(connection))
+        found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
+        rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
+        force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
         decision = decide(found, known, force, self._sources.elsewhere(connection))
         aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
@@ -93,7 +101,7 @@ class Indexer:
         report.unchanged += decision.skip
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
         tasks = self._tasks(decision.read, {} if force else known)
-        with beside(tasks, self._maker, self._embedder, processes, report) as made:
+        with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched = self._run(made, hashes, known, report, now, progress, len(tasks))
         if dry_run:
             report.deleted += decision.gone
@@ -108,6 +116,8 @@ class Indexer:
                 aliases.remember(txn, found.links, found.covered)
             interference.recount(self._database)
             self._note_analyser(known, report)
+            self._note_intake(known, report, rules)
+            judging.compare(self._database, self._embedder, known, report, now)
         report.sources += self.sources()
         return report
 
@@ -132,13 +142,15 @@ class Indexer:
         report = IndexReport()
         known = reader.known_files(self._database.reader())
         hashes = {key: stored.content_hash for key, stored in known.items()}
+        rules = self._rules()
         total = len(sources) if isinstance(sources, Sequence) else None
-        with beside(sources, self._maker, self._embedder, processes, report) as made:
+        with beside(sources, self._maker(rules), self._embedder, processes, report) as made:
             self._run(made, hashes, known, report, now, progress, total)
         with self._database.write() as txn:
             report.links = resolve_links(txn, now)
         interference.recount(self._database)
         self._note_analyser(known, report)
+        self._note_intake(known, report, rules)
         return report
 
     def save_file(self, path: Path, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
@@ -162,6 +174,13 @@ class Indexer:
         """Read anew for every run: people edit the file while a server goes on."""
         return load_workspace_config(self._root).sources
 
+    def _rules(self) -> SavingRules:
+        """Likewise."""
+        return load_workspace_config(self._root).saving
+
+    def _maker(self, rules: SavingRules) -> Maker:
+        return Maker(self._analyser, self._sizes, rules)
+
     def _save(
         self,
         source: Source,
@@ -172,16 +191,18 @@ class Indexer:
     ) -> Saved:
         connection = self._database.reader()
         known = reader.known_files(connection)
-        made = self._maker.of_source(source)
+        rules = self._rules()
+        made = self._maker(rules).of_source(source)
         if made.document is None:
-            raise SpeckitError.of(made.failures)
-        document, problems, targets = made.document, made.problems, made.targets
+            raise SpeckitError.of(made.failures or made.problems)
+        document, problems, targets, intake = made.document, made.problems, made.targets, made.intake or Intake()
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
         duplicated = preflight.duplicate(document, duplicates)
         remarks = [problem for problem in problems if problem.code in SAVED_ALL_THE_SAME]
         problems = [problem for problem in problems if problem.code not in SAVED_ALL_THE_SAME]
+        problems += preflight.quality(document.key, intake, rules)
         stored = known.get(document.key)
         if stored is None or stored.content_hash != document.content_hash:
             problems += duplicated
@@ -189,11 +210,13 @@ class Indexer:
             remarks += duplicated
         remarks += few(causal_links.unresolved(targets, known.keys() | {document.key}))
         (tokens,) = counted_tokens([document.body], self._embedder)
+        of_path = judging.of_path(document, known, duplicates)
+        facts = (duplicates, tokens, len(document.chunks))
         if dry_run:
             number = stored.id if stored else None
-            chunks = len(document.chunks)
+            foreseen = of_path or judging.foreseen(connection, self._embedder, document, now)
             found = (*problems, *remarks)
-            return Saved(document.key, number, "dry_run", found, duplicates, tokens, chunks, False)
+            return Saved(document.key, number, "dry_run", found, *facts, False, foreseen, intake)
         if problems and not force:
             raise SpeckitError.of(problems)
         report = IndexReport()
@@ -208,13 +231,18 @@ class Indexer:
         if report.failures:
             raise SpeckitError.of(report.failures)
         self._note_analyser(known, report)
+        self._note_intake(known, report, rules)
         outcome: Literal["created", "updated", "unchanged"] = (
             "created" if report.created else "updated" if report.updated else "unchanged"
         )
         memory = reader.get_memory(connection, document.key)
         pending = memory.embedding_status == "pending"
+        verdict = of_path
+        if verdict is None and outcome == "created":
+            acting = rules.prediction_error == "act" and not force
+            verdict = judging.judged(self._database, document.body, memory.id, now, acting=acting)
         found = (*problems, *remarks, *report.problems)
-        return Saved(document.key, memory.id, outcome, found, duplicates, tokens, len(document.chunks), pending)
+        return Saved(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
 
     def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile]) -> list[Task]:
         """The files to be read, with what is known of those whose content may be the stored one."""
@@ -248,6 +276,8 @@ class Indexer:
         for made in made_ones:
             report.failures += made.failures
             report.problems += made.problems
+            if made.intake is not None:
+                report.taken_in(made.intake)
             targets += made.targets
             if made.unchanged_since is not None:
                 touched[known[made.key].id] = made.unchanged_since
@@ -286,3 +316,16 @@ class Indexer:
             return
         with self._database.write() as txn:
             set_meta(txn, ANALYSER, self._analyser.version)
+
+    def _note_intake(self, known: Mapping[str, KnownFile], report: IndexReport, rules: SavingRules) -> None:
+        """Notes in the store by which rules its documents were taken in, once none is left that was by others."""
+        current, wanted = get_meta(self._database.reader(), INTAKE), _intake(rules)
+        left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
+        if current == wanted or left:
+            return
+        with self._database.write() as txn:
+            set_meta(txn, INTAKE, wanted)
+
+
+def _intake(rules: SavingRules) -> str:
+    return f"secrets {secrets.RULES} {rules.secrets}, quality {rules.quality != 'report'}"

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import preflight
+from speckit_memory.memory.indexing import preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.chunks import ChunkSizes
 from speckit_memory.memory.indexing.documents import build, content_hash
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import Passages, document_texts, passages_of
+from speckit_memory.memory.indexing.intake import Intake
 from speckit_memory.memory.indexing.scanner import FoundFile
 from speckit_memory.memory.indexing.sources import Source
 from speckit_memory.memory.store.records import Document
@@ -40,7 +42,7 @@ class Made:
     the content that is stored, `unchanged_since` (ns); one that was deleted meanwhile has nothing of all that.
 
     `targets` are those of the document's links with their places. `passages` and `fingerprint` are those of the
-    document where they are known.
+    document where they are known, `intake` what was done to it on its way in.
     """
 
     key: str
@@ -51,6 +53,7 @@ class Made:
     unchanged_since: int | None = None
     passages: Passages | None = None
     fingerprint: bytes | None = None
+    intake: Intake | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Maker:
 
     analyser: Analyser
     sizes: ChunkSizes
+    rules: SavingRules = SHIPPED_RULES
 
     def made(self, task: Task | Source) -> Made:
         """What became of a file or of a source."""
@@ -81,15 +85,20 @@ class Maker:
 
     def of_source(self, source: Source) -> Made:
         """The document of a source. One that a parser gives up on is a failure (E090): it must not stop a whole run."""
+        if kind := secrets.named(source.key) if self.rules.secrets != "keep" else "":
+            return Made(source.key, failures=[secrets.in_name(source.key, kind)])
         targets: list[tuple[str, Where]] = []
+        intake = Intake()
         try:
-            document, problems = build(source, self.analyser, self.sizes, targets)
+            document, problems = build(source, self.analyser, self.sizes, targets, self.rules, intake)
         except SpeckitError as error:
             return Made(source.key, failures=list(error.problems))
         except Exception as error:  # whatever a document leads to ends no more than itself
             message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
             return Made(source.key, failures=[Problem("E090", message)])
-        return Made(document.key, document, problems, targets=targets)
+        if intake.only_recalled:
+            return Made(source.key, problems=problems, intake=intake)
+        return Made(document.key, document, problems, targets=targets, intake=intake)
 
 
 def with_passages(made: Iterable[Made], embedder: StaticEmbedder | None) -> list[Made]:

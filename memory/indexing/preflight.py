@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.saving import SavingRules
 from speckit_memory.errors import Problem, Where
+from speckit_memory.memory.indexing.quality import PASS
 from speckit_memory.memory.store.records import Document
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.intake import Intake
 
 
 def no_text(text: str, key: str, line: int = 1) -> Problem:
@@ -25,3 +32,12 @@ def duplicate(document: Document, keys: tuple[str, ...]) -> list[Problem]:
         return []
     others = ", ".join(keys)
     return [Problem("E092", f"{document.key} has the same content as {others}")]
+
+
+def quality(key: str, intake: Intake, rules: SavingRules) -> list[Problem]:
+    """The problem of a document that stays below the pass mark, where the workspace requires it (feature I10)."""
+    found = intake.quality
+    if rules.quality != "require" or found is None or found.passed:
+        return []
+    message = f"quality {found.score:g}, {PASS:g} is required: {'; '.join(found.issues)}"
+    return [Problem("E090", message, "Trigger phrases, sound sections and headings raise it.", where=Where(key, 1, 1))]

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from speckit_memory.errors import Problem
 from speckit_memory.memory.store.records import Document, Tier
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.intake import Intake
+    from speckit_memory.memory.indexing.prediction_error import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,9 @@ class IndexReport:
     other groups. `ignored` says why documents, and folders (with "/" at the end), were left out; `overruled` why what
     was taken by name would have been. `sources` are the keys of all that was indexed by name. `chunks` and `characters`
     count what was created or updated; what several runs at once have done adds up. `embedded` counts vectors that were
-    computed, `cache_hits` those taken from the cache, `pending` memories left without.
+    computed, `cache_hits` those taken from the cache, `pending` memories left without. `redacted` counts secrets that
+    were left out, by kind, `recalled` blocks of text that had come out of an answer, `mended` documents that were made
+    easier to find. `verdicts` tell what new documents repeat or contradict, by key.
     """
 
     created: list[str] = field(default_factory=list)
@@ -73,6 +79,17 @@ class IndexReport:
     pending: int = 0
     links: int = 0
     dry_run: bool = False
+    redacted: dict[str, int] = field(default_factory=dict)
+    recalled: int = 0
+    mended: int = 0
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def taken_in(self, intake: Intake) -> None:
+        """Adds what one document was taken in with."""
+        for secret in intake.secrets:
+            self.redacted[secret.kind] = self.redacted.get(secret.kind, 0) + 1
+        self.recalled += len(intake.recalled)
+        self.mended += bool(intake.quality and intake.quality.mended)
 
     def count(self, document: Document) -> None:
         """Adds the size of a document that was created or updated."""
@@ -83,7 +100,8 @@ class IndexReport:
 @dataclass(frozen=True, slots=True)
 class Saved:
     """What became of one document. `id` is None in a dry run of a new one; `tokens` is an estimate of its length for a
-    language model; `duplicates` are keys of memories with the same content."""
+    language model; `duplicates` are keys of memories with the same content. `verdict` tells what it is to the nearest
+    memory, None where that was settled before; `intake` what was left out and mended as it was stored."""
 
     key: str
     id: int | None
@@ -93,3 +111,5 @@ class Saved:
     tokens: int
     chunks: int
     pending: bool
+    verdict: Verdict | None
+    intake: Intake

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing import IndexReport, Progress
 
 OUTCOMES = ("created", "updated", "unchanged", "deleted")
-COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links")
+COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links", "recalled", "mended")
 SHOWN_PROBLEMS = 20
 STATES = ("hidden", "another worktree of a repository")
 """Reasons to be ignored that name no file of patterns."""
@@ -162,6 +162,8 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
         "overruled": _reasons(report.overruled),
         "sources": [key or "." for key in report.sources],
         **{name: getattr(report, name) for name in COUNTS},
+        "redacted": report.redacted,
+        "verdicts": {key: verdict.as_json() for key, verdict in report.verdicts.items()},
         "seconds": round(seconds, 3),
         "dry_run": report.dry_run,
     }
@@ -189,8 +191,24 @@ def show(report: IndexReport, seconds: float) -> None:
         click.echo(wrapped(f"ignored: {_by_reason(report.ignored)}; --json lists them"))
     for key, reason in report.overruled.items():
         click.echo(wrapped(f"taken because it was named: {abridged(key)} ({reason})", "  ", ""))
+    show_saving(report)
     show_problems("remarks", "warning", report.problems)
     show_problems("not indexed", "error", report.failures)
+
+
+def show_saving(report: IndexReport) -> None:
+    """What was left out or mended as it was stored, and what new documents are to those there were."""
+    from speckit_memory.server.saving_text import told
+
+    if report.redacted:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.redacted.items()))
+        click.echo(wrapped(f"secrets left out of what is stored: {kinds}"))
+    if report.recalled:
+        click.echo(wrapped(f"recalled text left out: {counted(report.recalled, 'block')}"))
+    if report.mended:
+        click.echo(wrapped(f"mended as stored, not in their files: {counted(report.mended, 'document')}"))
+    for key, verdict in report.verdicts.items():
+        click.echo(wrapped(f"{abridged(key)}: {abridged(told(verdict))}", "  ", ""))
 
 
 def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:

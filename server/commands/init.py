@@ -38,6 +38,12 @@ TEMPLATE = """\
 # extensions: trusted
 # extensions_memory_mb: 2048
 
+# How documents are taken in; docs/saving.md says what each means.
+# saving:
+#   secrets: credentials      # "all" with addresses of e-mail, "keep" for nothing
+#   quality: mend             # "require" or "report"
+#   prediction_error: act     # "report"
+
 # What is noted beside answers, to compare pipelines later: "all" queries that were served, only those that "shadows"
 # answered too, or "off". What was asked is kept with texts: true alone; the rest is ids and figures.
 # evaluation:

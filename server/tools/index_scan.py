@@ -22,6 +22,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         incremental: Annotated[bool, Field(strict=True, description="false is the same as force")] = True,
     ) -> Reply:
         """Index new and changed documents of the workspace; delete memories of files now gone or ignored."""
+        from speckit_memory.server.saving_text import told
         from speckit_memory.server.tools.rows import problem_text
 
         folder = workspace.folder(specFolder)
@@ -36,6 +37,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "passages": report.chunks,
                 "embedding_pending": report.pending,
                 "ignored": len(report.ignored),
+                "redacted": report.redacted,
+                "recalled": report.recalled,
+                "mended": report.mended,
+                "verdicts": {key: verdict.as_json() for key, verdict in report.verdicts.items()},
                 "failed": len(report.failures),
                 "problems": [
                     {"code": p.code, "message": f"{p.where}: {p.message}" if p.where else p.message}
@@ -43,7 +48,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 ],
             },
             rows="problems",
-            facts=fields({"passages": report.chunks, "waiting for vectors": report.pending or ""}),
+            facts=fields(
+                {
+                    "passages": report.chunks,
+                    "waiting for vectors": report.pending or "",
+                    "secrets left out": report.redacted,
+                    "verdicts": [f"{key}: {told(verdict)}" for key, verdict in report.verdicts.items()],
+                }
+            ),
             row_text=problem_text,
         )
 

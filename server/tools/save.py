@@ -26,12 +26,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
         """Remember one file, or bring its memory up to date, after checking it."""
+        from speckit_memory.server.saving_text import told
         from speckit_memory.server.tools.rows import problem_text
 
         path = workspace.document(filePath)
         memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
         saved = memory.save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding, session=sessionId)
         outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
+        verdict, intake = saved.verdict, saved.intake
         return Reply(
             f"{saved.key}: {outcome}",
             {
@@ -42,6 +44,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "passages": saved.chunks,
                 "embedding_pending": saved.pending,
                 "duplicates": list(saved.duplicates),
+                "verdict": verdict.as_json() if verdict else None,
+                "quality": intake.quality.as_json() if intake.quality else None,
+                "memory_type": intake.memory_type._asdict(),
+                "redacted": intake.redacted(),
+                "recalled": len(intake.recalled),
                 "problems": [problem.as_json() for problem in saved.problems],
             },
             rows="problems",
@@ -51,6 +58,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                     "tokens": saved.tokens,
                     "passages": saved.chunks,
                     "waiting for vectors": saved.pending or "",
+                    "verdict": told(verdict) if verdict else "",
+                    "secrets left out": intake.redacted(),
+                    "quality": intake.quality.score if intake.quality and not intake.quality.passed else "",
+                    "mended as stored": "; ".join(intake.quality.mended) if intake.quality else "",
                 }
             ),
             row_text=problem_text,

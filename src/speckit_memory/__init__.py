@@ -56,6 +56,13 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Progress as Progress
     from speckit_memory.memory.indexing import Saved as Saved
     from speckit_memory.memory.indexing import Source as Source
+    from speckit_memory.memory.indexing.classify import Inferred as Inferred
+    from speckit_memory.memory.indexing.contradictions import Contradiction as Contradiction
+    from speckit_memory.memory.indexing.intake import Intake as Intake
+    from speckit_memory.memory.indexing.prediction_error import Verdict as Verdict
+    from speckit_memory.memory.indexing.quality import Quality as Quality
+    from speckit_memory.memory.indexing.recalled import Recalled as Recalled
+    from speckit_memory.memory.indexing.secrets import Secret as Secret
     from speckit_memory.memory.lifecycle.validations import Validated as Validated
     from speckit_memory.memory.store.reading.reader import StoreStatistics as StoreStatistics
     from speckit_memory.memory.store.records import MemoryRecord as MemoryRecord
@@ -84,6 +91,13 @@ _MODULES = {
         "StoreError", "Where",
     ),
     "memory.indexing": ("IndexReport", "Progress", "Saved", "Source"),
+    "memory.indexing.classify": ("Inferred",),
+    "memory.indexing.contradictions": ("Contradiction",),
+    "memory.indexing.intake": ("Intake",),
+    "memory.indexing.prediction_error": ("Verdict",),
+    "memory.indexing.quality": ("Quality",),
+    "memory.indexing.recalled": ("Recalled",),
+    "memory.indexing.secrets": ("Secret",),
     "memory.lifecycle.validations": ("Validated",),
     "memory.store.reading.reader": ("StoreStatistics",),
     "memory.store.records": ("MemoryRecord", "Tier"),

@@ -25,7 +25,7 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     assert set(ran.json) == {
         "created", "updated", "unchanged", "deleted", "problems", "aliases", "known_aliases", "ignored", "overruled",
         "sources", "chunks", "characters", "embedded", "cache_hits", "pending", "links", "seconds", "dry_run", "store",
-        "workspace",
+        "workspace", "redacted", "recalled", "mended", "verdicts",
     }  # fmt: skip
     assert ran.json["created"] == ["docs/new.md"]
     assert ran.json["updated"] == ["docs/fusion.md"]

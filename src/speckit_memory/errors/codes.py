@@ -312,6 +312,28 @@ CODES: dict[str, Code] = {
         "Nothing is lost: what it had been given was read by the process that writes.",
         ("look whether memory is short or processes are limited",),
     ),
+    "E097": Code(
+        "secret left out",
+        "validation",
+        "medium",
+        "The file still holds it; in what is stored, its kind stands in its place.",
+        (
+            "take it out of the file, and make it void where it was valid",
+            "write `speckit:allow secret` into that line if it is none",
+        ),
+        True,
+    ),
+    "E098": Code(
+        "recalled text left out",
+        "validation",
+        "low",
+        "What a memory already says would otherwise come back as a second memory, and then as a third.",
+        (
+            "say in your own words what is new, and link the memory that it comes from",
+            "write `speckit:allow recalled` into a document that explains what answers look like",
+        ),
+        True,
+    ),
     "E110": Code(
         "configuration file not readable",
         "configuration",

@@ -64,6 +64,28 @@ def test_problems_of_a_block_have_lines_of_the_file() -> None:
     assert [problem.where for problem in problems] == [Where("note.md", 13, 3)]
 
 
+METADATA = (
+    "# Session\n\n## MEMORY METADATA\n\n```yaml\nsession: 4\ncausal_links:\n  caused_by:\n    - a.md\n    - a.md\n"
+)
+METADATA += "  supersedes: ['b.md', \"c.md\"]\n  blocks: []\nowner: x\n```\n"
+
+
+@pytest.mark.requirement("I3.words")
+def test_a_block_of_metadata_in_the_text_declares_links_among_other_keys() -> None:
+    links, problems = causal_links.body_links(METADATA, "note.md")
+
+    assert [(link.evidence, where.line) for link, where in links.items()] == [
+        ("caused_by: a.md", 9), ("supersedes: b.md", 11), ("supersedes: c.md", 11),
+    ]  # fmt: skip
+    assert problems == []
+    for other in (
+        METADATA.replace("METADATA", "DATA"),
+        METADATA.replace("```yaml\n", "```yaml\n---\n"),
+        METADATA.replace("```yaml", "```text"),
+    ):
+        assert causal_links.body_links(other, "note.md") == ({}, [])
+
+
 def test_an_example_of_front_matter_declares_nothing() -> None:
     text = "```yaml\n---\ntitle: Example\ncausalLinks:\n  supersedes: old.md\n---\n```\n"
 

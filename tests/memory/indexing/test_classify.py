@@ -43,7 +43,49 @@ def test_the_leading_words_give_the_context_type(declared: str, title: str, body
 def test_the_first_step_that_knows_gives_the_memory_type(
     declared: str, tier: Tier | None, key: str, title: str, triggers: tuple[str, ...], expected: str
 ) -> None:
-    assert classify.memory_type(declared, tier, key, title, triggers) == expected
+    assert classify.memory_type(declared, tier, key, title, triggers).kind == expected
+
+
+@pytest.mark.requirement("I4.memory")
+@pytest.mark.parametrize(
+    ("kind", "path", "title"),
+    [
+        ("working", "scratch/x.md", "A draft"),
+        ("episodic", "journal/x.md", "What happened at the meeting"),
+        ("prospective", "roadmap/x.md", "Next steps"),
+        ("implicit", "conventions/x.md", "Always sorted"),
+        ("procedural", "runbooks/x.md", "How to release"),
+        ("semantic", "architecture/x.md", "What is fusion"),
+        ("autobiographical", "changelog/x.md", "The first milestone"),
+        ("meta-cognitive", "lessons/x.md", "A lesson"),
+        ("declarative", "facts/x.md", "Ports"),
+    ],
+)
+def test_each_type_is_known_at_each_step_by_the_confidence_of_that_step(kind: str, path: str, title: str) -> None:
+    """Each step goes before those after it, which here would all say something else."""
+    other = ("todo", "next steps") if kind == "procedural" else ("how to", "steps")
+    declared = classify.memory_type(kind, Tier.TEMPORARY, "guides/x.md", "How to", other)
+    by_path = classify.memory_type("", Tier.NORMAL, path, "Notes", other)
+    by_words = classify.memory_type("", None, "x.md", title, ())
+
+    assert declared == (kind, "declared", 1.0)
+    assert by_path == (kind, "path", 0.8)
+    assert by_words == ((kind, "words", 0.7) if kind != "declarative" else (kind, "default", 0.5))
+
+
+@pytest.mark.requirement("I4.memory")
+@pytest.mark.parametrize(
+    ("tier", "kind"),
+    [
+        (Tier.CONSTITUTIONAL, "meta-cognitive"),
+        (Tier.CRITICAL, "semantic"),
+        (Tier.IMPORTANT, "declarative"),
+        (Tier.TEMPORARY, "working"),
+        (Tier.DEPRECATED, "episodic"),
+    ],
+)
+def test_a_declared_tier_goes_before_the_path(tier: Tier, kind: str) -> None:
+    assert classify.memory_type("", tier, "guides/x.md", "How to", ()) == (kind, "tier", 0.9)
 
 
 @pytest.mark.requirement("I4.documents")

@@ -12,6 +12,7 @@ from storing.by_hand import list_edges, save_text
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer, IndexReport, Progress, Saved, Source
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.indexing.prediction_error import Verdict
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Relation, Tier
@@ -403,7 +404,8 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
 @pytest.mark.requirement("I9.checks")
 def test_a_save_is_checked_before_anything_is_written(database: Database, indexer: Indexer, root: Path) -> None:
     saved = save_text(indexer, root, "a.md", "# A\n\ntext\n", now=100.0)
-    assert saved == Saved("a.md", saved.id, "created", (), (), 6, 1, pending=False)
+    expected = Saved("a.md", saved.id, "created", (), (), 6, 1, False, Verdict("create"), saved.intake)
+    assert saved == expected
 
     with pytest.raises(SpeckitError) as caught:
         save_text(indexer, root, "b.md", "# A\n\ntext\n", now=100.0)

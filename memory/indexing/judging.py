@@ -1,0 +1,69 @@
+"""Where the gate on saving is asked: before and after one document is saved, and after a run of the index (M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from speckit_memory.memory.indexing.embedders.protocol import Embedder
+from speckit_memory.memory.indexing.embedding import document_texts, embed
+from speckit_memory.memory.indexing.prediction_error import MOST_PASSAGES, Verdict, act, judge
+from speckit_memory.memory.indexing.sources import IndexReport
+from speckit_memory.memory.store.file.connection import Connection, Database
+from speckit_memory.memory.store.reading import comparing, reader
+from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables.meta import get_meta
+
+MOST_JUDGED = 20
+"""New documents of one run of the index that are compared with the memories there are: each costs four searches."""
+
+
+def of_path(document: Document, known: Mapping[str, KnownFile], duplicates: Sequence[str]) -> Verdict | None:
+    """The verdict that needs no comparison: an edit of the same path, or the content of another memory."""
+    stored = known.get(document.key)
+    if stored is not None:
+        same = stored.content_hash == document.content_hash
+        done = "nothing: it says the same" if same else "its own memory was brought up to date"
+        return Verdict("update", key=document.key, id=stored.id, done=done)
+    if duplicates:
+        key = duplicates[0]
+        return Verdict("duplicate", "duplicate", key, known[key].id, 1.0, done=f"nothing: {key} has the same content")
+    return None
+
+
+def foreseen(connection: Connection, embedder: Embedder | None, document: Document, now: float) -> Verdict:
+    """The verdict on a document that is not stored."""
+    rows = np.empty((0, 0), np.float32)
+    if embedder is not None and get_meta(connection, vectors.MODEL) == embedder.model_id:
+        rows = embed(connection, embedder, document_texts(document, embedder)).rows
+    return judge(connection, document.body, rows, None, now)
+
+
+def judged(database: Database, text: str, own_id: int, now: float, *, acting: bool) -> Verdict:
+    """The verdict on a document of this text that has just been stored, and what was done about it."""
+    connection = database.reader()
+    own = comparing.vectors_of(connection, own_id, MOST_PASSAGES)
+    verdict = judge(connection, text, own, own_id, now)
+    return replace(verdict, done=act(database, verdict, own_id, now) if acting else verdict.done or "nothing")
+
+
+def compare(
+    database: Database, embedder: Embedder | None, known: Mapping[str, KnownFile], report: IndexReport, now: float
+) -> None:
+    """Tells what the new documents of a run are to what was there before it; nothing is done about it.
+
+    Many at once are not compared: which of them came first is not known, and a first run would compare all.
+    """
+    if not known or embedder is None or not 0 < len(report.created) <= MOST_JUDGED:
+        return
+    connection = database.reader()
+    for key in report.created:
+        memory = reader.get_memory(connection, key)
+        own = comparing.vectors_of(connection, memory.id, MOST_PASSAGES)
+        verdict = judge(connection, reader.body(connection, memory.id), own, memory.id, now)
+        if verdict.kind != "create":
+            report.verdicts[key] = replace(verdict, done="nothing: an index run tells, memory_save acts")

@@ -1,0 +1,79 @@
+"""Text that came out of an answer of this memory is not remembered again (feature I9).
+
+An answer shows a memory in a form that hardly anybody writes: a numbered heading or row, below it the memory's id
+among points, and the passage as a quotation. A file into which that was pasted would make the passage a second memory,
+which then surfaces beside the first. Such a block is left out of what is stored; the file stays as it is. Its lines
+become empty ones, so that lines keep their numbers. What was measured: docs/decisions/0061-saving-well.md.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+ALLOW = "speckit:allow recalled"
+"""A document that says so anywhere is left as it is: one that explains what answers look like."""
+MOST_REMARKS = 8
+"""Lines between the id and the passage: what has replaced the memory, where else it stands, why it surfaced."""
+
+_ID = re.compile(r"(?:^|· )id \d{1,12}(?: ·|$)")
+_HEADING = re.compile(r"([ \t>]{0,12})#{1,6} \d{1,3}\. (\S.{0,600})$")
+_ROW = re.compile(r"([ \t>]{0,12}?) {0,2}\d{1,3}\. -?\d{1,6}\.\d{4}  (\S.{0,600})$")
+_FIELD = re.compile(r'"memory_text": ?"(?:[^"\\\n]|\\[^\n])*+"')
+_PLACE = re.compile(r":\d{1,9}-\d{1,9}$")
+
+
+class Recalled(NamedTuple):
+    """A block that was left out: what it named as its source ("" for a field of JSON), and its lines, from 1."""
+
+    source: str
+    first_line: int
+    last_line: int
+
+
+def leave_out(text: str) -> tuple[str, tuple[Recalled, ...]]:
+    """The text without what was recalled, with as many lines, and which lines that was. Linear in its length."""
+    rendered, as_json = " · id " in text or "\nid " in text, '"memory_text"' in text
+    if not (rendered or as_json) or ALLOW in text:
+        return text, ()
+    found: list[Recalled] = []
+    lines = text.split("\n")
+    if as_json:
+        for number, line in enumerate(lines):
+            if '"memory_text"' in line and (without := _FIELD.sub('"memory_text": ""', line)) != line:
+                lines[number] = without
+                found.append(Recalled("", number + 1, number + 1))
+    at = 0
+    while rendered and at < len(lines) - 2:
+        block = _block(lines, at)
+        if block is None:
+            at += 1
+            continue
+        source, end = block
+        lines[at:end] = [""] * (end - at)
+        found.append(Recalled(source, at + 1, end))
+        at = end
+    return ("\n".join(lines), tuple(sorted(found, key=lambda each: each.first_line))) if found else (text, ())
+
+
+def _block(lines: list[str], at: int) -> tuple[str, int] | None:
+    """What the block that begins at a line names as its source, and where it ends; None where none begins."""
+    line = lines[at]
+    if "." not in line[:20]:
+        return None
+    for form, quoting in ((_HEADING, ">"), (_ROW, "    │")):
+        head, mark = form.match(line), quoting
+        if head and lines[at + 1].startswith(head[1]) and _ID.search(lines[at + 1][len(head[1]) :].strip()):
+            break
+    else:
+        return None
+    mark = head[1] + mark
+    start = at + 2
+    while (
+        start < len(lines) and start - at < MOST_REMARKS and lines[start].strip() and not lines[start].startswith(mark)
+    ):
+        start += 1
+    end = start
+    while end < len(lines) and lines[end].startswith(mark):
+        end += 1
+    return (_PLACE.sub("", head[2].strip()), end) if end > start else None

@@ -1,0 +1,56 @@
+"""What documents are compared with when they are saved: the vectors of live memories (feature M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.tables.vectors import dimensions
+from speckit_memory.pipeline.ports import Ids, Vectors
+
+_LIVE = (
+    "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM carray(?1)) AND m.tier <> 'deprecated' "
+    "AND (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS "
+    "(SELECT 1 FROM causal_edges e WHERE e.target_id = m.id AND e.relation = 'supersedes')"
+)
+_VECTORS = (
+    "SELECT v.embedding FROM chunks c JOIN chunk_vectors v ON v.rowid = c.id "
+    "WHERE c.memory_id = ? AND c.vector = 'stored' ORDER BY c.ordinal LIMIT ?"
+)
+
+
+class LivePassages(NamedTuple):
+    """A memory that still holds: not deprecated, not expired, not superseded."""
+
+    id: int
+    key: str
+
+
+def memories_of(connection: apsw.Connection, chunks: Ids) -> list[int]:
+    """The memory of each of these chunks, in their order."""
+    found = dict(
+        rows(
+            connection,
+            "SELECT id, memory_id FROM chunks WHERE id IN (SELECT value FROM carray(?))",
+            (integers(chunks),),
+        )
+    )
+    return [found[chunk] for chunk in chunks.tolist()]
+
+
+def live(connection: apsw.Connection, ids: Sequence[int], now: float) -> list[LivePassages]:
+    """Those of the memories that hold at `now` (epoch seconds), in the order given."""
+    found = {memory: LivePassages(memory, key) for memory, key in rows(connection, _LIVE, (integers(ids), now))}
+    return [found[memory] for memory in ids if memory in found]
+
+
+def vectors_of(connection: apsw.Connection, memory_id: int, most: int) -> Vectors:
+    """The vectors of a memory's passages in document order, at most so many: shape (n, dimensions), (0, 0) without."""
+    if not dimensions(connection):
+        return np.empty((0, 0), np.float32)
+    found = [np.frombuffer(blob, np.float32) for (blob,) in rows(connection, _VECTORS, (memory_id, most))]
+    return np.stack(found) if found else np.empty((0, 0), np.float32)

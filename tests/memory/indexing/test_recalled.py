@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from speckit_memory.memory.indexing.recalled import ALLOW, Recalled, leave_out
+from speckit_memory.server.tools.row_text import search_row_text
+
+ROW = {"id": 17, "key": "docs/rrf.md", "title": "Rank fusion", "tier": "normal", "state": "HOT", "lines": [3, 9],
+       "heading": "",
+       "memory_text": "We fuse by rank.\n\n- one", "reason": "surfaced because it was found by bm25 (rank 1)",
+       "notes": {"superseded_by": [{"id": 18, "key": "new.md", "title": "New"}]}}  # fmt: skip
+TERMINAL = (
+    " 1. 0.9120  Rank fusion\n    docs/rrf.md:3 · id 17 · normal · HOT\n    superseded by New (new.md, id 18)\n"
+    "    │ We fuse by rank.\n    │\n    │ - one\n"
+)
+
+
+@pytest.mark.requirement("I9.recalled")
+@pytest.mark.parametrize("prefix", ["", "> ", "    "])
+def test_a_row_of_an_answer_is_left_out_wherever_it_was_pasted(prefix: str) -> None:
+    pasted = search_row_text(1, ROW).strip("\n").split("\n")
+    text = "\n".join(["# Mine", "before", *(prefix + line for line in pasted), "after", ""])
+
+    kept, found = leave_out(text)
+
+    assert found == (Recalled("docs/rrf.md", 3, 2 + len(pasted)),)
+    assert kept.split("\n") == ["# Mine", "before", *[""] * len(pasted), "after", ""]
+
+
+@pytest.mark.requirement("I9.recalled")
+def test_rows_of_the_terminal_and_fields_of_json_are_left_out() -> None:
+    kept, found = leave_out(f"before\n{TERMINAL}after\n" + '{"id": 1, "memory_text": "a \\"b\\" c", "score": 1}\n')
+
+    assert kept == "before\n" + "\n" * 6 + 'after\n{"id": 1, "memory_text": "", "score": 1}\n'
+    assert [(block.first_line, block.last_line) for block in found] == [(2, 7), (9, 9)]
+
+
+@pytest.mark.requirement("I9.recalled")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## 1. Introduction\nwith id 17\n> a quotation\n",
+        "## 1. docs/rrf.md\nRank fusion · id 17\nno quotation\n",
+        "1. docs/rrf.md · id 17\n> a quotation\n",
+        "## 1. docs/rrf.md\nRank fusion · id seventeen\n> a quotation\n",
+        " 1. 0.9120  Rank fusion\n    docs/rrf.md:3 · id 17 · normal\nplain\n",
+        f"<!-- {ALLOW} -->\n{TERMINAL}",
+        'The field "memory_text" holds stored text · id 4',
+        "",
+    ],
+)
+def test_what_only_looks_like_an_answer_stays(text: str) -> None:
+    assert leave_out(text) == (text, ())

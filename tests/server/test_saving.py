@@ -1,0 +1,80 @@
+"""What saving says through the doors: the verdict, what was left out, and how good the document is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from speckit_memory import Memory
+from tests.server.doors import call
+from tests.server.test_mcp_stdio import calls
+
+OLD = "# Cache of answers\n\nThe cache of answers lives in Redis and is kept for one hour by every worker.\n"
+NEW = "# Cache of answers\n\nThe cache of answers no longer lives in Redis and is kept for one hour by every worker.\n"
+SECRET = "ghp_" + "a1B2c3D4e5" * 4
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "old.md").write_text(OLD)
+    (tmp_path / "docs" / "new.md").write_text(NEW)
+    (tmp_path / "docs" / "key.md").write_text(f"# Deploying\n\nThe token is {SECRET} here.\n")
+    return tmp_path
+
+
+@pytest.mark.requirement("M6.supersede", "M6.override", "T4")
+def test_memory_save_tells_the_verdict_with_its_evidence_and_acts_on_it(folder: Path) -> None:
+    first, foreseen, saved, found = calls(
+        folder,
+        ("memory_save", {"filePath": "docs/old.md"}),
+        ("memory_save", {"filePath": "docs/new.md", "dryRun": True}),
+        ("memory_save", {"filePath": "docs/new.md"}),
+        ("memory_search", {"query": "where does the cache of answers live"}),
+    )
+
+    assert first["data"]["verdict"]["kind"] == "create"
+    for answer in (foreseen, saved):
+        verdict = answer["data"]["verdict"]
+        assert (verdict["kind"], verdict["key"], verdict["pattern"]) == ("supersede", "docs/old.md", "negation")
+        assert verdict["similarity"] > 0.85
+    assert foreseen["data"]["verdict"]["done"] == ""
+    assert saved["data"]["verdict"]["done"].startswith("docs/old.md is marked as superseded")
+    by_key = {row["key"]: row for row in found["data"]["results"]}
+    assert [other["key"] for other in by_key["docs/old.md"]["notes"]["superseded_by"]] == ["docs/new.md"]
+
+
+@pytest.mark.requirement("I9.secrets", "I10.score", "I4.memory")
+def test_memory_save_and_index_tell_what_was_left_out_and_never_the_secret(folder: Path) -> None:
+    [saved] = calls(folder, ("memory_save", {"filePath": "docs/key.md"}))
+    ran = call(folder, ["index", "docs", "--force", "--json"])
+    shown = call(folder, ["index", "docs", "--force"])
+
+    assert saved["data"]["redacted"] == ran.json["redacted"] == {"github token": 1}
+    assert saved["data"]["quality"]["passed"] is False
+    assert saved["data"]["memory_type"] == {"kind": "declarative", "by": "default", "confidence": 0.5}
+    assert "secrets left out of what is stored: 1 github token" in shown.out
+    assert SECRET not in str(saved) + ran.out + ran.err + shown.out + shown.err
+
+
+@pytest.mark.requirement("M6.index")
+def test_index_tells_verdicts_of_new_documents(folder: Path) -> None:
+    (folder / "docs" / "new.md").rename(folder / "later.md")
+    call(folder, ["index", "docs"])
+    ran = call(folder, ["index", "later.md", "--json"])
+
+    assert ran.json["verdicts"]["later.md"]["kind"] == "supersede"
+
+
+@pytest.mark.requirement("I9.recalled")
+def test_an_answer_that_was_pasted_into_a_file_is_not_remembered_again(folder: Path) -> None:
+    call(folder, ["index", "docs"])
+    answer = call(folder, ["search", "cache of answers"]).out
+    (folder / "docs" / "pasted.md").write_text(f"# What I found\n\nIt is this:\n\n{answer}")
+
+    with Memory.open(folder / "memory.db", root=folder) as memory:
+        saved = memory.save_file(folder / "docs" / "pasted.md")
+        assert len(saved.intake.recalled) >= 2
+        rows = memory.search("Redis kept for one hour by every worker", limit=10).results
+    assert "docs/pasted.md" not in [row.key for row in rows if "Redis" in row.snippet]
