@@ -14,6 +14,7 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.contradictions import Contradiction, contradiction
+from speckit_memory.memory.lifecycle.reviews import USED, Review, review
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.reading import comparing, reader
 from speckit_memory.memory.store.reading.comparing import LivePassages
@@ -111,7 +112,8 @@ def act(database: Database, verdict: Verdict, own_id: int, now: float) -> str:
     if verdict.kind == "reinforce":
         with database.write() as txn:
             count_uses(txn, {verdict.id: Use(1, now)})
-        return f"{verdict.key} counts as used once more"
+            review(txn, {verdict.id: Review(USED, now)})
+        return f"{verdict.key} counts as used and reviewed once more"
     if verdict.kind == "supersede":
         return _supersede(database, verdict, own_id, now)
     if verdict.kind == "update":

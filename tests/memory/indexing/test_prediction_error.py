@@ -124,7 +124,9 @@ def test_a_repetition_counts_as_a_use_and_is_stored_all_the_same(database: Datab
 
     memory = reader.get_memory(database.reader(), "old.md")
     assert (memory.id, memory.access_count, memory.last_accessed) == (old.id, 1, 5.0)
-    assert _verdict(saved).done == "old.md counts as used once more"
+    reviewed = database.reader().execute("SELECT review_count, last_review FROM memories WHERE id = ?", (old.id,)).get
+    assert reviewed == (1, 5.0)
+    assert _verdict(saved).done == "old.md counts as used and reviewed once more"
     assert reader.body(database.reader(), saved.id or 0).startswith("The answers are cached")
 
 
