@@ -1,15 +1,15 @@
 """An inverted index that documents join and leave (feature C3).
 
-The index is a large frozen base, laid out as compressed sparse rows in both directions, and a small overlay of the
-terms that changed since. A copy shares the base and every posting list, so that it costs little whatever the
-vocabulary; adding to the copy or removing from it never changes what the original answers.
+The index is a large frozen base, laid out as compressed sparse rows in both directions, and a few small parts of what
+was added since. A copy shares all of them, so that it costs little whatever the vocabulary; adding to the copy or
+removing from it never changes what the original answers.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, pairwise
 from typing import NamedTuple
@@ -73,22 +73,26 @@ class _Base:
         code = self.terms.get(term)
         return 0 if code is None else int(self.starts[code + 1] - self.starts[code])
 
-    def terms_of(self, rows: Rows) -> set[str]:
-        """The distinct terms of these rows."""
+    def codes_of(self, rows: Rows) -> NDArray[np.int32]:
+        """The codes of the terms of these rows; one that several hold is there several times."""
         starts, ends = self.row_starts[rows], self.row_starts[rows + 1]
         codes = [self.row_codes[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return {self.terms.name(code) for code in np.unique(np.concatenate([np.empty(0, np.int32), *codes])).tolist()}
+        return np.concatenate([np.empty(0, np.int32), *codes])
 
 
-class _Change(NamedTuple):
-    """A change of a term's postings that no query has asked for yet, on top of what was there before.
+class _Late(NamedTuple):
+    """Entries that were added together, or at times that do not matter any more. Never changed once it is there."""
 
-    `before` is None when the base holds the rest. `added` are rows, ascending, each followed by its frequency; none
-    when entries that held the term were removed.
-    """
+    held: Mapping[str, Sequence[int]]
+    """Of each term the rows that hold it, ascending, each followed by its frequency."""
+    entries: int
 
-    before: Postings | _Change | None
-    added: Sequence[int]
+    def followed_by(self, later: _Late) -> _Late:
+        """Both, as one."""
+        held = dict(self.held)
+        for term, rows in later.held.items():
+            held[term] = [*held.get(term, ()), *rows]
+        return _Late(held, self.entries + later.entries)
 
 
 class TermIndex:
@@ -97,15 +101,22 @@ class TermIndex:
     Rows are numbers 0, 1, … in the order of arrival. A removed entry leaves a hole (`HOLE` in `ids`, length 0) that no
     posting mentions; when more than a third of the rows are holes, the rows are numbered anew.
 
-    Changes are only noted, term by term. The first query for a term merges them and puts the result in their place.
-    That is one idempotent assignment, so that any number of threads may query while another one takes a copy;
-    `add` and `remove` belong to a copy that nobody else has seen yet: an index that was `published` refuses them.
-    What is handed out is copied, for no array is safe from its holder: `np.add.at` writes into read-only ones as well.
+    What is added stays beside the base, what is removed marks the terms of the base that it held. The first query for a
+    term that changed brings both together and keeps the result. That is one idempotent assignment, so that any number
+    of threads may query while another one takes a copy; `add` and `remove` belong to a copy that nobody else has seen
+    yet: an index that was `published` refuses them. What is handed out is copied, for no array is safe from its holder:
+    `np.add.at` writes into read-only ones as well.
 
     An index that is asked to be `ordered` knows which words follow one another.
     """
 
-    __slots__ = ("_added", "_base", "_ids", "_lengths", "_lists", "_live", "_order", "_published", "_rows")
+    __slots__ = (
+        "_added", "_base", "_ids", "_late", "_lengths", "_lists", "_live", "_marked", "_order", "_published", "_rows",
+    )  # fmt: skip
+    _added: dict[int, tuple[str, ...]]
+    _late: tuple[_Late, ...]
+    _lists: dict[str, Postings]
+    _marked: NDArray[np.bool_] | None
 
     def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> None:
         """Build from (id, tokens) pairs with distinct ids, in one pass over the tokens."""
@@ -124,8 +135,7 @@ class TermIndex:
         code, rows = np.divmod(pairs, max(height, 1))
         self._base = _Base.of(dict(numbering), height, code, rows.astype(np.int32), frequency.astype(np.float32))
         self._order = WordOrder(np.array(flat, np.int32), sizes, len(numbering)) if ordered else None
-        self._lists: dict[str, Postings | _Change] = {}
-        self._added: dict[int, tuple[str, ...]] = {}
+        self._unchanged()
         self._ids: Ids = np.array(ids, np.int64)
         self._rows: Rows | None = None
         self._lengths: Frequencies = sizes.astype(np.float32)
@@ -156,7 +166,7 @@ class TermIndex:
         index._order = None
         if f"{field}.{level}.places" in segment:
             index._order = WordOrder.of_places(*map(array, ("places", "place_starts", "sizes", "first")))
-        index._lists, index._added = {}, {}
+        index._unchanged()
         index._live = len(index._ids)
         index._published = False
         return index
@@ -166,6 +176,7 @@ class TermIndex:
         twin = TermIndex.__new__(TermIndex)
         twin._base = self._base
         twin._lists = self._lists.copy()
+        twin._late, twin._marked = self._late, self._marked
         twin._added = self._added.copy()
         twin._order = self._order
         twin._ids = self._ids
@@ -208,22 +219,22 @@ class TermIndex:
         term = own(term)
         found = self._lists.get(term)
         if found is None:
-            return self._base.postings(term)
-        if isinstance(found, _Change):
-            found = self._lists[term] = self._merged(term, found)
+            if not self._changed(term):
+                return self._base.postings(term)
+            found = self._lists[term] = self._merged(term)
         return Postings(found.rows.copy(), found.frequency.copy())
 
     def holders(self, term: str) -> int:
         """How many entries hold a term."""
-        return len(self.postings(term).rows) if term in self._lists else self._base.holders(term)
+        return len(self.postings(term).rows) if self._changed(term) else self._base.holders(term)
 
     def knows(self, term: str) -> bool:
         """Whether the term is among `terms`."""
-        return term in self._lists or self._base.terms.get(term) is not None
+        return any(term in late.held for late in self._late) or self._base.terms.get(term) is not None
 
     def terms(self) -> Iterator[str]:
         """The terms that entries hold, some of them twice, and perhaps some that only removed entries held."""
-        return chain(self._base.terms, self._lists)
+        return chain(self._base.terms, *(late.held for late in self._late))
 
     def adjacent(self, first: str, second: str) -> Rows:
         """The rows in which the second term stands right after the first, ascending.
@@ -248,19 +259,22 @@ class TermIndex:
     def add(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Add entries. Raises ValueError for an id that is in the index, and TypeError once that was published."""
         self._require_unpublished()
-        lists, added = self._lists, list(entries)
+        added = list(entries)
         ids = np.array([id_ for id_, _ in added], np.int64)
         there = ids[self.rows_of(ids) != HOLE].tolist()
         if there or len(np.unique(ids)) < len(ids):
             raise ValueError(f"entries are in the index already: {there or ids.tolist()}")
-        # One change a term, however many entries hold it: a thousand entries have hundreds of thousands of terms.
         held: defaultdict[str, list[int]] = defaultdict(list)
         for row, (_, tokens) in enumerate(added, len(self._ids)):
             for term, frequency in Counter(tokens).items():
                 held[term] += row, frequency
             self._added[row] = tuple(tokens)
-        for term, rows in held.items():
-            lists[term] = _Change(lists.get(term), rows)
+        latest = _Late(dict(held), len(added))
+        late = list(self._late)
+        while late and late[-1].entries <= latest.entries:  # so that there are few, and each entry is moved seldom
+            latest = late.pop().followed_by(latest)
+        self._late = (*late, latest)
+        self._lists = {term: found for term, found in self._lists.items() if term not in held}
         self._ids = np.append(self._ids, ids)
         self._lengths = np.append(self._lengths, np.array([len(tokens) for _, tokens in added], np.float32))
         self._rows = None
@@ -274,37 +288,42 @@ class TermIndex:
         rows = rows[rows != HOLE]
         if not len(rows):
             return
-        lists = self._lists
-        height = self._base.height
-        terms = self._base.terms_of(rows[rows < height])
-        terms.update(*(self._added.pop(row) for row in rows[rows >= height].tolist()))
-        for term in terms:
-            before = lists.get(term)
-            # Whoever merges a change looks which rows are gone: one mark is enough.
-            if not isinstance(before, _Change):
-                lists[term] = _Change(before, ())
+        of_base = rows < self._base.height
+        self._marked = np.zeros(len(self._base.terms), np.bool_) if self._marked is None else self._marked.copy()
+        self._marked[self._base.codes_of(rows[of_base])] = True
+        for row in rows[~of_base].tolist():
+            del self._added[row]
         self._live -= len(rows)
         self._ids, self._lengths = self._ids.copy(), self._lengths.copy()
         self._ids[rows] = HOLE
         self._rows = None
         self._lengths[rows] = 0
+        self._lists = {term: found for term, found in self._lists.items() if HOLE not in self._ids[found.rows]}
         self._compact_if_due()
+
+    def _unchanged(self) -> None:
+        """Nothing was added to the base or removed from it."""
+        self._late, self._marked = (), None
+        self._added, self._lists = {}, {}
+
+    def _changed(self, term: str) -> bool:
+        """Whether entries that hold the term may have been added or removed."""
+        if any(term in late.held for late in self._late):
+            return True
+        if self._marked is None:
+            return False
+        code = self._base.terms.get(term)
+        return code is not None and bool(self._marked[code])
 
     def _require_unpublished(self) -> None:
         if self._published:
             raise TypeError("an index that searches use does not change; take a copy")
 
-    def _merged(self, term: str, change: Postings | _Change | None) -> Postings:
-        changes: list[Sequence[int]] = []
-        # The chain runs from the newest change to the oldest; postings are ordered by row, so it is turned round.
-        while isinstance(change, _Change):
-            changes.append(change.added)
-            change = change.before
-        before = self._base.postings(term) if change is None else change
-        added = np.array(list(chain.from_iterable(reversed(changes))), np.int64)
+    def _merged(self, term: str) -> Postings:
+        before = self._base.postings(term)
+        added = np.array(list(chain.from_iterable(late.held.get(term, ()) for late in self._late)), np.int64)
         all_rows = np.concatenate([before.rows, added[::2].astype(np.int32)])
         all_frequencies = np.concatenate([before.frequency, added[1::2].astype(np.float32)])
-        # A removal only marks the term; which rows are gone is read off the ids, whichever change came first.
         kept = self._ids[all_rows] != HOLE
         return Postings(all_rows[kept], all_frequencies[kept])
 
@@ -315,29 +334,37 @@ class TermIndex:
             self._compact()
 
     def _compact(self) -> None:
-        found = ((term, self.postings(term)) for term in dict.fromkeys(self.terms()))
-        held = {term: postings for term, postings in found if len(postings.rows)}
+        before, order, height = self._base, self._order, len(self._ids)
         kept = self._ids != HOLE
         # The number of kept rows before each row is its new number; rows keep their order, so postings stay sorted.
         new_row = np.cumsum(kept, dtype=np.int32) - 1
-        before, order = self._base, self._order
+        numbering: defaultdict[str, int] = defaultdict(count(len(before.terms)).__next__, zip(before.terms, count()))
+        late = np.array([numbering[term] for tokens in self._added.values() for term in tokens], np.int64)
+        late_rows = np.repeat(list(self._added), [len(tokens) for tokens in self._added.values()]).astype(np.int64)
+        pairs, times = np.unique(late * height + late_rows, return_counts=True)
+        codes, rows = np.divmod(pairs, max(height, 1))
+        stayed = kept[before.every.rows]
+        codes = np.concatenate([np.repeat(np.arange(len(before.terms)), np.diff(before.starts))[stayed], codes])
+        rows = np.concatenate([before.every.rows[stayed], rows])
+        frequency = np.concatenate([before.every.frequency[stayed], times.astype(np.float32)])
+        # The rows of the base come first: sorted by term in a stable way, they stay before those that were added.
+        by_term = np.argsort(codes, kind="stable")
+        held, codes = np.unique(codes[by_term], return_inverse=True)
+        names = list(numbering)
         self._base = _Base.of(
-            {term: code for code, term in enumerate(held)},
+            {names[code]: number for number, code in enumerate(held.tolist())},
             self._live,
-            np.repeat(np.arange(len(held)), [len(postings.rows) for postings in held.values()]),
-            new_row[np.concatenate([np.empty(0, np.int32), *(postings.rows for postings in held.values())])],
-            np.concatenate([np.empty(0, np.float32), *(postings.frequency for postings in held.values())]),
+            codes,
+            new_row[rows[by_term]],
+            frequency[by_term],
         )
         if order is not None:
-            # What no row holds any more has no number.
-            codes = self._base.terms
-            number = np.array([HOLE if (code := codes.get(term)) is None else code for term in before.terms], np.int32)
-            stayed = np.repeat(kept[: before.height], order.sizes)
-            added = [codes.get(term) for tokens in self._added.values() for term in tokens]
-            all_codes = np.append(number[order.codes()[stayed]], np.array(added, np.int32))
+            number = np.full(len(names), HOLE, np.int32)
+            number[held] = np.arange(len(held))
+            words = order.codes()[np.repeat(kept[: before.height], order.sizes)]
+            all_codes = number[np.concatenate([words, late])]
             self._order = WordOrder(all_codes, self._lengths[kept].astype(np.int64), len(held))
-        self._lists = {}
-        self._added = {}
+        self._unchanged()
         self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None
 
 
