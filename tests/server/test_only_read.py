@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -128,6 +129,36 @@ from speckit_memory import Memory
 with Memory.open(root=sys.argv[1], environ={}, create=False) as memory:
     for _ in sys.stdin:
         print(json.dumps([row.key for row in memory.search("lateness fusion").results]), flush=True)
+"""
+
+
+def test_the_log_of_who_was_killed_is_read_or_told(workspace: Path) -> None:
+    (workspace / "docs" / "late.md").write_text("# About lateness\n\nA late fusion of lateness.\n")
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(workspace)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (workspace / ".speckit" / "memory.db-wal").stat().st_size
+    for file in (workspace / ".speckit").glob("memory.db-*"):
+        file.chmod(0o400)
+    _protect(workspace, file=True, around=True)
+    done = _run(workspace, "search", "late fusion", "--json")
+    assert done.returncode == 0, done.stdout
+    assert "docs/late.md" in [key for key, _ in _keys(done)]
+
+    (workspace / ".speckit").chmod(0o700)
+    (workspace / ".speckit" / "memory.db-shm").unlink()
+    _protect(workspace, file=True, around=True)
+    error = json.loads(_run(workspace, "search", "late fusion", "--json").stdout)["error"]
+    assert error["code"] == "E020"
+    assert "a log lies beside it" in error["message"]
+    assert "-wal" in error["actions"][0]
+
+
+_KILLED = """
+import os, signal, sys
+from speckit_memory import Memory
+memory = Memory.open(root=sys.argv[1], environ={})
+memory.index(sys.argv[1] + "/docs")
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
