@@ -189,6 +189,38 @@ def test_nothing_is_written_through_python_either(workspace: Path) -> None:
     assert done.stdout.split() == ["E020"] * 4
 
 
+def test_a_store_that_is_made_writable_is_written_to_without_a_new_start(workspace: Path) -> None:
+    _protect(workspace, file=True, around=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _PATIENT, str(workspace)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=_as_others,
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == ["E020", "docs/late.md", "docs/late.md"]
+
+
+_PATIENT = """
+import sys
+from pathlib import Path
+from speckit_memory import Memory, SpeckitError
+root = Path(sys.argv[1])
+with Memory.open(root=root, environ={}) as memory:
+    assert memory.search("fusion").results
+    try:
+        memory.index(root / "docs", force=True)
+    except SpeckitError as error:
+        print(error.code)
+    for path in (root, root / ".speckit", root / ".speckit" / "memory.db"):
+        path.chmod(0o700)
+    (root / "docs" / "late.md").write_text("# About lateness")
+    print(*memory.index(root / "docs").created)
+    print(memory.search("lateness").results[0].key)
+"""
+
+
 _WRITER = """
 import sys
 from pathlib import Path
