@@ -17,7 +17,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file import store_file
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import translated
-from speckit_memory.memory.store.file.holding import Held
+from speckit_memory.memory.store.file.holding import Held, taken_up
 from speckit_memory.memory.store.file.identity import Identity, ReplacedError
 from speckit_memory.memory.store.file.opening import (
     connected,
@@ -372,8 +372,3 @@ class Database:
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection
-
-
-def taken_up(connection: apsw.Connection) -> None:
-    """Writes into the file what of the log nobody needs who holds an earlier state."""
-    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
