@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -131,6 +132,36 @@ with Memory.open(root=sys.argv[1], environ={}, create=False) as memory:
 """
 
 
+def test_the_log_of_who_was_killed_is_read_or_told(workspace: Path) -> None:
+    (workspace / "docs" / "late.md").write_text("# About lateness\n\nA late fusion of lateness.\n")
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(workspace)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (workspace / ".speckit" / "memory.db-wal").stat().st_size
+    for file in (workspace / ".speckit").glob("memory.db-*"):
+        file.chmod(0o400)
+    _protect(workspace, file=True, around=True)
+    done = _run(workspace, "search", "late fusion", "--json")
+    assert done.returncode == 0, done.stdout
+    assert "docs/late.md" in [key for key, _ in _keys(done)]
+
+    (workspace / ".speckit").chmod(0o700)
+    (workspace / ".speckit" / "memory.db-shm").unlink()
+    _protect(workspace, file=True, around=True)
+    error = json.loads(_run(workspace, "search", "late fusion", "--json").stdout)["error"]
+    assert error["code"] == "E020"
+    assert "a log lies beside it" in error["message"]
+    assert "-wal" in error["actions"][0]
+
+
+_KILLED = """
+import os, signal, sys
+from speckit_memory import Memory
+memory = Memory.open(root=sys.argv[1], environ={})
+memory.index(sys.argv[1] + "/docs")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_an_old_store_that_may_only_be_read_is_not_brought_up_to_date(workspace: Path) -> None:
     import apsw
 
@@ -156,6 +187,38 @@ def test_nothing_is_written_through_python_either(workspace: Path) -> None:
         preexec_fn=_as_others,
     )
     assert done.stdout.split() == ["E020"] * 4
+
+
+def test_a_store_that_is_made_writable_is_written_to_without_a_new_start(workspace: Path) -> None:
+    _protect(workspace, file=True, around=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _PATIENT, str(workspace)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=_as_others,
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == ["E020", "docs/late.md", "docs/late.md"]
+
+
+_PATIENT = """
+import sys
+from pathlib import Path
+from speckit_memory import Memory, SpeckitError
+root = Path(sys.argv[1])
+with Memory.open(root=root, environ={}) as memory:
+    assert memory.search("fusion").results
+    try:
+        memory.index(root / "docs", force=True)
+    except SpeckitError as error:
+        print(error.code)
+    for path in (root, root / ".speckit", root / ".speckit" / "memory.db"):
+        path.chmod(0o700)
+    (root / "docs" / "late.md").write_text("# About lateness")
+    print(*memory.index(root / "docs").created)
+    print(memory.search("lateness").results[0].key)
+"""
 
 
 _WRITER = """

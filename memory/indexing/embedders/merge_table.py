@@ -73,7 +73,8 @@ class MergeTable:
         # pieces are cut one by one, which is the same only when no token goes on behind the beginning of a piece
         if any(_CROSSING.search(token) for token in vocabulary):
             return None
-        if any(token["lstrip"] or token["rstrip"] or token["content"] == "" for token in added):
+        # nor are such that are not looked for as they stand in the text
+        if any(any(map(token.get, ("lstrip", "rstrip", "normalized"))) or not token["content"] for token in added):
             return None
         ranked: dict[int, int] = {}
         merged = array("H")

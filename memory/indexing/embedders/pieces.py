@@ -63,6 +63,8 @@ def divisible(tokenizer: Tokenizer) -> bool:
         return False
     if model.dropout or not model.byte_fallback or model.continuing_subword_prefix or model.end_of_word_suffix:
         return False
+    if any(token.normalized for token in tokenizer.get_added_tokens_decoder().values()):
+        return False  # it is looked for in another text than that which is cut
     if normalizer.normalize_str(_PROBE) != BLANK + _PROBE.replace(" ", BLANK):
         return False
     vocabulary = tokenizer.get_vocab(with_added_tokens=False)

@@ -17,7 +17,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file import store_file
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import translated
-from speckit_memory.memory.store.file.holding import Held
+from speckit_memory.memory.store.file.holding import Held, taken_up
 from speckit_memory.memory.store.file.identity import Identity, ReplacedError
 from speckit_memory.memory.store.file.opening import (
     connected,
@@ -99,7 +99,7 @@ class Database:
         self._spare: list[apsw.Connection] = []
         self._identity = Identity(path)
         self.only_read = store_file.may_only_be_read(path)
-        """Whether nothing could be written to the file when it was opened; `write` raises E020 then."""
+        """Whether nothing could be written to the file when it was opened; `write` raises E020 while that is so."""
         self._complete = self.only_read and store_file.without_log(path)
         self._ending: list[Callable[[], None]] = []
         self._closed = False
@@ -215,11 +215,15 @@ class Database:
         """One transaction: committed when the block ends, undone when it raises. It cannot be nested.
 
         Raises E022 when the lock is not free within the busy timeout, that of the database unless another is given,
-        and E026 when another store is at the path before the block begins or after its end: see `ReplacedError`.
+        and E026 when another store is at the path before the block begins or after its end: see `ReplacedError`. So it
+        does when the store may be written to by now, and has to be opened anew for that.
         """
         timeout = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
         if self.only_read:
-            raise store_file.only_read(self.path)
+            if store_file.may_only_be_read(self.path):
+                raise store_file.only_read(self.path)
+            with self._noted():
+                raise ReplacedError(self.path, "became one that may be written to")
         connection = self.reader()
         if connection.in_transaction:
             raise RuntimeError("a write cannot begin inside another transaction of the same thread")
@@ -368,8 +372,3 @@ class Database:
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection
-
-
-def taken_up(connection: apsw.Connection) -> None:
-    """Writes into the file what of the log nobody needs who holds an earlier state."""
-    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -79,3 +79,8 @@ class Held:
         with self._guard:
             ended, self._ended = self._ended, True
         return not ended
+
+
+def taken_up(connection: apsw.Connection) -> None:
+    """Writes into the file what of the log nobody needs who holds an earlier state."""
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -129,7 +130,8 @@ class Identity:
         """Takes the write-ahead log of a connection that has begun a transaction, the first time."""
         with self._guard:
             if self._log is None:
-                self._wal_file, self._log = self._file_of_log(), self._read_log(connection, None)
+                with suppress(apsw.ReadOnlyError):  # left by who was killed: SQLite reads it, and tells nothing of it
+                    self._wal_file, self._log = self._file_of_log(), self._read_log(connection, None)
                 self._written = self._look().written
 
     def left_behind(self) -> tuple[Path, ...]:

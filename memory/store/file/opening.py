@@ -90,7 +90,8 @@ def connected(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
     """A connection to a file that is there. One that may be `only_read` writes no file.
 
     SQLite makes a log and its index even to read. Where it cannot, and the file is `complete` without a log, the file
-    is read as one that nobody changes; a log appears when somebody does.
+    is read as one that nobody changes; a log appears when somebody does. Raises E020 for a log whose index is not
+    there.
     """
     if not only_read:
         # without SQLITE_OPEN_CREATE: a file that was deleted meanwhile must not come back empty
@@ -98,7 +99,19 @@ def connected(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
     from urllib.parse import quote
 
     address = f"file:{quote(name)}?{'immutable=1' if complete else 'mode=ro'}"
-    return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    if not complete:
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018
+        except (apsw.ReadOnlyError, apsw.CantOpenError) as error:
+            connection.close()
+            raise SpeckitError(
+                "E020",
+                f"{name} may only be read, and not all of it is in the file: a log lies beside it ({error})",
+                hint="A process that was killed left it, or the store was copied while it was open.",
+                actions=("open the store once where it may be written to, such as a copy of it with its -wal",),
+            ) from error
+    return connection
 
 
 def harden(connection: apsw.Connection) -> None:

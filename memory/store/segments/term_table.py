@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.segments.container import Container, Writer
+from speckit_memory.pipeline.ports.immutable import own
 
 ROOM = 2
 """So many buckets or more there are for each term, so that most terms that are not there meet an empty one."""
@@ -44,6 +45,7 @@ class TermTable:
         except KeyError:
             if len(self._asked) >= MOST_ASKED:
                 self._asked.clear()
+            term = own(term)
             return self._asked.setdefault(term, self._found(term))
 
     def _found(self, term: str) -> int | None:

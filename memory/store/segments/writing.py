@@ -27,6 +27,8 @@ LOCK = "writer"
 """The lock is held on a file of this name and `.lock`; the system gives it up when its holder ends, however it ends."""
 IGNORED = "*\n"
 """What the folder tells Git, and an index run: nothing in it was written by people."""
+LOOK_SECONDS = 0.1
+"""So long a writer waits for the lock: who looks whether one is at work holds it for a moment."""
 SHARE_OF_STORE = 0.75
 """A segment takes half as much as the store's file, and what is sorted meanwhile a fifth."""
 LEAST_LEFT = 32 << 20
@@ -73,7 +75,7 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Vouc
         with failures.told(database, folder), ExitStack() as held:
             _make(folder)
             try:
-                held.enter_context(locked(folder / LOCK, patience=0.0))
+                held.enter_context(locked(folder / LOCK, patience=LOOK_SECONDS))
             except TimeoutError:
                 return None
             if over:
@@ -97,7 +99,7 @@ def _require_room(database: Database, folder: Path) -> None:
     who saves something must not fail for a file that only makes answers quicker."""
     import shutil  # a search has no use for it
 
-    store = sum(file.stat().st_size for file in _files(database.path))
+    store = _size(database.path.resolve())
     wanted = int(store * SHARE_OF_STORE)
     kept = max(LEAST_LEFT, store // 10)
     free = shutil.disk_usage(folder).free
@@ -109,9 +111,13 @@ def _require_room(database: Database, folder: Path) -> None:
         )
 
 
-def _files(store: Path) -> list[Path]:
-    """The file of a store, and its log."""
-    return [file for file in (store, store.with_name(store.name + "-wal")) if file.exists()]
+def _size(store: Path) -> int:
+    """The bytes of a store's file and of its log, which lies beside the file itself and may go at any time."""
+    size = 0
+    for file in (store, store.with_name(f"{store.name}-wal")):
+        with suppress(FileNotFoundError):
+            size += file.stat().st_size
+    return size
 
 
 def _written(database: Database, folder: Path, build: Build) -> Vouched | None:

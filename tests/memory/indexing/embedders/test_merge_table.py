@@ -83,6 +83,7 @@ def test_what_is_long_or_no_text_is_left_to_the_library(table: MergeTable) -> No
         *({"model": change} for change in ({"type": "Unigram"}, {"end_of_word_suffix": "</w>"})),
         *({"token": token} for token in ("a▁", "a\n", "a<0x0A>")),
         {"added_tokens": [{"content": "<s>", "lstrip": True, "rstrip": False}]},
+        {"added_tokens": [{"content": "a b", "lstrip": False, "rstrip": False, "normalized": True}]},
     ],
     ids=str,
 )  # fmt: skip

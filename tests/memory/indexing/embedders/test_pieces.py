@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
@@ -101,3 +101,7 @@ def test_a_tokeniser_that_cuts_by_rules_of_its_own_is_not_divisible() -> None:
     plain = bpe()
     plain.normalizer = None
     assert not divisible(plain)
+    added = bpe("a", "b", "ab")
+    added.add_tokens([AddedToken("a b", normalized=True)])
+    assert added.encode("a▁b").tokens == ["▁a▁b"] != bpe("a", "b", "ab").encode("a▁b").tokens
+    assert not divisible(added)

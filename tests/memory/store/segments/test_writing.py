@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import apsw
@@ -117,6 +118,28 @@ def test_the_last_room_on_a_disk_is_left_to_the_store(store: Database, monkeypat
 
     assert writing.write(store, small_build, only_if_due=False)
     assert kinds(store) == []
+
+
+def test_who_looks_for_a_writer_keeps_none_from_writing(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    writing.write(store, small_build)
+    with ExitStack() as look, monkeypatch.context() as waiting:
+        look.enter_context(locked(shelf.folder_of(store.path) / writing.LOCK, patience=0.0))
+        waiting.setattr(time, "sleep", lambda _: look.close())
+        assert writing.write(store, small_build, only_if_due=False)
+
+
+def test_the_log_of_a_store_counts_wherever_a_link_leads(
+    store: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked = tmp_path / "elsewhere" / "linked.db"
+    linked.parent.mkdir()
+    linked.symlink_to(store.path)
+    assert store.path.with_name(f"{store.path.name}-wal").stat().st_size
+    enough_without_log = int(store.path.stat().st_size * writing.SHARE_OF_STORE) + writing.LEAST_LEFT
+    usage = shutil.disk_usage(store.path)._replace(free=enough_without_log)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with Database.open(linked) as database, pytest.raises(SpeckitError, match="E029"):
+        writing.write(database, small_build, only_if_due=False)
 
 
 def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(as_nobody: Path) -> None:
