@@ -8,15 +8,15 @@ removing from it never changes what the original answers.
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.read_model.late_entries import LateEntries, flattened, grouped
 from speckit_memory.memory.store.read_model.terms import Terms, TermsInMemory
 from speckit_memory.memory.store.read_model.word_order import WordOrder
 from speckit_memory.memory.store.segments.container import Array, Container
@@ -80,21 +80,6 @@ class _Base:
         return np.concatenate([np.empty(0, np.int32), *codes])
 
 
-class _Late(NamedTuple):
-    """Entries that were added together, or at times that do not matter any more. Never changed once it is there."""
-
-    held: Mapping[str, Sequence[int]]
-    """Of each term the rows that hold it, ascending, each followed by its frequency."""
-    entries: int
-
-    def followed_by(self, later: _Late) -> _Late:
-        """Both, as one."""
-        held = dict(self.held)
-        for term, rows in later.held.items():
-            held[term] = [*held.get(term, ()), *rows]
-        return _Late(held, self.entries + later.entries)
-
-
 class TermIndex:
     """Which entries hold a term, and how often. Implements `pipeline.ports.TermIndex`.
 
@@ -114,27 +99,25 @@ class TermIndex:
         "_added", "_base", "_ids", "_late", "_lengths", "_lists", "_live", "_marked", "_order", "_published", "_rows",
     )  # fmt: skip
     _added: dict[int, tuple[str, ...]]
-    _late: tuple[_Late, ...]
+    _late: tuple[LateEntries, ...]
     _lists: dict[str, Postings]
     _marked: NDArray[np.bool_] | None
 
     def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> None:
         """Build from (id, tokens) pairs with distinct ids, in one pass over the tokens."""
         numbering: defaultdict[str, int] = defaultdict(count().__next__)
-        number = numbering.__getitem__
-        flat, ids, lengths = array("q"), array("q"), array("q")
-        for id_, tokens in entries:
-            flat.extend(map(number, tokens))
-            ids.append(id_)
-            lengths.append(len(tokens))
+        ids = array("q")
+
+        def tokens() -> Iterator[Sequence[str]]:
+            for id_, of_entry in entries:
+                ids.append(id_)
+                yield of_entry
+
+        flat, sizes = flattened(tokens(), numbering)
         height = len(ids)
-        sizes = np.array(lengths, np.int64)
-        # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
-        keys = np.array(flat, np.int64) * height + np.repeat(np.arange(height), sizes)
-        pairs, frequency = np.unique(keys, return_counts=True)
-        code, rows = np.divmod(pairs, max(height, 1))
-        self._base = _Base.of(dict(numbering), height, code, rows.astype(np.int32), frequency.astype(np.float32))
-        self._order = WordOrder(np.array(flat, np.int32), sizes, len(numbering)) if ordered else None
+        code, rows, frequency = grouped(flat, np.repeat(np.arange(height), sizes), height)
+        self._base = _Base.of(dict(numbering), height, code, rows, frequency)
+        self._order = WordOrder(flat.astype(np.int32), sizes, len(numbering)) if ordered else None
         self._unchanged()
         self._ids: Ids = np.array(ids, np.int64)
         self._rows: Rows | None = None
@@ -230,11 +213,11 @@ class TermIndex:
 
     def knows(self, term: str) -> bool:
         """Whether the term is among `terms`."""
-        return any(term in late.held for late in self._late) or self._base.terms.get(term) is not None
+        return any(term in late.codes for late in self._late) or self._base.terms.get(term) is not None
 
     def terms(self) -> Iterator[str]:
         """The terms that entries hold, some of them twice, and perhaps some that only removed entries held."""
-        return chain(self._base.terms, *(late.held for late in self._late))
+        return chain(self._base.terms, *(late.codes for late in self._late))
 
     def adjacent(self, first: str, second: str) -> Rows:
         """The rows in which the second term stands right after the first, ascending.
@@ -264,17 +247,13 @@ class TermIndex:
         there = ids[self.rows_of(ids) != HOLE].tolist()
         if there or len(np.unique(ids)) < len(ids):
             raise ValueError(f"entries are in the index already: {there or ids.tolist()}")
-        held: defaultdict[str, list[int]] = defaultdict(list)
-        for row, (_, tokens) in enumerate(added, len(self._ids)):
-            for term, frequency in Counter(tokens).items():
-                held[term] += row, frequency
-            self._added[row] = tuple(tokens)
-        latest = _Late(dict(held), len(added))
+        latest = LateEntries.of([tokens for _, tokens in added], len(self._ids))
+        self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
         late = list(self._late)
         while late and late[-1].entries <= latest.entries:  # so that there are few, and each entry is moved seldom
             latest = late.pop().followed_by(latest)
         self._late = (*late, latest)
-        self._lists = {term: found for term, found in self._lists.items() if term not in held}
+        self._added.update((row, tuple(tokens)) for row, (_, tokens) in enumerate(added, len(self._ids)))
         self._ids = np.append(self._ids, ids)
         self._lengths = np.append(self._lengths, np.array([len(tokens) for _, tokens in added], np.float32))
         self._rows = None
@@ -308,7 +287,7 @@ class TermIndex:
 
     def _changed(self, term: str) -> bool:
         """Whether entries that hold the term may have been added or removed."""
-        if any(term in late.held for late in self._late):
+        if any(term in late.codes for late in self._late):
             return True
         if self._marked is None:
             return False
@@ -320,12 +299,11 @@ class TermIndex:
             raise TypeError("an index that searches use does not change; take a copy")
 
     def _merged(self, term: str) -> Postings:
-        before = self._base.postings(term)
-        added = np.array(list(chain.from_iterable(late.held.get(term, ()) for late in self._late)), np.int64)
-        all_rows = np.concatenate([before.rows, added[::2].astype(np.int32)])
-        all_frequencies = np.concatenate([before.frequency, added[1::2].astype(np.float32)])
-        kept = self._ids[all_rows] != HOLE
-        return Postings(all_rows[kept], all_frequencies[kept])
+        found = [self._base.postings(term), *(late.postings(term) for late in self._late if term in late.codes)]
+        rows = np.concatenate([each.rows for each in found])
+        frequency = np.concatenate([each.frequency for each in found])
+        kept = self._ids[rows] != HOLE
+        return Postings(rows[kept], frequency[kept])
 
     def _compact_if_due(self) -> None:
         """Fold everything into a new base, without holes, when holes or additions have become many."""
@@ -334,19 +312,19 @@ class TermIndex:
             self._compact()
 
     def _compact(self) -> None:
-        before, order, height = self._base, self._order, len(self._ids)
+        before, order = self._base, self._order
         kept = self._ids != HOLE
         # The number of kept rows before each row is its new number; rows keep their order, so postings stay sorted.
         new_row = np.cumsum(kept, dtype=np.int32) - 1
         numbering: defaultdict[str, int] = defaultdict(count(len(before.terms)).__next__, zip(before.terms, count()))
-        late = np.array([numbering[term] for tokens in self._added.values() for term in tokens], np.int64)
-        late_rows = np.repeat(list(self._added), [len(tokens) for tokens in self._added.values()]).astype(np.int64)
-        pairs, times = np.unique(late * height + late_rows, return_counts=True)
-        codes, rows = np.divmod(pairs, max(height, 1))
-        stayed = kept[before.every.rows]
-        codes = np.concatenate([np.repeat(np.arange(len(before.terms)), np.diff(before.starts))[stayed], codes])
-        rows = np.concatenate([before.every.rows[stayed], rows])
-        frequency = np.concatenate([before.every.frequency[stayed], times.astype(np.float32)])
+        of_late = [
+            np.array([numbering[term] for term in late.codes], np.int64)[late.code_of_each()] for late in self._late
+        ]
+        codes = np.concatenate([np.repeat(np.arange(len(before.terms)), np.diff(before.starts)), *of_late])
+        rows = np.concatenate([before.every.rows, *(late.every.rows for late in self._late)])
+        frequency = np.concatenate([before.every.frequency, *(late.every.frequency for late in self._late)])
+        stayed = kept[rows]
+        codes, rows, frequency = codes[stayed], rows[stayed], frequency[stayed]
         # The rows of the base come first: sorted by term in a stable way, they stay before those that were added.
         by_term = np.argsort(codes, kind="stable")
         held, codes = np.unique(codes[by_term], return_inverse=True)
@@ -362,7 +340,8 @@ class TermIndex:
             number = np.full(len(names), HOLE, np.int32)
             number[held] = np.arange(len(held))
             words = order.codes()[np.repeat(kept[: before.height], order.sizes)]
-            all_codes = number[np.concatenate([words, late])]
+            added, _ = flattened(self._added.values(), numbering)
+            all_codes = number[np.concatenate([words, added])]
             self._order = WordOrder(all_codes, self._lengths[kept].astype(np.int64), len(held))
         self._unchanged()
         self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None

@@ -1,0 +1,84 @@
+"""Entries that joined an inverted index after its base was built, as a small inverted index of their own."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.ports import Postings
+
+Integers = NDArray[np.integer[Any]]
+
+
+class LateEntries(NamedTuple):
+    """Postings of consecutive rows, laid out term by term. Never changed once they are there."""
+
+    codes: Mapping[str, int]
+    """The terms, numbered 0, 1, … in the order of iteration."""
+    starts: Sequence[int]
+    """Where the postings of each term begin, and where the last ones end."""
+    every: Postings
+    """Ordered by term, then by row."""
+    entries: int
+
+    @classmethod
+    def of(cls, entries: Sequence[Sequence[str]], first: int) -> Self:
+        """The tokens of each entry; their rows are `first` and those that follow."""
+        numbering: defaultdict[str, int] = defaultdict(count().__next__)
+        flat, sizes = flattened(entries, numbering)
+        codes, rows, frequency = grouped(flat, np.repeat(np.arange(len(entries)), sizes), len(entries))
+        return cls._ordered(dict(numbering), codes, Postings(rows + np.int32(first), frequency), len(entries))
+
+    def followed_by(self, later: LateEntries) -> LateEntries:
+        """Both as one; the rows of the later ones are higher."""
+        numbering: defaultdict[str, int] = defaultdict(count(len(self.codes)).__next__, self.codes)
+        number = np.array([numbering[term] for term in later.codes], np.int64)
+        codes = np.concatenate([self.code_of_each(), number[later.code_of_each()]])
+        by_term = np.argsort(codes, kind="stable")
+        rows = np.concatenate([self.every.rows, later.every.rows])[by_term]
+        frequency = np.concatenate([self.every.frequency, later.every.frequency])[by_term]
+        total = self.entries + later.entries
+        return self._ordered(dict(numbering), codes[by_term], Postings(rows, frequency), total)
+
+    def code_of_each(self) -> Integers:
+        """The number of the term of each posting."""
+        return np.repeat(np.arange(len(self.codes)), np.diff(self.starts))
+
+    def postings(self, term: str) -> Postings:
+        """What is held of a term that is there. Raises KeyError for another one."""
+        code = self.codes[term]
+        held = slice(self.starts[code], self.starts[code + 1])
+        return Postings(self.every.rows[held], self.every.frequency[held])
+
+    @classmethod
+    def _ordered(cls, codes: dict[str, int], code_of_each: Integers, every: Postings, entries: int) -> Self:
+        return cls(codes, np.searchsorted(code_of_each, np.arange(len(codes) + 1)).tolist(), every, entries)
+
+
+def flattened(
+    entries: Iterable[Sequence[str]], numbering: defaultdict[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of all tokens one after the other, and how many tokens each entry has; new terms are numbered."""
+    number = numbering.__getitem__
+    flat, sizes = array("q"), array("q")
+    for tokens in entries:
+        flat.extend(map(number, tokens))
+        sizes.append(len(tokens))
+    return np.array(flat, np.int64), np.array(sizes, np.int64)
+
+
+def grouped(
+    codes: NDArray[np.int64], rows: NDArray[np.int64], height: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Postings of tokens with these codes in these rows, which are below `height`: the code, row and frequency of each,
+    ordered by code and row."""
+    # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
+    pairs, frequency = np.unique(codes * height + rows, return_counts=True)
+    code, row = np.divmod(pairs, max(height, 1))
+    return code, row.astype(np.int32), frequency.astype(np.float32)
