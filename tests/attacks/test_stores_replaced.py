@@ -177,6 +177,9 @@ def older_schema(path: Path, backup: Path) -> None:
     connection = apsw.Connection(str(backup))
     connection.execute(
         "ALTER TABLE changes DROP COLUMN token; DROP TABLE source_paths; DROP TABLE token_counts; "
+        "ALTER TABLE memories DROP COLUMN review_count; ALTER TABLE working_memory DROP COLUMN source; "
+        "ALTER TABLE working_memory DROP COLUMN source_call; DROP TABLE session_state; DROP TABLE archivals; "
+        "DROP TABLE job_runs; DROP TABLE job_lease; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()
