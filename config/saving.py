@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 SECRETS = ("credentials", "all", "keep")
-QUALITY = ("mend", "require", "report")
+QUALITY = ("report", "mend", "require")
 PREDICTION_ERROR = ("act", "report")
 
 
@@ -18,7 +18,7 @@ class SavingRules:
     contradicts, or whether the verdict is told and nothing more."""
 
     secrets: Literal["credentials", "all", "keep"] = "credentials"
-    quality: Literal["mend", "require", "report"] = "mend"
+    quality: Literal["mend", "require", "report"] = "report"
     prediction_error: Literal["act", "report"] = "act"
 
 

@@ -17,7 +17,7 @@ def said(root: Path, text: str) -> tuple[SavingRules, list[tuple[str, int]]]:
 
 @pytest.mark.requirement("I9.secrets", "I10.required", "M6.override")
 def test_how_documents_are_taken_in_is_written_in_the_file_of_the_workspace(tmp_path: Path) -> None:
-    assert said(tmp_path, "saving:\n") == (SavingRules("credentials", "mend", "act"), [])
+    assert said(tmp_path, "saving:\n") == (SavingRules("credentials", "report", "act"), [])
     for name, accepted in (("secrets", SECRETS), ("quality", QUALITY), ("prediction_error", PREDICTION_ERROR)):
         for value in accepted:
             rules, problems = said(tmp_path, f"saving: {{{name}: {value}}}\n")

@@ -44,10 +44,7 @@ UNHEARD = {
     "constitutional_guarantee": "the channel and the pin beside it bring the memories in, so that none is missing",
 }
 UNREACHED = {
-    "catalogue": {
-        **UNHEARD,
-        "session": "nothing writes the attention of a session yet (feature M4)",
-    },
+    "catalogue": UNHEARD,
     "default": {
         **UNHEARD,
         "state_filter": "the rows tell their state by themselves, and without limits nothing is hidden",

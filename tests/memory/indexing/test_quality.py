@@ -20,7 +20,7 @@ OPEN_ANCHORS = "## Why ranks win\n\n<!-- ANCHOR:a -->\nOne says this.\n\n<!-- AN
 
 def _taken_in(text: str, rules: SavingRules | None = None) -> tuple[Document, Intake]:
     intake = Intake()
-    document, _ = build(Source("a.md", text), Analyser(), rules=rules or SavingRules(), taken_in=intake)
+    document, _ = build(Source("a.md", text), Analyser(), rules=rules or SavingRules(quality="mend"), taken_in=intake)
     return document, intake
 
 

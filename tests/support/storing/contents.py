@@ -10,8 +10,8 @@ import apsw
 
 from speckit_memory.memory.store.file.opening import vector_extension
 
-RANDOM = ("token",)
-"""Columns of random numbers, which tell one history from another."""
+RANDOM = ("source_call", "token")
+"""Columns of random numbers, which tell one history or one query from another."""
 
 
 def contents(file: Path, without: Container[str] = RANDOM) -> dict[str, list[str]]:

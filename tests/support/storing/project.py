@@ -313,5 +313,6 @@ def living(root: Path, now: float) -> Iterator[Project]:
     write(root, now)
     with project(root, {}) as opened:
         opened.index([root])
+        opened._open.usage.write()  # later it would be among what tests change
         live(opened, now)
         yield opened
