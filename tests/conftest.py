@@ -42,16 +42,21 @@ def cited(request: pytest.FixtureRequest) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace whose documents are indexed, for the doors. Tests must not change it."""
-    return indexed_workspace(tmp_path_factory.mktemp("workspace"))
+def unasked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose documents are indexed and that nobody has asked anything: for copies alone."""
+    return indexed_workspace(tmp_path_factory.mktemp("unasked"))
+
+
+@pytest.fixture(scope="session")
+def indexed(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose documents are indexed, for the doors. Tests must not change it; answers note uses in it."""
+    return Path(shutil.copytree(unasked, tmp_path_factory.mktemp("indexed") / "workspace"))
 
 
 @pytest.fixture
-def workspace(indexed: Path, tmp_path: Path) -> Path:
+def workspace(unasked: Path, tmp_path: Path) -> Path:
     """A copy of the indexed workspace, to be changed at will; of what other tests asked there it knows nothing."""
-    unasked = shutil.ignore_patterns("*.evaluation.db*")
-    return Path(shutil.copytree(indexed, tmp_path / "workspace", ignore=unasked))
+    return Path(shutil.copytree(unasked, tmp_path / "workspace"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

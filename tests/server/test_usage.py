@@ -17,7 +17,10 @@ def test_help_names_every_command(run: Run) -> None:
     ran = run("--help")
     assert ran.status == 0
     listed = [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()]
-    assert listed == ["demo", "init", "index", "search", "serve", "doctor", "pipeline", "shadow", "flags", "eval"]
+    assert listed == [
+        "demo", "init", "index", "search", "serve", "doctor", "maintain", "unarchive", "pipeline", "shadow", "flags",
+        "eval",
+    ]  # fmt: skip
 
 
 def test_version_is_the_installed_one(run: Run) -> None:
