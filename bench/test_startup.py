@@ -30,8 +30,8 @@ OF_THE_SDK = 1.2
 """The first answer of a server, so many times the import of the SDK; that and 100 ms are the aim."""
 OF_A_PLAIN_PROCESS = 2.0
 """The first search of 10,000 memories, without the interpreter and imports, so many times a process that only starts
-and imports numpy and apsw (decision 0057). It was 0.58 on an idle machine and 1.26 beside two processes that tested; the
-aim is 0.5: tighten it when that is reached."""
+and imports numpy and apsw (decision 0057). It was 0.58 on an idle machine and 1.26 beside two processes that tested;
+the aim is 0.5: tighten it when that is reached."""
 IMPORTING = """
 import contextlib, gc, sys
 gc.disable()
