@@ -15,6 +15,7 @@ from isolated.distributions import installed
 from mcp import Client
 from storing.contents import RANDOM, contents
 
+from speckit_memory.engine import Memory
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import with_client
@@ -96,9 +97,19 @@ PATIENCE_SECONDS = 30
 UNASKED = shutil.ignore_patterns("*.evaluation.db*")
 
 
+@pytest.fixture(scope="module")
+def rested(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose background work is done, so that none is due while a server answers."""
+    root = Path(shutil.copytree(unasked, tmp_path_factory.mktemp("rested") / "workspace"))
+    with Memory.open(root / "memory.db", root=root, environ={}, create=False) as memory:
+        memory.maintain()
+    return root
+
+
 @pytest.fixture
-def odd(workspace: Path, tmp_path: Path) -> Path:
+def odd(rested: Path, tmp_path: Path) -> Path:
     """A workspace with an odd pipeline beside its own."""
+    workspace = Path(shutil.copytree(rested, tmp_path / "workspace", ignore=UNASKED))
     installed(tmp_path / "path", "odd", SOURCE)
     (workspace / "odd.yaml").write_text(BESIDE)
     (workspace / ".speckit").mkdir(exist_ok=True)
@@ -144,9 +155,9 @@ def told(root: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def expected(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], dict[str, list[str]]]:
+def expected(rested: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], dict[str, list[str]]]:
     """What is answered and stored without variants."""
-    root = Path(shutil.copytree(indexed, tmp_path_factory.mktemp("plain") / "workspace", ignore=UNASKED))
+    root = Path(shutil.copytree(rested, tmp_path_factory.mktemp("plain") / "workspace", ignore=UNASKED))
     return asked(root, *QUERIES)[0], contents(root / "memory.db", MOMENTS)
 
 
