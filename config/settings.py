@@ -19,7 +19,24 @@ ROOT_VARIABLE = "SPECKIT_ROOT"
 CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
 """A model folder or an ONNX file (feature R1). Without it there is no cross-encoder."""
 EMBEDDER_VARIABLE = "SPECKIT_EMBEDDER"
-"""A sentence encoder: a model folder or an ONNX file (feature I6). Without it the bundled static vectors are used."""
+"""The embedding model by name or by path (feature I6, docs/embedders.md). Without it the store says which, at first the
+bundled static vectors."""
+EMBEDDER_URL_VARIABLE = "SPECKIT_EMBEDDER_URL"
+"""The address of the service that a model behind HTTP is asked at, such as http://127.0.0.1:8080/v1."""
+EMBEDDER_KEY_VARIABLE = "SPECKIT_EMBEDDER_KEY"
+"""The key for an address of the variable above. OPENAI_API_KEY and VOYAGE_API_KEY go to nobody but these services."""
+EMBEDDER_DIMENSIONS_VARIABLE = "SPECKIT_EMBEDDER_DIMENSIONS"
+"""The length of vectors that a service is asked for, where its model can give several."""
+EMBEDDER_BATCH_VARIABLE = "SPECKIT_EMBEDDER_BATCH"
+"""How many texts are sent to a service at a time."""
+EMBEDDER_TIMEOUT_VARIABLE = "SPECKIT_EMBEDDER_TIMEOUT_S"
+"""How many seconds a service may take for a request."""
+EMBEDDER_RATE_VARIABLE = "SPECKIT_EMBEDDER_REQUESTS_PER_MINUTE"
+"""How many requests a process sends to a service in a minute at most."""
+EMBEDDER_BUDGET_VARIABLE = "SPECKIT_EMBEDDER_TOKEN_BUDGET"
+"""How many tokens a process sends to a service at most."""
+MODELS_VARIABLE = "SPECKIT_MODELS"
+"""The folder of models that were fetched by name; by default that of the account's data."""
 QUERY_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_QUERY_PROMPT"
 DOCUMENT_PROMPT_VARIABLE = "SPECKIT_EMBEDDER_DOCUMENT_PROMPT"
 """What the encoder is to see before every query and passage, such as "query: " and "passage: "; unset means what the
@@ -44,6 +61,14 @@ VARIABLES = (
     ROOT_VARIABLE,
     CROSS_ENCODER_VARIABLE,
     EMBEDDER_VARIABLE,
+    EMBEDDER_URL_VARIABLE,
+    EMBEDDER_KEY_VARIABLE,
+    EMBEDDER_DIMENSIONS_VARIABLE,
+    EMBEDDER_BATCH_VARIABLE,
+    EMBEDDER_TIMEOUT_VARIABLE,
+    EMBEDDER_RATE_VARIABLE,
+    EMBEDDER_BUDGET_VARIABLE,
+    MODELS_VARIABLE,
     QUERY_PROMPT_VARIABLE,
     DOCUMENT_PROMPT_VARIABLE,
     DEADLINE_VARIABLE,

@@ -250,6 +250,9 @@ class SlowEncoder:
     def prompts(self) -> Prompts:
         return Prompts("", "")
 
+    def pooling(self) -> str:
+        return "mean"
+
     def load(self) -> None:
         self._time.now += MINUTE
 

@@ -1,4 +1,4 @@
-"""Which embedding model the environment names (feature I6)."""
+"""Which embedding model is named (feature I6)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,48 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.settings import DOCUMENT_PROMPT_VARIABLE, EMBEDDER_VARIABLE, QUERY_PROMPT_VARIABLE
-from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
+from speckit_memory.memory.indexing.embedders.static import NAME, StaticEmbedder
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
+    from speckit_memory.memory.indexing.embedders.remote.embedder import RemoteEmbedder
 
 
-def chosen(environ: Mapping[str, str]) -> StaticEmbedder | EncoderEmbedder:
-    """The encoder in an ONNX file or in a folder, of one that has both forms the ONNX file; else the bundled model.
+def chosen(environ: Mapping[str, str]) -> StaticEmbedder | EncoderEmbedder | RemoteEmbedder:
+    """The model that the environment names; else the bundled one."""
+    return of_setting(environ.get(EMBEDDER_VARIABLE, ""), environ)
 
-    Nothing is read but names; what is wrong with the files shows when the first text is embedded.
+
+def of_setting(
+    setting: str, environ: Mapping[str, str], bundled: StaticEmbedder | None = None
+) -> StaticEmbedder | EncoderEmbedder | RemoteEmbedder:
+    """The model of this name, with the prompts and limits of the environment, beside the `bundled` one.
+
+    Nothing is read but names, and nothing is sent; what is wrong with a model shows when the first text is embedded.
     """
-    bundled, setting = StaticEmbedder(), environ.get(EMBEDDER_VARIABLE, "")
-    if not setting:
+    bundled = bundled or StaticEmbedder()
+    if setting in ("", NAME):
         return bundled
-    # imported by who names an encoder: the bundled model alone needs none of it
+    # imported by who names a model: the bundled one alone needs none of it
+    from speckit_memory.errors import SpeckitError
     from speckit_memory.memory.indexing.embedders.encoder import EncoderEmbedder
+    from speckit_memory.memory.indexing.embedders.missing import MissingEncoder
+    from speckit_memory.memory.indexing.embedders.model_folder import Prompts
+    from speckit_memory.memory.indexing.embedders.model_name import BUNDLED, parsed
     from speckit_memory.memory.indexing.embedders.named_encoder import named_encoder
 
-    prompts = environ.get(QUERY_PROMPT_VARIABLE), environ.get(DOCUMENT_PROMPT_VARIABLE)
-    return EncoderEmbedder(named_encoder(setting), bundled, *prompts)
+    query, document = environ.get(QUERY_PROMPT_VARIABLE), environ.get(DOCUMENT_PROMPT_VARIABLE)
+    try:
+        name = parsed(setting, environ)
+        if name.kind == BUNDLED:
+            return bundled
+        if name.remote:
+            from speckit_memory.memory.indexing.embedders.remote.embedder import RemoteEmbedder
+            from speckit_memory.memory.indexing.embedders.remote.endpoint import endpoint
+
+            asked = endpoint(name.kind, name.model, environ)
+            return RemoteEmbedder(asked, bundled, Prompts(query or "", document or ""))
+        encoder = named_encoder(name, environ)
+    except SpeckitError as error:
+        encoder = MissingEncoder(error)
+    return EncoderEmbedder(encoder, bundled, query, document)

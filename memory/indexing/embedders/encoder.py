@@ -11,10 +11,11 @@ from typing import TypeVar
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders.beside_tokens import BesideTokens
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
-from speckit_memory.memory.indexing.embedders.protocol import SentenceEncoder, TokenModel
+from speckit_memory.memory.indexing.embedders.protocol import Provenance, SentenceEncoder, TokenModel
 from speckit_memory.pipeline.clock import opening
-from speckit_memory.pipeline.ports import Ids, Tokens, Vectors
+from speckit_memory.pipeline.ports import Vectors
 from speckit_memory.pipeline.ports.immutable import own
 
 REMEMBERED_QUERIES = 1_000
@@ -23,7 +24,7 @@ REMEMBERED_QUERIES = 1_000
 T = TypeVar("T")
 
 
-class EncoderEmbedder:
+class EncoderEmbedder(BesideTokens):
     """Vectors of texts from the encoder; tokens and their vectors from the token model, as without an encoder.
 
     The model is loaded at first use, which is no query's time, and once, whatever the number of threads. Their uses of
@@ -38,8 +39,8 @@ class EncoderEmbedder:
         document_prompt: str | None = None,
     ) -> None:
         """The prompts stand before every query and passage; None means what the model's folder says."""
+        super().__init__(tokens)
         self._encoder = encoder
-        self._tokens = tokens
         self._given = query_prompt, document_prompt
         self._turn, self._opening = threading.Lock(), threading.RLock()
         self._loaded = threading.Event()
@@ -53,6 +54,11 @@ class EncoderEmbedder:
         return self._settle()[0]
 
     @property
+    def provenance(self) -> Provenance:
+        """What is known of the model."""
+        return Provenance(self._encoder.name, self.model_id.rpartition("-")[2], self._guarded(self._encoder.pooling))
+
+    @property
     def dimensions(self) -> int:
         """Length of a vector; asking for it loads the model."""
         known = self._dimensions
@@ -60,11 +66,6 @@ class EncoderEmbedder:
             with opening(), self._opening:
                 known = self._dimensions = self._dimensions or len(self._unit("dimensions"))
         return known
-
-    @property
-    def token_model_id(self) -> str:
-        """That of the token model."""
-        return self._tokens.token_model_id
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Unit rows, shape (len(texts), dimensions); zeros for a blank text."""
@@ -77,18 +78,6 @@ class EncoderEmbedder:
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a query, shape (dimensions,); zeros for a blank one."""
         return self._query(own(text)).copy()
-
-    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        """The token numbers of each text by the token model."""
-        return self._tokens.tokenise(texts)
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has by the token model."""
-        return self._tokens.count_tokens(texts)
-
-    def token_vectors(self, tokens: Ids) -> Vectors:
-        """Unit rows of the token model."""
-        return self._tokens.token_vectors(tokens)
 
     def _encoded_query(self, text: str) -> Vectors:
         return self._unit(self._settle()[1].query + text) if text.strip() else np.zeros(self.dimensions, np.float32)

@@ -1,10 +1,9 @@
-"""A sentence encoder that was named and is not there."""
+"""A model that was named and is not there."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-from speckit_memory.config.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 
@@ -14,7 +13,7 @@ class MissingEncoder:
 
     name = "missing"
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: SpeckitError) -> None:
         self._reason = reason
 
     def fingerprint(self) -> str:
@@ -22,6 +21,10 @@ class MissingEncoder:
         self._fail()
 
     def prompts(self) -> Prompts:
+        """Raises E001."""
+        self._fail()
+
+    def pooling(self) -> NoReturn:
         """Raises E001."""
         self._fail()
 
@@ -34,12 +37,4 @@ class MissingEncoder:
         self._fail()
 
     def _fail(self) -> NoReturn:
-        raise SpeckitError(
-            "E001",
-            self._reason,
-            hint="Words find everything meanwhile.",
-            actions=(
-                f"name a model that is there in {EMBEDDER_VARIABLE}",
-                f"unset {EMBEDDER_VARIABLE} for the bundled model",
-            ),
-        )
+        raise SpeckitError.of(self._reason.problems)

@@ -53,6 +53,10 @@ class OnnxEncoder:
         """The prompts that the folder names."""
         return model_folder.prompts(self._folder)
 
+    def pooling(self) -> str:
+        """As the folder says."""
+        return model_folder.pooling(self._folder)
+
     def load(self) -> None:
         """Reads the file, unless that is done."""
         self._loaded()

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from speckit_memory.memory.indexing.embedders.model_folder import Prompts
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
+
+
+class Provenance(NamedTuple):
+    """Where vectors come from: the model as a user names it, which state of it, and how those of tokens became one."""
+
+    name: str
+    revision: str
+    pooling: str
 
 
 class Embedder(Protocol):
@@ -29,6 +37,15 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a query, shape (dimensions,); zeros when no token is known."""
+
+
+@runtime_checkable
+class Stamped(Protocol):
+    """An embedder that tells more of itself than its id (feature I6)."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """What is known of the model."""
 
 
 @runtime_checkable
@@ -88,6 +105,9 @@ class SentenceEncoder(Protocol):
 
     def prompts(self) -> Prompts:
         """What stands before texts unless the user says otherwise."""
+
+    def pooling(self) -> str:
+        """How the vectors of tokens become one."""
 
     def load(self) -> None:
         """Reads the model, unless that is done."""

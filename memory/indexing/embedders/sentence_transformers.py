@@ -36,6 +36,13 @@ class SentenceTransformersEncoder:
         """The prompts that the folder names."""
         return model_folder.prompts(self._folder)
 
+    def pooling(self) -> str:
+        """As the folder says; its library runs whatever that is."""
+        try:
+            return model_folder.pooling(self._folder)
+        except ValueError:
+            return "as its folder says"
+
     def load(self) -> None:
         """Reads the folder, unless that is done."""
         if self._model is None:

@@ -23,6 +23,7 @@ import numpy as np
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.merge_table import LONGEST_TEXT
 from speckit_memory.memory.indexing.embedders.model_facts import ModelFacts, facts_of
+from speckit_memory.memory.indexing.embedders.protocol import Provenance
 from speckit_memory.memory.indexing.embedders.token_rows import TokenRows
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from speckit_memory.memory.indexing.embedders.pieces import Pieces
 
+NAME = "bundled"
+"""As a user names it."""
 DIMENSIONS = 256
 FREQUENT_TOKEN = 1e-3
 """The constant a: tokens more probable than this lose most of their weight."""
@@ -85,6 +88,11 @@ class StaticEmbedder:
     def model_id(self) -> str:
         """Names the scheme above and both data files by their digest."""
         return f"static-{DIMENSIONS}-{_SCHEME}-{self._known().digest[:12]}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """What is known of the model."""
+        return Provenance(NAME, self._known().digest[:12], f"weighted mean of tokens ({_SCHEME})")
 
     @property
     def token_model_id(self) -> str:

@@ -79,6 +79,9 @@ class Counting:
     def prompts(self) -> Prompts:
         return Prompts("", "")
 
+    def pooling(self) -> str:
+        return "mean"
+
     def load(self) -> None:
         self.loads += 1
         sha256(LONG)  # lets other threads run

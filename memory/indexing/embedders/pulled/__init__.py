@@ -1,0 +1,1 @@
+"""Models that were fetched by name and lie on this machine (feature I6)."""
