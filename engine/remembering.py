@@ -13,7 +13,6 @@ from speckit_memory.engine import assembly, events
 from speckit_memory.engine.committed_progress import CommittedProgress
 from speckit_memory.engine.consumption import note_validated, noting_written
 from speckit_memory.engine.following import Following
-from speckit_memory.engine.linking import link
 from speckit_memory.engine.shadowing.harmless import harmless
 from speckit_memory.memory.lifecycle import archival, validations
 from speckit_memory.memory.store.tables.archivals import Archived, archived
@@ -121,16 +120,6 @@ class Remembering(ABC):
         saved = self._followed.run(save, writes=not dry_run)
         self._followed.upkeep.saved()
         return saved
-
-    def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
-        """Adds causal edges (source key, relation, target key, strength); returns how many were added."""
-        wanted = tuple(edges)
-
-        def add(opened: assembly.OpenStore) -> int:
-            link(opened.database, wanted, created_by)
-            return len(wanted)
-
-        return self._followed.run(add, writes=True)
 
     def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
         """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).

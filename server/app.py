@@ -24,7 +24,19 @@ from speckit_memory.server.envelope import failure
 from speckit_memory.server.failures import internal
 from speckit_memory.server.options import Common
 from speckit_memory.server.tool import SpeckitTool
-from speckit_memory.server.tools import context, health, index_scan, save, search, stats, validate
+from speckit_memory.server.tools import (
+    causal_link,
+    causal_stats,
+    causal_unlink,
+    context,
+    drift_why,
+    health,
+    index_scan,
+    save,
+    search,
+    stats,
+    validate,
+)
 from speckit_memory.server.tools import list as list_memories
 from speckit_memory.server.wire import Wire
 from speckit_memory.server.workspace import Workspace
@@ -149,6 +161,10 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
         reading(list_memories),
         reading(stats),
         reading(health),
+        reading(drift_why),
+        writing(causal_link),
+        reading(causal_stats),
+        writing(causal_unlink, idempotent=False, destructive=True),
     ]
 
 

@@ -21,6 +21,13 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "doctor": "doctor",
     "maintain": "maintain",
     "unarchive": "unarchive",
+    "lineage": "lineage",
+    "links": {
+        "add": "links_add",
+        "remove": "links_remove",
+        "history": "links_history",
+        "undo": "links_undo",
+    },
     "pipeline": {
         "check": "pipeline_check",
         "show": "pipeline_show",
@@ -52,6 +59,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     },
 }
 GROUPS = {
+    "links": "Causal links between memories: add, remove, what became of them, undo.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "shadow": "What pipelines that ran beside the served one have shown.",
     "flags": "States of the feature flags: list, audit, promote, demote.",

@@ -151,5 +151,8 @@ class Edge:
     target_id: int
     relation: Relation
     strength: float
+    """In [0, 1]."""
     evidence: str
     created_by: str
+    said: float | None = None
+    """The strength that its maker gave it, where use has made it another since."""

@@ -10,6 +10,9 @@ Anchors = Annotated[list[Name], Field(max_length=20, description="Only these nam
 SessionId = Name
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
+MemoryName = Annotated[str | int, Field(description="An id or a key")]
+Direction = Literal["outgoing", "incoming", "both"]
+RelationName = Literal["caused", "enabled", "supersedes", "contradicts", "derived_from", "supports"]
 Dedup = Annotated[bool, Field(strict=True, description="false: show again what this session was sent")]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]

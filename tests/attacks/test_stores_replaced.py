@@ -179,7 +179,9 @@ def older_schema(path: Path, backup: Path) -> None:
         "ALTER TABLE changes DROP COLUMN token; DROP TABLE source_paths; DROP TABLE token_counts; "
         "ALTER TABLE memories DROP COLUMN review_count; ALTER TABLE working_memory DROP COLUMN source; "
         "ALTER TABLE working_memory DROP COLUMN source_call; DROP TABLE session_state; DROP TABLE archivals; "
-        "DROP TABLE job_runs; DROP TABLE job_lease; "
+        "DROP TABLE job_runs; DROP TABLE job_lease; DROP TABLE edge_history; DROP TABLE session_uses; "
+        "DROP TABLE edge_uses; DROP TABLE scanned_memories; DROP TABLE suspected_contradictions; "
+        "ALTER TABLE causal_edges DROP COLUMN said; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()

@@ -20,6 +20,7 @@ from typing import Any
 import click
 import pytest
 
+from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import ablation, calibration, tuning
 from speckit_memory.evaluation import replay as replaying
@@ -115,6 +116,9 @@ REPORT = ["shadow", "report"]
 PLAN = ["pipeline", "plan", "rank fusion", "--json"]
 ROUTED = [*PLAN, "--pipeline", "routed.yaml"]
 SHOW = ["pipeline", "show"]
+LINEAGE = ["lineage", "docs/tone.md"]
+LINK = ["links", "add", "docs/tone.md", "supports", "docs/cjk.md"]
+LINKED = ["links", "history"]
 TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
 CALIBRATE = ["pipeline", "calibrate", "default", "--dataset", "one", "--out", "out.yaml"]
 RUN, ABLATE = ["eval", "run", "--dataset", "one"], ["eval", "ablate", "--dataset", "one"]
@@ -251,6 +255,42 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "names": (["unarchive"], ["unarchive", "docs/tone.md"], said),
         "--db": (["unarchive"], ["unarchive", *OTHER_DB], ends(0, 2)),
         "--json": (["unarchive"], ["unarchive", "--json"], document),
+    },
+    "lineage": {
+        "name": (LINEAGE, ["lineage", "docs/cjk.md"], said),
+        "--direction": (LINEAGE, [*LINEAGE, "--direction", "incoming"], said),
+        "--depth": (LINEAGE, [*LINEAGE, "--depth", "1"], said),
+        "--relation": (LINEAGE, [*LINEAGE, "--relation", "enabled"], said),
+        "--mermaid": (LINEAGE, [*LINEAGE, "--mermaid"], said),
+        "--db": (LINEAGE, [*LINEAGE, *OTHER_DB], ends(0, 2)),
+        "--json": (LINEAGE, [*LINEAGE, "--json"], document),
+    },
+    "links add": {
+        "source": (LINK, [*LINK[:2], "docs/long.md", *LINK[3:]], said),
+        "relation": (LINK, [*LINK[:3], "enabled", LINK[4]], said),
+        "target": (LINK, [*LINK[:4], "docs/long.md"], said),
+        "--strength": (LINK, [*LINK, "--strength", "0.3"], said),
+        "--evidence": (LINK, [*LINK, "--evidence", "as the meeting said"], said),
+        "--db": (LINK, [*LINK, *OTHER_DB], ends(0, 2)),
+        "--json": (LINK, [*LINK, "--json"], document),
+    },
+    "links remove": {
+        "link": (["links", "remove", "1"], ["links", "remove", "99"], ends(0, 2)),
+        "--db": (["links", "remove", "1"], ["links", "remove", "1", *OTHER_DB], ends(0, 2)),
+        "--json": (["links", "remove", "1"], ["links", "remove", "2", "--json"], document),
+    },
+    "links history": {
+        "name": (LINKED, [*LINKED, "docs/cjk.md"], said),
+        "--by": (LINKED, [*LINKED, "--by", "nobody"], said),
+        "--limit": (LINKED, [*LINKED, "--limit", "1"], said),
+        "--db": (LINKED, [*LINKED, *OTHER_DB], ends(0, 2)),
+        "--json": (LINKED, [*LINKED, "--json"], document),
+    },
+    "links undo": {
+        "changes": (["links", "undo", "1"], ["links", "undo", "2"], said),
+        "--by": (["links", "undo", "1"], ["links", "undo", "--by", "manual"], said),
+        "--db": (["links", "undo", "1"], ["links", "undo", "1", *OTHER_DB], ends(0, 2)),
+        "--json": (["links", "undo", "1"], ["links", "undo", "2", "--json"], document),
     },
     "pipeline check": {
         "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),
@@ -498,6 +538,11 @@ def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     times = tone.stat()
     tone.write_text(tone.read_text(encoding="utf-8") + "\nAnd more.\n", encoding="utf-8")
     os.utime(tone, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
+        memory.link([
+            ("docs/tone.md", "caused", "docs/cjk.md", 0.9), ("docs/cjk.md", "supports", "docs/long.md", 0.8),
+            ("docs/fusion.md", "enabled", "docs/storage/wal.md", 0.7),
+        ])  # fmt: skip
     with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
         database.record((), scorings=[Scoring("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
         evaluation = StoredEvaluation("e" * 12, "eval compare", time.time() - 3600, "one", "d", {})

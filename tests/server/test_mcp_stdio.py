@@ -37,7 +37,14 @@ TOOLS = [
     "memory_list",
     "memory_stats",
     "memory_health",
+    "memory_drift_why",
+    "memory_causal_link",
+    "memory_causal_stats",
+    "memory_causal_unlink",
 ]
+WRITING = ("memory_save", "memory_validate", "memory_index_scan", "memory_causal_link", "memory_causal_unlink")
+COUNTING = ("memory_validate", "memory_causal_unlink")
+REMOVING = ("memory_index_scan", "memory_causal_unlink")
 BUDGETS = {
     "memory_context": 2000,
     "memory_search": 1500,
@@ -47,6 +54,10 @@ BUDGETS = {
     "memory_list": 800,
     "memory_stats": 800,
     "memory_health": 800,
+    "memory_drift_why": 1200,
+    "memory_causal_link": 1200,
+    "memory_causal_stats": 1200,
+    "memory_causal_unlink": 1200,
 }
 
 
@@ -104,10 +115,10 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
         assert tool["description"]
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool["outputSchema"]["required"] == ["summary", "data", "hints", "meta"]
-        writes = tool["name"] in ("memory_save", "memory_validate", "memory_index_scan")
+        writes = tool["name"] in WRITING
         assert tool["annotations"]["readOnlyHint"] is not writes
-        assert tool["annotations"]["idempotentHint"] is (tool["name"] != "memory_validate")
-        assert tool["annotations"]["destructiveHint"] is (tool["name"] == "memory_index_scan")
+        assert tool["annotations"]["idempotentHint"] is (tool["name"] not in COUNTING)
+        assert tool["annotations"]["destructiveHint"] is (tool["name"] in REMOVING)
 
 
 @pytest.mark.requirement("T2", "P8.because")

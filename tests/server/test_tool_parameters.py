@@ -60,6 +60,10 @@ def counts(first: int, second: int) -> Callable[[Answer, Answer], bool]:
     return lambda one, other: (one["data"]["count"], other["data"]["count"]) == (first, second)
 
 
+def linked(name: str) -> Callable[[Answer, Answer], bool]:
+    return lambda one, other: one["data"]["link"][name] != other["data"]["link"][name]
+
+
 def texts(answer: Answer) -> str:
     return "".join(row.get("memory_text", "") for row in answer["data"]["results"])
 
@@ -75,6 +79,12 @@ ASKED = {"input": "quokka cache"}
 SPEC = memory_id("docs/cache/spec.md")
 TRUSTED = tuple(("memory_validate", {"id": SPEC, "wasUseful": True}) for _ in range(5))
 SENT: tuple[Call, ...] = (("memory_search", {**QUOKKA, "sessionId": "s"}),)
+
+LINKED: tuple[Call, ...] = (
+    ("memory_causal_link", {"sourceId": SPEC, "targetId": SPEC + 1, "relation": "caused"}),
+    ("memory_causal_link", {"sourceId": SPEC + 1, "targetId": "notes/fix.md", "relation": "enabled"}),
+)
+FIXED = {"relation": "supports"}
 
 CASES: dict[str, dict[str, Case]] = {
     "memory_search": {
@@ -162,10 +172,32 @@ CASES: dict[str, dict[str, Case]] = {
     },
     "memory_stats": {"limit": Case({}, (10, 1), lambda a, b: [len(x["data"]["folders"]) for x in (a, b)] == [4, 1])},
     "memory_health": {},
+    "memory_drift_why": {
+        "memoryId": Case({}, (SPEC, "notes/fix.md"), lambda a, b: a["data"]["key"] != b["data"]["key"], LINKED),
+        "maxDepth": Case({"memoryId": SPEC}, (1, 2), counts(1, 2), LINKED),
+        "direction": Case({"memoryId": SPEC}, ("outgoing", "incoming"), counts(2, 0), LINKED),
+        "relations": Case({"memoryId": SPEC}, (None, ["caused"]), counts(2, 1), LINKED),
+        "includeMemoryDetails": Case(
+            {"memoryId": SPEC}, (True, False), lambda a, b: ["memories" in x["data"] for x in (a, b)] == [True, False],
+            LINKED,
+        ),
+    },
+    "memory_causal_link": {
+        "sourceId": Case({**FIXED, "targetId": SPEC}, (SPEC + 1, "notes/bug.md"), linked("source")),
+        "targetId": Case({**FIXED, "sourceId": SPEC}, (SPEC + 1, "notes/bug.md"), linked("target")),
+        "relation": Case({"sourceId": 1, "targetId": 2}, ("caused", "enabled"), linked("relation")),
+        "strength": Case({"sourceId": 1, "targetId": 2, **FIXED}, (0.25, 0.5), linked("strength")),
+        "evidence": Case({"sourceId": 1, "targetId": 2, **FIXED}, ("one", "another"), linked("evidence")),
+    },
+    "memory_causal_stats": {},
+    "memory_causal_unlink": {
+        "edgeId": Case({}, (1, 2), lambda a, b: [x["data"]["removed"]["id"] for x in (a, b)] == [1, 2], LINKED)
+    },
 }  # fmt: skip
 IDS = {
     "memory_context": "T1", "memory_search": "T2", "memory_save": "T4", "memory_list": "T5", "memory_stats": "T6",
-    "memory_validate": "T10", "memory_index_scan": "T22",
+    "memory_validate": "T10", "memory_index_scan": "T22", "memory_drift_why": "T18",
+    "memory_causal_link": "T19", "memory_causal_unlink": "T21",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.graph_schema import EDGE_HISTORY
 from speckit_memory.memory.store.file.queries import table_exists
 from speckit_memory.memory.store.file.schema import (
     CHANGE_TOKENS,
@@ -50,6 +51,7 @@ MIGRATIONS = (
     Migration("0009_change_tokens", CHANGE_TOKENS),
     Migration("0010_token_counts", TOKEN_COUNTS),
     Migration("0011_life", LIFE),
+    Migration("0012_edge_history", EDGE_HISTORY),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

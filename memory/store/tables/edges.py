@@ -1,7 +1,8 @@
 """Causal edges between memories (feature M7).
 
 `created_by` tells where an edge comes from: `manual` (made by a person or an agent), `document` (declared in a
-document, see `memory.store.writing.links`), or the name of an automatic process.
+document, see `memory.store.writing.links`), or the name of an automatic process. Whatever writes an edge does so here
+or asks `has_room` and `strongest` of this module, which alone know the limits; what they forbid is told to the caller.
 """
 
 from __future__ import annotations
@@ -12,15 +13,27 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.records import Edge, Relation
-from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables import changes, edge_history
+from speckit_memory.memory.store.tables.edge_history import State
 
 EDGES_PER_NODE = 20
 """No memory has more edges than this, incoming and outgoing together."""
 STRONGEST_AUTOMATIC = 0.5
 DELIBERATE = ("manual", "document")
-"""Makers of edges that no automatic process may change."""
+"""Makers of edges that no automatic process may take over or remove, nor make weaker than they were said to be."""
 
-_EDGE = "SELECT id, source_id, target_id, relation, strength, evidence, created_by FROM causal_edges"
+_COLUMNS = "id, source_id, target_id, relation, strength, evidence, created_by, said"
+_EDGE = f"SELECT {_COLUMNS} FROM causal_edges"
+
+
+def strongest(created_by: str) -> float:
+    """The most that an edge of this maker may be worth: 1, and 0.5 for automatic processes."""
+    return 1.0 if created_by in DELIBERATE else STRONGEST_AUTOMATIC
+
+
+def has_room(edges: int) -> bool:
+    """Whether a memory with so many edges may get one more."""
+    return edges < EDGES_PER_NODE
 
 
 def add_edge(
@@ -35,37 +48,87 @@ def add_edge(
 ) -> Edge:
     """Adds the edge "source RELATION target", or changes the one there is, and returns it as stored.
 
-    An automatic process leaves a deliberate edge as it is. Raises E030 (an edge to itself, no maker), E032 (a strength
-    outside 0..1 or above 0.5 for an automatic process, a 21st edge of a memory) and E080 (no such memory).
+    An automatic process leaves a deliberate edge as it is. What use has added to the strength is gone after a change.
+    Raises E030 (an edge to itself, no maker), E032 (a strength outside 0..1 or above 0.5 for an automatic process, a
+    21st edge of a memory) and E080 (no such memory).
     """
     _require_values(source_id, target_id, strength, created_by)
     connection = txn.connection
     for memory_id in (source_id, target_id):
         if not value(connection, "SELECT 1 FROM memories WHERE id = ?", (memory_id,)):
             raise SpeckitError("E080", f"there is no memory with the id {memory_id}")
-    triple = (source_id, target_id, relation)
-    known = rows(connection, f"{_EDGE} WHERE source_id = ? AND target_id = ? AND relation = ?", triple)
-    if known and created_by not in DELIBERATE and known[0][6] in DELIBERATE:
-        return _edge(known[0])
-    if not known:
-        for memory_id in (source_id, target_id):
-            if degree(connection, memory_id) >= EDGES_PER_NODE:
-                raise SpeckitError(
-                    "E032",
-                    f"memory {memory_id} already has {EDGES_PER_NODE} edges",
-                    actions=("delete one of its edges",),
-                )
+    triple = (source_id, target_id, str(relation))
+    known = edge_between(connection, *triple)
+    if known is not None and created_by not in DELIBERATE and known.created_by in DELIBERATE:
+        return known
+    return put_state(txn, triple, State(strength, evidence, created_by, None), by=created_by, why=evidence, now=now)
+
+
+def put_state(
+    txn: Transaction,
+    triple: tuple[int, int, str],
+    state: State,
+    *,
+    by: str,
+    why: str,
+    now: float,
+    undoes: int | None = None,
+) -> Edge:
+    """Makes an edge what `state` says, there or not, and notes that `by` did so. Raises E032 for a 21st edge."""
+    connection = txn.connection
+    known = edge_between(connection, *triple)
+    before = None if known is None else State.of(known)
+    if known is None:
+        for memory_id in triple[:2]:
+            _require_room(connection, memory_id)
+    elif before == state:
+        return known
     with txn.part():
         stored = rows(
             connection,
-            "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source_id, target_id, relation) DO UPDATE SET "
-            "strength = excluded.strength, evidence = excluded.evidence, created_by = excluded.created_by "
-            "RETURNING id, source_id, target_id, relation, strength, evidence, created_by",
-            (*triple, strength, evidence, created_by, now),
+            "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, said, "
+            "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source_id, target_id, relation) DO UPDATE SET "
+            "strength = excluded.strength, evidence = excluded.evidence, created_by = excluded.created_by, "
+            f"said = excluded.said RETURNING {_COLUMNS}",
+            (*triple, *state, now),
         )
-        changes.record(txn, (source_id, target_id), "edges")
+        edge_history.record(txn, triple, before, state, by=by, why=why, now=now, undoes=undoes)
+        changes.record(txn, triple[:2], "edges")
     return _edge(stored[0])
+
+
+def remove_edge(txn: Transaction, edge: Edge, *, by: str, why: str, now: float, undoes: int | None = None) -> None:
+    """Removes a stored edge, and notes that `by` did so."""
+    triple = (edge.source_id, edge.target_id, str(edge.relation))
+    with txn.part():
+        txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
+        edge_history.record(txn, triple, State.of(edge), None, by=by, why=why, now=now, undoes=undoes)
+        changes.record(txn, triple[:2], "edges")
+
+
+def edge_with(connection: apsw.Connection, edge_id: int) -> Edge | None:
+    """The edge with this id."""
+    found = rows(connection, f"{_EDGE} WHERE id = ?", (edge_id,))
+    return _edge(found[0]) if found else None
+
+
+def edge_between(connection: apsw.Connection, source_id: int, target_id: int, relation: str) -> Edge | None:
+    """The edge "source RELATION target"."""
+    found = rows(
+        connection, f"{_EDGE} WHERE source_id = ? AND target_id = ? AND relation = ?",
+        (source_id, target_id, str(relation)),
+    )  # fmt: skip
+    return _edge(found[0]) if found else None
+
+
+def edges_by(connection: apsw.Connection, created_by: str, memory_id: int | None = None) -> list[Edge]:
+    """The edges of one maker, by id: all, or those of a memory."""
+    found = rows(
+        connection,
+        f"{_EDGE} WHERE created_by = ?1 AND (?2 IS NULL OR source_id = ?2 OR target_id = ?2) ORDER BY id",
+        (created_by, memory_id),
+    )
+    return [_edge(row) for row in found]
 
 
 def degree(connection: apsw.Connection, memory_id: int) -> int:
@@ -82,9 +145,19 @@ def edge_count(connection: apsw.Connection) -> int:
     return number
 
 
-def _edge(row: tuple[int, int, int, str, float, str, str]) -> Edge:
-    edge_id, source_id, target_id, relation, strength, evidence, created_by = row
-    return Edge(edge_id, source_id, target_id, Relation(relation), strength, evidence, created_by)
+def _edge(row: tuple[int, int, int, str, float, str, str, float | None]) -> Edge:
+    edge_id, source_id, target_id, relation, strength, evidence, created_by, said = row
+    return Edge(edge_id, source_id, target_id, Relation(relation), strength, evidence, created_by, said)
+
+
+def _require_room(connection: apsw.Connection, memory_id: int) -> None:
+    if not has_room(degree(connection, memory_id)):
+        key = value(connection, "SELECT key FROM memories WHERE id = ?", (memory_id,))
+        raise SpeckitError(
+            "E032",
+            f"memory {memory_id} already has {EDGES_PER_NODE} edges: {key}",
+            actions=("remove one of its edges: `speckit-memory lineage` shows them with their ids",),
+        )
 
 
 def _require_values(source_id: int, target_id: int, strength: float, created_by: str) -> None:
@@ -92,6 +165,6 @@ def _require_values(source_id: int, target_id: int, strength: float, created_by:
         raise SpeckitError("E030", f"memory {source_id} cannot have an edge to itself")
     if not created_by:
         raise SpeckitError("E030", "an edge needs to say who made it", hint="For example: manual.")
-    strongest = 1.0 if created_by in DELIBERATE else STRONGEST_AUTOMATIC
-    if not 0.0 <= strength <= strongest:
-        raise SpeckitError("E032", f"strength is {strength}, accepted for '{created_by}': 0 to {strongest}")
+    if not 0.0 <= strength <= strongest(created_by):
+        limit = strongest(created_by)
+        raise SpeckitError("E032", f"strength is {strength}, accepted for '{created_by}': 0 to {limit}")

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.queries import integers, rows
-from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables.edges import EDGES_PER_NODE
+from speckit_memory.memory.store.tables import changes, edge_history
+from speckit_memory.memory.store.tables.edge_history import State
+from speckit_memory.memory.store.tables.edges import has_room
 from speckit_memory.memory.store.tables.link_targets import find_targets, note_memories
 
 Triple = tuple[int, int, str]
@@ -27,11 +28,18 @@ class Declared(NamedTuple):
 
 
 class Made(NamedTuple):
-    """An edge there is."""
+    """An edge there is: what its maker said of it, and its strength now."""
 
     id: int
     said: Declared
     by: str
+    strength: float
+
+    @property
+    def state(self) -> State:
+        """As the history of edges knows it."""
+        own = self.said.strength
+        return State(self.strength, self.said.evidence, self.by, None if own == self.strength else own)
 
 
 class Around(NamedTuple):
@@ -42,12 +50,13 @@ class Around(NamedTuple):
     declared: dict[Triple, Declared]
 
 
-def resolve_links(txn: Transaction, now: float) -> int:
+def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = None) -> int:
     """Makes the edges of `created_by` "document" exactly those that documents declare; returns how many are new.
 
     Links to the memory itself, to what is not stored and to what may be several memories make no edge. A declaration
     takes over an edge that an automatic process made, and leaves a manual one alone. Where a memory would get more than
-    20 edges, its strongest declarations count. Only memories around which something changed are looked at.
+    20 edges, its strongest declarations count; `left_out` is given the others. Only memories around which something
+    changed are looked at. What use has added to an edge stays as long as its declaration does.
     """
     connection = txn.connection
     find_targets(txn)
@@ -55,13 +64,18 @@ def resolve_links(txn: Transaction, now: float) -> int:
     existing, wanted = around.existing, _within_limit(connection, around)
     gone = [triple for triple, made in existing.items() if made.by == "document" and triple not in wanted]
     new = [triple for triple in wanted if triple not in existing]
-    changed = [t for t, said in wanted.items() if t in existing and existing[t][1:] != (said, "document")]
+    changed = [t for t, said in wanted.items() if t in existing and not _is(existing[t], said)]
+    if left_out is not None:
+        left_out += sorted(around.declared.keys() - wanted.keys())
     with txn.part():
         connection.executemany("DELETE FROM causal_edges WHERE id = ?", [(existing[triple].id,) for triple in gone])
         connection.executemany(
-            "UPDATE causal_edges SET strength = ?, evidence = ?, created_by = 'document' WHERE id = ?",
+            "UPDATE causal_edges SET strength = ?, evidence = ?, created_by = 'document', said = NULL WHERE id = ?",
             [(*wanted[triple], existing[triple].id) for triple in changed],
         )
+        for triple in changed:
+            after = State(*wanted[triple], "document", None)
+            edge_history.record(txn, triple, existing[triple].state, after, by="document", why=after.evidence, now=now)
         connection.executemany(
             "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at) "
             "VALUES (?, ?, ?, ?, ?, 'document', ?)",
@@ -77,13 +91,13 @@ def _around_changes(txn: Transaction) -> Around:
     while True:
         around = _around(txn.connection)
         existing, declared = around.existing, around.declared
-        touched = {t for t, said in declared.items() if t not in existing or existing[t][1:] != (said, "document")}
+        touched = {t for t, said in declared.items() if t not in existing or not _is(existing[t], said)}
         touched |= {t for t, made in existing.items() if made.by == "document" and t not in declared}
         others = _ends(touched) - around.memories
         degrees = _degrees(txn.connection, others)
         for triple in touched - existing.keys():
             degrees.update(others.intersection(triple[:2]))
-        full = [memory_id for memory_id, degree in degrees.items() if degree >= EDGES_PER_NODE]
+        full = [memory_id for memory_id, degree in degrees.items() if not has_room(degree)]
         if not full:
             return around
         note_memories(txn, full)
@@ -92,10 +106,11 @@ def _around_changes(txn: Transaction) -> Around:
 def _around(connection: Connection) -> Around:
     """The strongest declaration of each edge counts; those that are made by hand need none."""
     existing = {
-        (source, target, relation): Made(edge_id, Declared(strength, evidence), created_by)
-        for edge_id, source, target, relation, strength, evidence, created_by in rows(
+        (source, target, relation): Made(edge_id, Declared(said, evidence), created_by, strength)
+        for edge_id, source, target, relation, strength, said, evidence, created_by in rows(
             connection,
-            "SELECT id, source_id, target_id, relation, strength, evidence, created_by FROM causal_edges "
+            "SELECT id, source_id, target_id, relation, strength, coalesce(said, strength), evidence, created_by "
+            "FROM causal_edges "
             "WHERE source_id IN (SELECT memory_id FROM changed_links) "
             "OR target_id IN (SELECT memory_id FROM changed_links) ORDER BY id",
         )
@@ -127,7 +142,7 @@ def _within_limit(connection: Connection, around: Around) -> dict[Triple, Declar
     for triple in sorted(declared, key=lambda triple: (-declared[triple].strength, triple)):
         source, target, _ = triple
         if triple not in taken:
-            if max(degrees[source], degrees[target]) >= EDGES_PER_NODE:
+            if not has_room(max(degrees[source], degrees[target])):
                 continue
             degrees.update((source, target))
         fitting[triple] = declared[triple]
@@ -143,6 +158,11 @@ def _degrees(connection: Connection, memories: Iterable[int]) -> Counter[int]:
         (integers(sorted(memories)),),
     )
     return Counter(dict(found))
+
+
+def _is(made: Made, said: Declared) -> bool:
+    """Whether an edge is the one that a document declares."""
+    return made.by == "document" and made.said == said
 
 
 def _ends(triples: Iterable[Triple]) -> set[int]:

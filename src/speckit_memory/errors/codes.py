@@ -257,6 +257,14 @@ CODES: dict[str, Code] = {
         True,
         "request",
     ),
+    "E083": Code(
+        "link cannot be changed so",
+        "memory",
+        "low",
+        "A link that a document declares changes with that document; a change is undone while nothing came after it.",
+        ("`speckit-memory links history` shows what became of a link",),
+        True,
+    ),
     "E090": Code(
         "document not valid",
         "validation",

@@ -18,7 +18,8 @@ TABLES = (
     "meta", "id_sequence", "memories", "texts", "chunks", "triggers", "declared_links", "causal_edges",
     "embedding_cache", "changes", "memory_fts", "session_sent", "working_memory", "uncounted_folders", "chunk_tokens",
     "changed_keys", "changed_links", "promotions", "source_paths", "token_counts", "migrations",
-    "session_state", "archivals", "job_runs", "job_lease",
+    "session_state", "archivals", "job_runs", "job_lease", "edge_history", "session_uses",
+    "edge_uses", "scanned_memories", "suspected_contradictions",
     "chunk_vectors",
 )  # fmt: skip
 SHADOWS = (

@@ -13,9 +13,9 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Edge, Link, Relation
 from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables import edges as edges_module
 from speckit_memory.memory.store.tables.edges import add_edge, degree, edge_count
 from speckit_memory.memory.store.tables.link_targets import note_keys, note_memories
-from speckit_memory.memory.store.writing import links as links_module
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
 
@@ -313,7 +313,7 @@ def test_looking_at_everything_anew_changes_no_edge_even_when_places_are_few(
     new_database: Callable[[], Database], document: Make, history: list[tuple[str, list[Link] | None]]
 ) -> None:
     with new_database() as database, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(links_module, "EDGES_PER_NODE", 2)
+        patch.setattr(edges_module, "EDGES_PER_NODE", 2)
         stored: set[str] = set()
         for name, links in history:
             if links is not None:

@@ -1,0 +1,135 @@
+"""The lineage of a memory, as a document, and what in it asks for a look (feature M8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.reading import lineage, reader
+from speckit_memory.memory.store.reading.lineage import Direction, Step
+from speckit_memory.memory.store.records import Relation
+
+DEPTH = 3
+"""Hops that are looked at unless others are wanted."""
+READINGS: dict[tuple[Relation, str], str] = {
+    (Relation.CAUSED, "incoming"): "caused by",
+    (Relation.CAUSED, "outgoing"): "caused",
+    (Relation.ENABLED, "incoming"): "enabled by",
+    (Relation.ENABLED, "outgoing"): "enabled",
+    (Relation.DERIVED_FROM, "outgoing"): "derived from",
+    (Relation.DERIVED_FROM, "incoming"): "source of",
+    (Relation.SUPPORTS, "incoming"): "supported by",
+    (Relation.SUPPORTS, "outgoing"): "supports",
+    (Relation.SUPERSEDES, "outgoing"): "supersedes",
+    (Relation.SUPERSEDES, "incoming"): "superseded by",
+    (Relation.CONTRADICTS, "outgoing"): "contradicts",
+    (Relation.CONTRADICTS, "incoming"): "contradicted by",
+}
+"""How a link reads from the end that is nearer to the memory, in the order in which who asks why wants them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The links within `depth` hops of a memory, nearest and strongest first, each once.
+
+    `hints` say what contradicts or no longer holds; `cut` whether there are more links than are told.
+    """
+
+    id: int
+    key: str
+    title: str
+    direction: Direction
+    depth: int
+    steps: tuple[Step, ...]
+    hints: tuple[str, ...]
+    cut: bool
+
+    @property
+    def groups(self) -> dict[str, tuple[Step, ...]]:
+        """The links by what they say of the nearer end, such as "caused by"; only readings that there are."""
+        of_reading: dict[str, list[Step]] = {name: [] for name in READINGS.values()}
+        for step in self.steps:
+            of_reading[READINGS[step.relation, step.direction]].append(step)
+        return {name: tuple(steps) for name, steps in of_reading.items() if steps}
+
+    @property
+    def memories(self) -> dict[int, tuple[str, str]]:
+        """Key and title of every memory that a link leads to, by id; the memory itself first."""
+        found = {self.id: (self.key, self.title)}
+        for step in self.steps:
+            found.setdefault(step.source_id, (step.source, step.source_title))
+            found.setdefault(step.target_id, (step.target, step.target_title))
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "id": self.id,
+            "key": self.key,
+            "title": self.title,
+            "direction": self.direction,
+            "depth": self.depth,
+            "reached": max((step.hop for step in self.steps), default=0),
+            "links": len(self.steps),
+            "cut": self.cut,
+            "groups": {name: [link_json(step) for step in steps] for name, steps in self.groups.items()},
+            "memories": [{"id": number, "key": key, "title": title} for number, (key, title) in self.memories.items()],
+            "hints": list(self.hints),
+        }
+
+    def mermaid(self) -> str:
+        """As a flowchart for Mermaid, which any title leaves whole."""
+        from speckit_memory.engine.lineage_diagram import flowchart
+
+        return flowchart(self)
+
+
+def link_json(step: Step) -> dict[str, Any]:
+    """A link as plain data; titles stand with the memories."""
+    return {
+        "edge": step.edge,
+        "source": step.source,
+        "relation": str(step.relation),
+        "target": step.target,
+        "strength": round(step.strength, 4),
+        "evidence": step.evidence,
+        "created_by": step.created_by,
+        "direction": step.direction,
+        "hop": step.hop,
+    }
+
+
+def lineage_of(
+    database: Database, name: int | str, direction: Direction, depth: int, relations: Sequence[str]
+) -> Lineage:
+    """The lineage of a memory, by id or key. Raises E080 for an unknown one, E030 and E032 for other values."""
+    with database.snapshot_read() as connection:
+        memory = reader.get_memory(connection, name)
+        walked = lineage.walk(connection, memory.id, direction, depth, relations)
+    hints = tuple(_hints(walked.steps))
+    return Lineage(memory.id, memory.key, memory.title, direction, depth, walked.steps, hints, walked.cut)
+
+
+def _hints(steps: Sequence[Step]) -> list[str]:
+    """What asks for a look: contradictions, pairs of which both supersede each other, and what holds no longer."""
+    by_relation: dict[Relation, list[Step]] = {}
+    for step in steps:
+        by_relation.setdefault(step.relation, []).append(step)
+    supported = {frozenset((step.source_id, step.target_id)) for step in by_relation.get(Relation.SUPPORTS, ())}
+    replaced = {(step.source_id, step.target_id) for step in by_relation.get(Relation.SUPERSEDES, ())}
+    hints = []
+    for step in by_relation.get(Relation.CONTRADICTS, ()):
+        pair = (step.source_id, step.target_id)
+        if pair in replaced or pair[::-1] in replaced:
+            continue  # that one of them holds no longer is said below
+        also = ", and one supports the other" if frozenset(pair) in supported else ""
+        hints.append(f"{step.source} contradicts {step.target}{also}: review which of them holds")
+    for step in by_relation.get(Relation.SUPERSEDES, ()):
+        if (step.target_id, step.source_id) in replaced:
+            if step.source_id < step.target_id:
+                hints.append(f"{step.source} and {step.target} supersede each other: review which of them holds")
+        else:
+            hints.append(f"{step.target} is superseded by {step.source}")
+    return list(dict.fromkeys(hints))

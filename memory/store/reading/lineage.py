@@ -1,0 +1,117 @@
+"""Why something was decided, and what came of it: the links around a memory, from hop to hop (feature M8).
+
+One recursive query walks the graph. What it follows is chosen within the walk: a link of another relation, or against
+the direction, leads nowhere, and so hides what lies behind it. The walk yields distinct (memory, distance) pairs, so
+that circles end at the limit of hops, and stops after `MOST_STEPS` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import apsw
+
+from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.memory.store.file.queries import rows, texts
+from speckit_memory.memory.store.reading.traversal import MOST_HOPS
+from speckit_memory.memory.store.records import Relation
+
+Direction = Literal["outgoing", "incoming", "both"]
+DIRECTIONS: tuple[Direction, ...] = ("outgoing", "incoming", "both")
+MOST_STEPS = 20_000
+"""Pairs of memory and distance that a walk looks at; the nearest come first."""
+MOST_LINKS = 500
+"""Links that are told; the nearest come first."""
+
+# {out} and {into} say whether links are followed from their source, from their target. A step is twice the hop, and one
+# more where the link was followed from its target: of two ways to the same link the shorter one is told.
+_WALK = """
+WITH RECURSIVE
+reach (id, hop) AS (
+    SELECT :start, 0
+    UNION
+    SELECT e.target_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.source_id = r.id
+    WHERE {out} AND r.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
+    UNION
+    SELECT e.source_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.target_id = r.id
+    WHERE {into} AND r.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
+    LIMIT :steps
+),
+distance (id, hop) AS MATERIALIZED (SELECT id, min(hop) FROM reach GROUP BY id),
+passed (edge, step) AS (
+    SELECT e.id, 2 * d.hop + 2 FROM distance d CROSS JOIN causal_edges e ON e.source_id = d.id
+    WHERE {out} AND d.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
+    UNION ALL
+    SELECT e.id, 2 * d.hop + 3 FROM distance d CROSS JOIN causal_edges e ON e.target_id = d.id
+    WHERE {into} AND d.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
+),
+first (edge, step) AS MATERIALIZED (SELECT edge, min(step) FROM passed GROUP BY edge)
+SELECT e.id, e.source_id, s.key, s.title, e.target_id, t.key, t.title, e.relation, e.strength, e.evidence,
+    e.created_by, iif(f.step % 2, 'incoming', 'outgoing'), f.step / 2 AS hop, (SELECT count(*) FROM reach)
+FROM first f JOIN causal_edges e ON e.id = f.edge JOIN memories s ON s.id = e.source_id
+JOIN memories t ON t.id = e.target_id
+ORDER BY hop, e.strength DESC, e.id LIMIT :links
+"""
+
+
+class Step(NamedTuple):
+    """A link that a walk passed: `direction` is "outgoing" where it led from source to target, `hop` from 1 on."""
+
+    edge: int
+    source_id: int
+    source: str
+    source_title: str
+    target_id: int
+    target: str
+    target_title: str
+    relation: Relation
+    strength: float
+    evidence: str
+    created_by: str
+    direction: Literal["outgoing", "incoming"]
+    hop: int
+
+
+class Walk(NamedTuple):
+    """The links that were passed, nearest and strongest first, and whether there are more than are told."""
+
+    steps: tuple[Step, ...]
+    cut: bool
+
+
+def walk(
+    connection: apsw.Connection, memory_id: int, direction: Direction, hops: int, relations: Sequence[str]
+) -> Walk:
+    """The links within `hops` of a memory, each once; no `relations` means all six.
+
+    Raises E030 for a direction or a relation that there is not, and E032 unless 1 <= hops <= 10.
+    """
+    chosen = _checked(direction, hops, relations)
+    found = rows(
+        connection,
+        _WALK.format(out=int(direction != "incoming"), into=int(direction != "outgoing")),
+        {
+            "start": memory_id, "hops": hops, "relations": texts(chosen), "steps": MOST_STEPS,
+            "links": MOST_LINKS + 1,
+        },
+    )  # fmt: skip
+    steps = tuple(Step._make((*row[:7], Relation(row[7]), *row[8:13])) for row in found[:MOST_LINKS])
+    return Walk(steps, len(found) > MOST_LINKS or any(row[13] >= MOST_STEPS for row in found[:1]))
+
+
+def _checked(direction: str, hops: int, relations: Sequence[str]) -> list[str]:
+    problems = []
+    if direction not in DIRECTIONS:
+        problems.append(SpeckitError("E030", f"the direction is '{direction}'; {nearest(direction, DIRECTIONS)}"))
+    if type(hops) is not int or not 1 <= hops <= MOST_HOPS:
+        problems.append(SpeckitError("E032", f"hops is {hops}, accepted: 1 to {MOST_HOPS}"))
+    known = [str(relation) for relation in Relation]
+    problems += [
+        SpeckitError("E030", f"the relation is '{name}'; {nearest(name, known)}")
+        for name in relations
+        if name not in known
+    ]
+    if problems:
+        raise SpeckitError.of([problem for error in problems for problem in error.problems])
+    return [str(relation) for relation in relations] or known

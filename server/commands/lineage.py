@@ -1,0 +1,72 @@
+"""`lineage`: why something was decided, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.lineage_text import link_text
+from speckit_memory.server.memory_names import known_key
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.relations import RELATIONS
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.lineage import Lineage
+    from speckit_memory.memory.store.reading.lineage import Direction
+
+
+@click.command("lineage")
+@click.argument("name", metavar="ID|KEY")
+@click.option(
+    "--direction",
+    type=click.Choice(("outgoing", "incoming", "both")),
+    default="both",
+    show_default=True,
+    help="Follow links from their source, from their target, or from either.",
+)
+@click.option("--depth", type=int, default=3, show_default=True, help="How many hops, 1 to 10.")
+@click.option(
+    "--relation", "relations", type=click.Choice(RELATIONS), multiple=True, help="Follow these alone; may be repeated."
+)
+@click.option("--mermaid", is_flag=True, help="Print a Mermaid flowchart and nothing else.")
+@shared("db", "json")
+def command(
+    common: Common, name: str, direction: Direction, depth: int, relations: tuple[str, ...], mermaid: bool
+) -> None:
+    """Show why a memory was decided and what came of it: the causal links around it, grouped by what they say.
+
+    The links of a group stand nearest and strongest first, and what contradicts or holds no longer is said last.
+    """
+    if mermaid and common.as_json:
+        raise click.UsageError("--mermaid and --json print different documents; choose one of them")
+    with existing_store(common) as memory:
+        found = memory.lineage(known_key(memory, name), direction=direction, depth=depth, relations=relations)
+    if common.as_json:
+        print_json(found.as_json())
+    elif mermaid:
+        click.echo(found.mermaid(), nl=False)
+    else:
+        _print(found)
+
+
+def _print(found: Lineage) -> None:
+    document = found.as_json()
+    title = f", {found.title}" if found.title not in ("", found.key) else ""
+    click.echo(
+        wrapped(
+            f"{found.key}{title}: {counted(len(found.steps), 'link')} within {counted(found.depth, 'hop')}", bold=True
+        )
+    )
+    for reading, links in document["groups"].items():
+        click.echo(wrapped(reading))
+        for link in links:
+            click.echo(wrapped(link_text(link), indent="    ", first="  "))
+    if found.cut:
+        click.echo(wrapped("there are more: ask for fewer hops, one direction or one relation"))
+    for hint in found.hints:
+        click.echo(wrapped(f"note: {hint}"))
+    if not found.steps:
+        click.echo(wrapped("Documents declare links under causalLinks; `speckit-memory links add` makes one by hand."))

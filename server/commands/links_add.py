@@ -1,0 +1,34 @@
+"""`links add`: a causal link by hand."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.links_text import edge_text
+from speckit_memory.server.memory_names import known_key
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.relations import RELATIONS
+
+
+@click.command("add")
+@click.argument("source", metavar="ID|KEY")
+@click.argument("relation", type=click.Choice(RELATIONS))
+@click.argument("target", metavar="ID|KEY")
+@click.option("--strength", type=float, default=1.0, show_default=True, help="How sure the link is, 0 to 1.")
+@click.option("--evidence", default="", help="Why it is there.")
+@shared("db", "json")
+def command(common: Common, source: str, relation: str, target: str, strength: float, evidence: str) -> None:
+    """Link two memories: "SOURCE RELATION TARGET", as in `new.md supersedes old.md`. A link there is is changed.
+
+    A memory has at most 20 links. Documents declare links of their own under `causalLinks`.
+    """
+    with existing_store(common) as memory:
+        edge = memory.link_one(
+            known_key(memory, source), relation, known_key(memory, target), strength=strength, evidence=evidence
+        )
+    if common.as_json:
+        print_json(edge.as_json())
+    else:
+        click.echo(wrapped(edge_text(edge)))

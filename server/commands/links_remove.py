@@ -1,0 +1,28 @@
+"""`links remove`: takes a causal link away."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.links_text import edge_text
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+
+@click.command("remove")
+@click.argument("link", type=click.IntRange(min=1, max=2**63 - 1), metavar="LINK")
+@shared("db", "json")
+def command(common: Common, link: int) -> None:
+    """Remove the link with the number LINK, which `lineage` shows. `links undo` brings it back.
+
+    A link that a document declares is taken out of the document.
+    """
+    with existing_store(common) as memory:
+        removed, declared = memory.unlink(link)
+    if common.as_json:
+        print_json({"removed": removed.as_json(), "declared": declared.as_json() if declared else None})
+        return
+    click.echo(wrapped(f"removed {edge_text(removed)}"))
+    if declared:
+        click.echo(wrapped(f"a document declares it all the same: {edge_text(declared)}"))

@@ -1,0 +1,34 @@
+"""`memory_causal_link`: link two memories (feature T19)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.tools.parameters import MemoryName, RelationName
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 1200
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_causal_link(
+        sourceId: MemoryName,  # noqa: N803 -- parameter names of the specification
+        targetId: MemoryName,  # noqa: N803
+        relation: RelationName,
+        strength: Annotated[float, Field(strict=True, ge=0, le=1)] = 1.0,
+        evidence: Annotated[str, Field(max_length=2000)] = "",
+    ) -> Reply:
+        """Link two memories, "source relation target"; a link that is there is changed."""
+        from speckit_memory.server.links_text import edge_text
+        from speckit_memory.server.memory_names import memory_name
+
+        edge = workspace.memory().link_one(
+            memory_name(sourceId), relation, memory_name(targetId), strength=strength, evidence=evidence
+        )
+        return Reply(edge_text(edge), {"link": edge.as_json()})
+
+    return memory_causal_link
