@@ -32,6 +32,9 @@ from speckit_memory.server.tools import (
     drift_why,
     health,
     index_scan,
+    learning_history,
+    postflight,
+    preflight,
     save,
     search,
     stats,
@@ -165,6 +168,9 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
         writing(causal_link),
         reading(causal_stats),
         writing(causal_unlink, idempotent=False, destructive=True),
+        writing(preflight),
+        writing(postflight),
+        reading(learning_history),
     ]
 
 

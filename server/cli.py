@@ -28,6 +28,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "history": "links_history",
         "undo": "links_undo",
     },
+    "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
     "pipeline": {
         "check": "pipeline_check",
         "show": "pipeline_show",
@@ -60,6 +61,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
 }
 GROUPS = {
     "links": "Causal links between memories: add, remove, what became of them, undo.",
+    "task": "Record what is known before and after a task, and see what tasks taught.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "shadow": "What pipelines that ran beside the served one have shown.",
     "flags": "States of the feature flags: list, audit, promote, demote.",

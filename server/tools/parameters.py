@@ -18,3 +18,7 @@ Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]
 """Without `deprecated`: no search finds such memories (feature F7)."""
 ContextType = Literal["research", "implementation", "decision", "discovery", "general"]
+Required = Annotated[str, Field(min_length=1, max_length=200)]
+Score = Annotated[int, Field(strict=True, ge=0, le=100)]
+Gap = Annotated[str, Field(max_length=500)]
+Gaps = Annotated[list[Gap], Field(max_length=50)]

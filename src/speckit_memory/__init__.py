@@ -63,6 +63,11 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing.quality import Quality as Quality
     from speckit_memory.memory.indexing.recalled import Recalled as Recalled
     from speckit_memory.memory.indexing.secrets import Secret as Secret
+    from speckit_memory.memory.lifecycle.epistemic import LearningSummary as LearningSummary
+    from speckit_memory.memory.lifecycle.epistemic import TaskLearning as TaskLearning
+    from speckit_memory.memory.lifecycle.epistemic import TaskScores as TaskScores
+    from speckit_memory.memory.lifecycle.tasks import Task as Task
+    from speckit_memory.memory.lifecycle.tasks import TaskHistory as TaskHistory
     from speckit_memory.memory.lifecycle.validations import Validated as Validated
     from speckit_memory.memory.store.reading.reader import StoreStatistics as StoreStatistics
     from speckit_memory.memory.store.records import MemoryRecord as MemoryRecord
@@ -98,6 +103,8 @@ _MODULES = {
     "memory.indexing.quality": ("Quality",),
     "memory.indexing.recalled": ("Recalled",),
     "memory.indexing.secrets": ("Secret",),
+    "memory.lifecycle.epistemic": ("LearningSummary", "TaskLearning", "TaskScores"),
+    "memory.lifecycle.tasks": ("Task", "TaskHistory"),
     "memory.lifecycle.validations": ("Validated",),
     "memory.store.reading.reader": ("StoreStatistics",),
     "memory.store.records": ("MemoryRecord", "Tier"),

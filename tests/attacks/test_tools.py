@@ -31,6 +31,7 @@ NESTED: list[Any] = [
     [1, 2], [True], ["a", "b"], ["\0", "b"], ["x" * 1900, "y" * 1900], ["a"] * 20, {"x" * LONG: {}}, ["[" * LONG] * 2,
 ]  # fmt: skip
 BAD = [*TEXTS, *NUMBERS, *NESTED]
+TASK = {"specFolder": "specs", "taskId": "t", "knowledgeScore": 1, "uncertaintyScore": 2, "contextScore": 3}
 USUAL: dict[str, dict[str, Any]] = {
     "memory_context": {"input": "fusion"},
     "memory_search": {"query": "fusion"},
@@ -40,6 +41,13 @@ USUAL: dict[str, dict[str, Any]] = {
     "memory_list": {},
     "memory_stats": {},
     "memory_health": {},
+    "memory_drift_why": {"memoryId": 1},
+    "memory_causal_link": {"sourceId": 1, "targetId": 2, "relation": "supports"},
+    "memory_causal_stats": {},
+    "memory_causal_unlink": {"edgeId": 1},
+    "task_preflight": TASK,
+    "task_postflight": TASK,
+    "memory_get_learning_history": {"specFolder": "specs"},
 }
 
 

@@ -74,6 +74,18 @@ def document(one: Told, other: Told) -> bool:
     return not one.out.lstrip().startswith(("{", "[")) and bool(other.json)
 
 
+def tells(*path: str) -> Differ:
+    """Both succeed, and what stands at this place of their documents differs."""
+
+    def at(told: Told) -> Any:
+        found = told.json
+        for name in path:
+            found = found.get(name)
+        return found
+
+    return lambda one, other: one.status == other.status == 0 and at(one) != at(other)
+
+
 def at_work(one: Told, other: Told) -> bool:
     return one.work != other.work and one.work.keys() == other.work.keys() != set()
 
@@ -134,6 +146,11 @@ HTTP = ["serve", "--transport", "http"]
 SECOND = ["--dataset", "two"]
 SET = ["--set", "bm25.b=0.1"]
 BM25 = ["--pipeline", "bm25"]
+SCORES = ["--knowledge", "40", "--uncertainty", "60", "--context", "50", "--json"]
+TASK_BEGUN = ["task", "preflight", "specs", "t", *SCORES]
+TASK_DONE = ["task", "postflight", "specs", "t1", *SCORES]
+OTHER_DONE = ["task", "postflight", "specs", "t2", *SCORES]
+TASKS = ["task", "history", "specs", "--json"]
 REPLAY = ["eval", "replay", *BM25]
 SCORINGS = ["eval", "scorings"]
 HISTORY = ["eval", "history"]
@@ -291,6 +308,36 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--by": (["links", "undo", "1"], ["links", "undo", "--by", "manual"], said),
         "--db": (["links", "undo", "1"], ["links", "undo", "1", *OTHER_DB], ends(0, 2)),
         "--json": (["links", "undo", "1"], ["links", "undo", "2", "--json"], document),
+    },
+    "task preflight": {
+        "folder": (TASK_BEGUN, ["task", "preflight", "other", "t", *SCORES], tells("specFolder")),
+        "task": (TASK_BEGUN, ["task", "preflight", "specs", "u", *SCORES], tells("taskId")),
+        "--knowledge": (TASK_BEGUN, [*TASK_BEGUN, "--knowledge", "1"], tells("before", "knowledge")),
+        "--uncertainty": (TASK_BEGUN, [*TASK_BEGUN, "--uncertainty", "1"], tells("before", "uncertainty")),
+        "--context": (TASK_BEGUN, [*TASK_BEGUN, "--context", "1"], tells("before", "context")),
+        "--gap": (TASK_BEGUN, [*TASK_BEGUN, "--gap", "why"], tells("knowledgeGaps")),
+        "--session": (TASK_BEGUN, [*TASK_BEGUN, "--session", "s"], tells("sessionId")),
+        "--db": (TASK_BEGUN, [*TASK_BEGUN, *OTHER_DB], ends(0, 2)),
+        "--json": (TASK_BEGUN[:-1], TASK_BEGUN, document),
+    },
+    "task postflight": {
+        "folder": (TASK_DONE, ["task", "postflight", "other", "t2", *SCORES], ends(0, 2)),
+        "task": (TASK_DONE, ["task", "postflight", "specs", "u", *SCORES], ends(0, 2)),
+        "--knowledge": (TASK_DONE, [*OTHER_DONE, "--knowledge", "100"], tells("after", "knowledge")),
+        "--uncertainty": (TASK_DONE, [*OTHER_DONE, "--uncertainty", "1"], tells("after", "uncertainty")),
+        "--context": (TASK_DONE, [*OTHER_DONE, "--context", "1"], tells("after", "context")),
+        "--closed": (TASK_DONE, [*OTHER_DONE, "--closed", "why"], tells("gapsClosed")),
+        "--new-gap": (TASK_DONE, [*OTHER_DONE, "--new-gap", "why"], tells("newGapsDiscovered")),
+        "--db": (TASK_DONE, [*TASK_DONE, *OTHER_DB], ends(0, 2)),
+        "--json": (TASK_DONE[:-1], OTHER_DONE, document),
+    },
+    "task history": {
+        "folder": (TASKS, ["task", "history", "other", "--json"], said),
+        "--session": (TASKS, [*TASKS, "--session", "s"], lambda a, b: [len(t.json["tasks"]) for t in (a, b)] == [3, 1]),
+        "--limit": (TASKS, [*TASKS, "--limit", "1"], lambda a, b: [len(t.json["tasks"]) for t in (a, b)] == [3, 1]),
+        "--complete": (TASKS, [*TASKS, "--complete"], lambda a, b: [len(t.json["tasks"]) for t in (a, b)] == [3, 0]),
+        "--db": (TASKS, [*TASKS, *OTHER_DB], ends(0, 2)),
+        "--json": (TASKS[:-1], TASKS, document),
     },
     "pipeline check": {
         "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),
@@ -547,6 +594,9 @@ def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         database.record((), scorings=[Scoring("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
         evaluation = StoredEvaluation("e" * 12, "eval compare", time.time() - 3600, "one", "d", {})
         database.keep(evaluation, [Snapshot("c" * 12, "nDCG@10", 0.5, 9)])
+    with Memory.open(workspace / "memory.db", root=workspace) as memory:
+        for task, session in (("t1", ""), ("t2", ""), ("t3", "s")):
+            memory.task_preflight("specs", task, knowledge=40, uncertainty=60, context=50, session=session)
     work: dict[str, Any] = {}
 
     def kept(name: str) -> Callable[..., Any]:

@@ -41,8 +41,14 @@ TOOLS = [
     "memory_causal_link",
     "memory_causal_stats",
     "memory_causal_unlink",
+    "task_preflight",
+    "task_postflight",
+    "memory_get_learning_history",
 ]
-WRITING = ("memory_save", "memory_validate", "memory_index_scan", "memory_causal_link", "memory_causal_unlink")
+WRITING = (
+    "memory_save", "memory_validate", "memory_index_scan", "memory_causal_link", "memory_causal_unlink",
+    "task_preflight", "task_postflight",
+)  # fmt: skip
 COUNTING = ("memory_validate", "memory_causal_unlink")
 REMOVING = ("memory_index_scan", "memory_causal_unlink")
 BUDGETS = {
@@ -58,6 +64,9 @@ BUDGETS = {
     "memory_causal_link": 1200,
     "memory_causal_stats": 1200,
     "memory_causal_unlink": 1200,
+    "task_preflight": 1200,
+    "task_postflight": 1200,
+    "memory_get_learning_history": 1000,
 }
 
 

@@ -85,6 +85,18 @@ LINKED: tuple[Call, ...] = (
     ("memory_causal_link", {"sourceId": SPEC + 1, "targetId": "notes/fix.md", "relation": "enabled"}),
 )
 FIXED = {"relation": "supports"}
+TASK = {"specFolder": "specs", "taskId": "t"}
+BEFORE = {**TASK, "knowledgeScore": 40, "uncertaintyScore": 60, "contextScore": 50}
+BEGUN: tuple[Call, ...] = (
+    ("task_preflight", BEFORE),
+    ("task_preflight", {**BEFORE, "taskId": "u", "sessionId": "s"}),
+    ("task_preflight", {**BEFORE, "specFolder": "other"}),
+)
+
+
+def tells(name: str) -> Callable[[Answer, Answer], bool]:
+    return lambda one, other: one["data"].get(name) != other["data"].get(name)
+
 
 CASES: dict[str, dict[str, Case]] = {
     "memory_search": {
@@ -193,11 +205,37 @@ CASES: dict[str, dict[str, Case]] = {
     "memory_causal_unlink": {
         "edgeId": Case({}, (1, 2), lambda a, b: [x["data"]["removed"]["id"] for x in (a, b)] == [1, 2], LINKED)
     },
+    "task_preflight": {
+        "specFolder": Case(BEFORE, ("specs", "other"), tells("specFolder")),
+        "taskId": Case(BEFORE, ("t", "u"), tells("taskId")),
+        "knowledgeScore": Case(BEFORE, (40, 41), tells("before")),
+        "uncertaintyScore": Case(BEFORE, (60, 61), tells("before")),
+        "contextScore": Case(BEFORE, (50, 51), tells("before")),
+        "knowledgeGaps": Case(BEFORE, (None, ["why"]), tells("knowledgeGaps")),
+        "sessionId": Case(BEFORE, (None, "s"), tells("sessionId")),
+    },
+    "task_postflight": {
+        "specFolder": Case(BEFORE, ("specs", "other"), tells("specFolder"), BEGUN),
+        "taskId": Case(BEFORE, ("t", "u"), tells("taskId"), BEGUN),
+        "knowledgeScore": Case(BEFORE, (40, 90), tells("band"), BEGUN),
+        "uncertaintyScore": Case(BEFORE, (60, 10), tells("learning_index"), BEGUN),
+        "contextScore": Case(BEFORE, (50, 51), tells("after"), BEGUN),
+        "gapsClosed": Case(BEFORE, (None, ["why"]), tells("gapsClosed"), BEGUN),
+        "newGapsDiscovered": Case(BEFORE, (None, ["when"]), tells("newGapsDiscovered"), BEGUN),
+    },
+    "memory_get_learning_history": {
+        "specFolder": Case({}, ("specs", "other"), counts(2, 1), BEGUN),
+        "sessionId": Case({"specFolder": "specs"}, (None, "s"), counts(2, 1), BEGUN),
+        "limit": Case({"specFolder": "specs"}, (10, 1), counts(2, 1), BEGUN),
+        "onlyComplete": Case({"specFolder": "specs"}, (False, True), counts(2, 0), BEGUN),
+        "includeSummary": Case({"specFolder": "specs"}, (True, False), tells("summary"), BEGUN),
+    },
 }  # fmt: skip
 IDS = {
     "memory_context": "T1", "memory_search": "T2", "memory_save": "T4", "memory_list": "T5", "memory_stats": "T6",
     "memory_validate": "T10", "memory_index_scan": "T22", "memory_drift_why": "T18",
     "memory_causal_link": "T19", "memory_causal_unlink": "T21",
+    "task_preflight": "T16", "task_postflight": "T17", "memory_get_learning_history": "T23",
 }  # fmt: skip
 
 

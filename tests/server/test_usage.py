@@ -18,7 +18,7 @@ def test_help_names_every_command(run: Run) -> None:
     assert ran.status == 0
     listed = [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()]
     assert listed == [
-        "demo", "init", "index", "search", "serve", "doctor", "maintain", "unarchive", "lineage", "links",
+        "demo", "init", "index", "search", "serve", "doctor", "maintain", "unarchive", "lineage", "links", "task",
         "pipeline", "shadow", "flags", "eval",
     ]  # fmt: skip
 

@@ -14,6 +14,7 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.graph_schema import EDGE_HISTORY
+from speckit_memory.memory.store.file.learning_schema import LEARNING
 from speckit_memory.memory.store.file.queries import table_exists
 from speckit_memory.memory.store.file.schema import (
     CHANGE_TOKENS,
@@ -52,6 +53,7 @@ MIGRATIONS = (
     Migration("0010_token_counts", TOKEN_COUNTS),
     Migration("0011_life", LIFE),
     Migration("0012_edge_history", EDGE_HISTORY),
+    Migration("0013_learning", LEARNING),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

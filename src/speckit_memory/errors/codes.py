@@ -264,6 +264,16 @@ CODES: dict[str, Code] = {
         "A link that a document declares changes with that document; a change is undone while nothing came after it.",
         ("`speckit-memory links history` shows what became of a link",),
         True,
+        "request",
+    ),
+    "E084": Code(
+        "task is complete",
+        "memory",
+        "low",
+        "What was known before a task is not told once it is over.",
+        ("record the next task under a taskId of its own",),
+        True,
+        "request",
     ),
     "E090": Code(
         "document not valid",

@@ -29,7 +29,8 @@ from tests.attacks.fuzz.shared import NOTES, folder, opened, with_notes
 from tests.attacks.fuzz.target import Target
 
 TOOLS = ("memory_context", "memory_search", "memory_save", "memory_validate", "memory_index_scan", "memory_list",
-         "memory_stats", "memory_health")  # fmt: skip
+         "memory_stats", "memory_health", "task_preflight", "task_postflight",
+         "memory_get_learning_history")  # fmt: skip
 FILES = ("docs/a.md", "docs/b.md", "docs/deep/c.md", "d.md")
 MOST_CHARACTERS = 60_000
 """Of the text of an answer; budgets are far below, but one row always stays."""
@@ -62,6 +63,12 @@ _LIKELY: dict[str, st.SearchStrategy[Any]] = {
     "sortBy": st.sampled_from(["created_at", "updated_at", "importance_weight", "id; DROP TABLE memories"]),
     "limitt": st.just(1),
 }  # fmt: skip
+_SCORES = ("knowledgeScore", "uncertaintyScore", "contextScore")
+_LIKELY |= dict.fromkeys(_SCORES, st.integers(-1, 101)) | {
+    "taskId": st.sampled_from(["t", "u", "", "\ud800"]), "onlyComplete": st.booleans(), "includeSummary": st.booleans(),
+}  # fmt: skip
+_LIKELY |= dict.fromkeys(("knowledgeGaps", "gapsClosed", "newGapsDiscovered"), st.lists(_TEXT, max_size=3))
+_TASK = ("specFolder", "taskId", *_SCORES)
 _OF_TOOL = {
     "memory_context": (
         "input", "mode", "specFolder", "limit", "sessionId", "enableDedup", "anchors", "includeContent",
@@ -77,8 +84,13 @@ _OF_TOOL = {
     "memory_list": ("limit", "offset", "specFolder", "sortBy"),
     "memory_stats": ("limit",),
     "memory_health": (),
+    "task_preflight": (*_TASK, "knowledgeGaps", "sessionId"),
+    "task_postflight": (*_TASK, "gapsClosed", "newGapsDiscovered"),
+    "memory_get_learning_history": ("specFolder", "sessionId", "limit", "onlyComplete", "includeSummary"),
 }  # fmt: skip
-NEEDED = {"memory_context": ("input",), "memory_save": ("filePath",), "memory_validate": ("id", "wasUseful")}
+NEEDED = {"memory_context": ("input",), "memory_save": ("filePath",), "memory_validate": ("id", "wasUseful"),
+          "task_preflight": _TASK, "task_postflight": _TASK,
+          "memory_get_learning_history": ("specFolder",)}  # fmt: skip
 
 
 @st.composite

@@ -1,0 +1,95 @@
+"""What a memory learns beside documents: what tasks taught."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from speckit_memory.engine.following import Following
+from speckit_memory.engine.questions import normalised_folder
+from speckit_memory.errors.names import shown
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.lifecycle.tasks import Task, TaskHistory
+
+
+class Learning(ABC):
+    """The operations that record what is known, before and after."""
+
+    @property
+    @abstractmethod
+    def _followed(self) -> Following:
+        """The open store."""
+
+    def task_preflight(
+        self,
+        folder: str,
+        task: str,
+        *,
+        knowledge: int,
+        uncertainty: int,
+        context: int,
+        gaps: Sequence[str] = (),
+        session: str = "",
+    ) -> Task:
+        """Records what is known before a task of a folder, each score from 0 to 100 (feature M15).
+
+        A repetition takes the place of the earlier record until the task is complete. Raises E030 to E032 with all that
+        is wrong, and E084 for a task that is complete.
+        """
+        from speckit_memory.memory.lifecycle import tasks  # a search has no use for it
+        from speckit_memory.memory.lifecycle.epistemic import TaskScores
+
+        place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
+        begun = tasks.Task(*place, shown(session), scores, tuple(map(shown, gaps)), time.time())
+        return self._followed.run(lambda opened: tasks.preflight(opened.database, begun), writes=True)
+
+    def task_postflight(
+        self,
+        folder: str,
+        task: str,
+        *,
+        knowledge: int,
+        uncertainty: int,
+        context: int,
+        gaps_closed: Sequence[str] = (),
+        new_gaps: Sequence[str] = (),
+    ) -> Task:
+        """Completes the record of a task: `learned` of what comes back tells what it has taught (feature M15).
+
+        A repetition corrects the one before. Raises E030 to E032 with all that is wrong, and E010 without a record of
+        what was known before.
+        """
+        from speckit_memory.memory.lifecycle import tasks
+        from speckit_memory.memory.lifecycle.epistemic import TaskScores
+
+        place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
+        closed, new = tuple(map(shown, gaps_closed)), tuple(map(shown, new_gaps))
+        return self._followed.run(
+            lambda opened: tasks.postflight(
+                opened.database, *place, scores, gaps_closed=closed, new_gaps=new, now=time.time()
+            ),
+        )
+
+    def learning_history(
+        self, folder: str, *, session: str = "", limit: int = 10, only_complete: bool = False
+    ) -> TaskHistory:
+        """The latest tasks of a folder, of one session or of all (""), with means and trend over all of them (M15).
+
+        Raises E032 for a limit outside 1 to 100.
+        """
+        from speckit_memory.memory.lifecycle import tasks
+
+        wanted = shown(normalised_folder(folder))
+        return self._followed.run(
+            lambda opened: tasks.history(
+                opened.database, wanted, session=shown(session), limit=limit, only_complete=only_complete
+            )
+        )
+
+
+def _place(folder: str, task: str) -> tuple[str, str]:
+    """A folder and a task as records name them: what no file could hold is spelled out."""
+    return shown(normalised_folder(folder)), shown(task.strip())

@@ -1,0 +1,42 @@
+"""`task history`: what tasks of a folder taught."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from speckit_memory.memory.lifecycle.tasks import MOST_LISTED
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, table, wrapped
+
+
+@click.command("history")
+@click.argument("folder")
+@click.option("--session", default="", metavar="NAME", help="Only tasks of this session.")
+@click.option("--limit", type=click.IntRange(1, MOST_LISTED), default=10, show_default=True, help="At most so many.")
+@click.option("--complete", is_flag=True, help="Only tasks that are complete.")
+@shared("db", "json")
+def command(common: Common, folder: str, session: str, limit: int, complete: bool) -> None:
+    """List tasks of a folder, the latest first, with means and trend over all of them."""
+    from speckit_memory.server.tools.task_rows import changes, summary_row, task_row
+
+    with existing_store(common) as memory:
+        found = memory.learning_history(folder, session=session, limit=limit, only_complete=complete)
+    rows, summary = [task_row(task) for task in found.tasks], summary_row(found.summary)
+    if common.as_json:
+        print_json({"specFolder": folder, "summary": summary, "tasks": rows})
+        return
+    shown: list[tuple[str, ...]] = [("task", "index", "band", "changes", "completed")]
+    shown += [_line(row, changes(row) if "delta" in row else {}) for row in rows]
+    if rows:
+        click.echo(table(shown, right=[1], headed=True))
+    click.echo(wrapped(fields(summary), dim=True))
+
+
+def _line(row: dict[str, Any], changed: dict[str, str]) -> tuple[str, ...]:
+    if not changed:
+        return row["taskId"], "", "not complete", "", ""
+    return row["taskId"], f"{row['learning_index']:g}", row["band"], fields(changed), row["completed"][:10]

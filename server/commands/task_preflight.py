@@ -1,0 +1,46 @@
+"""`task preflight`: what is known before a task."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+SCORE = click.IntRange(0, 100)
+
+
+@click.command("preflight")
+@click.argument("folder")
+@click.argument("task")
+@click.option("--knowledge", type=SCORE, required=True, help="How much is known, 0 to 100.")
+@click.option("--uncertainty", type=SCORE, required=True, help="How unsure you are, 0 to 100.")
+@click.option("--context", type=SCORE, required=True, help="How complete the context is, 0 to 100.")
+@click.option("--gap", "gaps", multiple=True, metavar="TEXT", help="What is not known yet; may be repeated.")
+@click.option("--session", default="", metavar="NAME", help="The session that works on it.")
+@shared("db", "json")
+def command(
+    common: Common,
+    folder: str,
+    task: str,
+    knowledge: int,
+    uncertainty: int,
+    context: int,
+    gaps: tuple[str, ...],
+    session: str,
+) -> None:
+    """Record what is known before a task of a folder.
+
+    A repetition takes the place of the earlier record until the task is complete.
+    """
+    from speckit_memory.server.tools.task_rows import task_row
+
+    with existing_store(common) as memory:
+        begun = memory.task_preflight(
+            folder, task, knowledge=knowledge, uncertainty=uncertainty, context=context, gaps=gaps, session=session
+        )
+    if common.as_json:
+        print_json({"specFolder": begun.folder, **task_row(begun)})
+    else:
+        click.echo(wrapped(f"recorded before the task {begun.task} of {begun.folder}"))

@@ -1,0 +1,41 @@
+"""`memory_get_learning_history`: what tasks of a folder have taught (feature T23)."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.tools.parameters import Flag, Limit, Required, SessionId
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 1000
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_get_learning_history(
+        specFolder: Required,  # noqa: N803 -- parameter names of the specification
+        sessionId: SessionId = "",  # noqa: N803
+        limit: Limit = 10,
+        onlyComplete: Flag = False,  # noqa: N803
+        includeSummary: Annotated[bool, Field(strict=True, description="Means and trend over all its tasks")] = True,  # noqa: N803
+    ) -> Reply:
+        """List what was known before and after the tasks of a folder, the latest first."""
+        from speckit_memory.server.output import counted
+        from speckit_memory.server.tools.task_rows import summary_row, task_row
+
+        found = workspace.memory().learning_history(
+            specFolder, session=sessionId, limit=limit, only_complete=onlyComplete
+        )
+        told: dict[str, Any] = {"summary": summary_row(found.summary)} if includeSummary else {}
+        return Reply(
+            f"{counted(found.summary.tasks, 'task')} recorded, {found.summary.complete} complete",
+            {**told, "tasks": [task_row(task) for task in found.tasks]},
+            rows="tasks",
+            facts=fields(told.get("summary", {})),
+        )
+
+    return memory_get_learning_history

@@ -1,0 +1,39 @@
+"""`task_postflight`: record what is known after a task, and what it taught (feature T17)."""
+
+from collections.abc import Callable
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.tools.parameters import Gaps, Required, Score
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 1200
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def task_postflight(
+        specFolder: Required,  # noqa: N803 -- parameter names of the specification
+        taskId: Required,  # noqa: N803
+        knowledgeScore: Score,  # noqa: N803
+        uncertaintyScore: Score,  # noqa: N803
+        contextScore: Score,  # noqa: N803
+        gapsClosed: Gaps = [],  # noqa: B006, N803 -- the schema shows it
+        newGapsDiscovered: Gaps = [],  # noqa: B006, N803
+    ) -> Reply:
+        """After a task: record the same three scores, and be told what the task has taught."""
+        from speckit_memory.server.tools.task_rows import changes, task_row
+
+        done = workspace.memory().task_postflight(
+            specFolder, taskId, knowledge=knowledgeScore, uncertainty=uncertaintyScore, context=contextScore,
+            gaps_closed=gapsClosed, new_gaps=newGapsDiscovered,
+        )  # fmt: skip
+        row = task_row(done)
+        return Reply(
+            f"learning index {row['learning_index']:g} ({row['band']}) for the task {done.task} of {done.folder}",
+            {"specFolder": done.folder, **row},
+            facts=fields(changes(row)),
+        )
+
+    return task_postflight

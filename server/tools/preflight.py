@@ -1,0 +1,43 @@
+"""`task_preflight`: record what is known before a task (feature T16)."""
+
+from collections.abc import Callable
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.tools.parameters import Gaps, Required, Score, SessionId
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 1200
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def task_preflight(
+        specFolder: Required,  # noqa: N803 -- parameter names of the specification
+        taskId: Required,  # noqa: N803
+        knowledgeScore: Score,  # noqa: N803
+        uncertaintyScore: Score,  # noqa: N803
+        contextScore: Score,  # noqa: N803
+        knowledgeGaps: Gaps = [],  # noqa: B006, N803 -- the schema shows it
+        sessionId: SessionId = "",  # noqa: N803
+    ) -> Reply:
+        """Before a task: record how much you know, how unsure you are and how complete your context is, 0 to 100."""
+        from speckit_memory.server.tools.task_rows import scores
+
+        begun = workspace.memory(create=True).task_preflight(
+            specFolder, taskId, knowledge=knowledgeScore, uncertainty=uncertaintyScore, context=contextScore,
+            gaps=knowledgeGaps, session=sessionId,
+        )  # fmt: skip
+        return Reply(
+            f"recorded before the task {begun.task} of {begun.folder}",
+            {
+                "specFolder": begun.folder,
+                "taskId": begun.task,
+                "phase": "preflight",
+                "before": scores(begun.before),
+                "knowledgeGaps": list(begun.gaps),
+            },
+            hints=("when the task is done, call task_postflight with the same specFolder and taskId",),
+        )
+
+    return task_preflight

@@ -1,0 +1,56 @@
+"""How records of tasks look in the answers of tools and commands."""
+
+from typing import Any
+
+from speckit_memory.memory.lifecycle.epistemic import LearningSummary, TaskScores
+from speckit_memory.memory.lifecycle.tasks import Task
+from speckit_memory.server.tools.rows import when
+
+
+def scores(of: TaskScores) -> dict[str, int]:
+    """The three scores by name."""
+    return {"knowledge": of.knowledge, "uncertainty": of.uncertainty, "context": of.context}
+
+
+def task_row(task: Task) -> dict[str, Any]:
+    """A task with its scores and, once it is complete, what it has taught; what is empty is left out."""
+    learned, done = task.learned, {}
+    if task.after is not None and learned is not None and task.completed_at is not None:
+        done = {
+            "after": scores(task.after),
+            "delta": {"knowledge": learned.knowledge, "uncertainty": learned.uncertainty, "context": learned.context},
+            "learning_index": learned.index,
+            "band": learned.band,
+            "gapsClosed": list(task.gaps_closed),
+            "newGapsDiscovered": list(task.new_gaps),
+            "completed": when(task.completed_at),
+        }
+    row: dict[str, Any] = {
+        "taskId": task.task,
+        "phase": "complete" if done else "preflight",
+        "sessionId": task.session,
+        "began": when(task.began_at),
+        "before": scores(task.before),
+        "knowledgeGaps": list(task.gaps),
+        **done,
+    }
+    return {name: value for name, value in row.items() if value not in ("", [])}
+
+
+def changes(row: dict[str, Any]) -> dict[str, str]:
+    """The three differences of a complete task in words; a positive one is a gain."""
+    return {name: f"{value:+d}" for name, value in row["delta"].items()}
+
+
+def summary_row(summary: LearningSummary) -> dict[str, Any]:
+    """Means and trend; what nobody knows is left out."""
+    row = {
+        "tasks": summary.tasks,
+        "complete": summary.complete,
+        "mean_knowledge": summary.knowledge,
+        "mean_uncertainty": summary.uncertainty,
+        "mean_context": summary.context,
+        "mean_learning_index": summary.index,
+        "trend": summary.trend,
+    }
+    return {name: value for name, value in row.items() if value is not None}
