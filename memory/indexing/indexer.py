@@ -15,21 +15,24 @@ from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
+from speckit_memory.memory.indexing.following import follow, followed, found_moves, saved_move
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.intake import REMARKS, Intake
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
-from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
+from speckit_memory.memory.indexing.scanner import FoundFile, Scan, below, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.tables.former_keys import former_keys
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
+from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
 """Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, or something
@@ -87,7 +90,14 @@ class Indexer:
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
-        decision = decide(found, known, force, self._sources.elsewhere(connection))
+        elsewhere = self._sources.elsewhere(connection)
+        decision = decide(found, known, force, elsewhere)
+        moved = found_moves(connection, known, decision, self._root, elsewhere)
+        if moved and not dry_run:
+            moved = follow(self._database, known, moved, now)
+        if moved:
+            known = followed(known, moved) if dry_run else reader.known_files(connection)
+            decision = decide(found, known, force, elsewhere)
         aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
         report.problems += found.remarks
@@ -96,7 +106,7 @@ class Indexer:
         report.failures += [
             Problem("E010", f"{key}: there is no such file or folder")
             for key in found.missing
-            if not any(gone == key or gone.startswith(f"{key}/") for gone in decision.gone)
+            if not any(below(gone, key) for gone in (*decision.gone, *(move.old for move in moved)))
         ]
         report.unchanged += decision.skip
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
@@ -118,6 +128,7 @@ class Indexer:
             self._note_analyser(known, report)
             self._note_intake(known, report, rules)
             judging.compare(self._database, self._embedder, known, report, now)
+        report.follow(moved)
         report.sources += self.sources()
         return report
 
@@ -196,6 +207,12 @@ class Indexer:
         if made.document is None:
             raise SpeckitError.of(made.failures or made.problems)
         document, problems, targets, intake = made.document, made.problems, made.targets, made.intake or Intake()
+        if source.file:
+            elsewhere = self._sources.elsewhere(connection)
+            moved = saved_move(known, document.key, document.content_hash, self._root, elsewhere)
+            if moved and not dry_run:
+                follow(self._database, known, moved, now)
+            known = followed(known, moved) if dry_run else reader.known_files(connection)
         duplicates = tuple(
             key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
         )
@@ -208,7 +225,8 @@ class Indexer:
             problems += duplicated
         else:
             remarks += duplicated
-        remarks += few(causal_links.unresolved(targets, known.keys() | {document.key}))
+        there = known.keys() | former_keys(connection).keys() | {document.key}
+        remarks += few(causal_links.unresolved(targets, there))
         (tokens,) = counted_tokens([document.body], self._embedder)
         of_path = judging.of_path(document, known, duplicates)
         facts = (duplicates, tokens, len(document.chunks))
@@ -249,7 +267,7 @@ class Indexer:
         tasks = []
         for file in files:
             stored = known.get(file.key)
-            same = stored.content_hash if stored and stored.mtime_ns is not None else ""
+            same = stored.content_hash if stored and stored.mtime_ns not in (None, TO_BE_READ) else ""
             tasks.append(Task(file, stored is not None, same))
         return tasks
 
@@ -298,7 +316,9 @@ class Indexer:
             batches.finish(progress)
         if progress:
             progress(Progress(done, total, key))
-        report.problems += few(causal_links.unresolved(targets, hashes.keys()))
+        report.problems += few(
+            causal_links.unresolved(targets, hashes.keys() | former_keys(self._database.reader()).keys())
+        )
         aliases.equal_contents(hashes, written, report)
         return touched
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +12,7 @@ from speckit_memory.memory.store.records import Document, Tier
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.intake import Intake
+    from speckit_memory.memory.indexing.moves import Move
     from speckit_memory.memory.indexing.prediction_error import Verdict
 
 
@@ -58,7 +59,8 @@ class IndexReport:
     count what was created or updated; what several runs at once have done adds up. `embedded` counts vectors that were
     computed, `cache_hits` those taken from the cache, `pending` memories left without. `redacted` counts secrets that
     were left out, by kind, `recalled` blocks of text that had come out of an answer, `mended` documents that were made
-    easier to find. `verdicts` tell what new documents repeat or contradict, by key.
+    easier to find. `verdicts` tell what new documents repeat or contradict, by key. `renamed`
+    are memories that followed their files to other places, which no other list has.
     """
 
     created: list[str] = field(default_factory=list)
@@ -83,6 +85,14 @@ class IndexReport:
     recalled: int = 0
     mended: int = 0
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    renamed: list[Move] = field(default_factory=list)
+
+    def follow(self, moves: Sequence[Move]) -> None:
+        """Tells those of the documents brought up to date whose memories followed their files apart from the others."""
+        self.renamed += moves
+        moved = {move.new for move in moves}
+        self.updated = [key for key in self.updated if key not in moved]
+        self.unchanged = [key for key in self.unchanged if key not in moved]
 
     def taken_in(self, intake: Intake) -> None:
         """Adds what one document was taken in with."""

@@ -43,11 +43,11 @@ class WorkspaceSources:
         for root, path in source_paths.other_sources(connection, self._name):
             others[self._store.parent / root].append(path)
         return lambda key: any(
-            any(below(key, folder) for folder in folders) and _may_exist(root / key) for root, folders in others.items()
+            any(below(key, folder) for folder in folders) and may_exist(root / key) for root, folders in others.items()
         )
 
 
-def _may_exist(path: Path) -> bool:
+def may_exist(path: Path) -> bool:
     """Whether a file is there, also when it may not be looked at: what is not known to be gone is kept."""
     try:
         path.stat()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.memory.indexing import IndexReport, Progress
 
-OUTCOMES = ("created", "updated", "unchanged", "deleted")
+OUTCOMES = ("created", "updated", "renamed", "unchanged", "deleted")
 COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links", "recalled", "mended")
 SHOWN_PROBLEMS = 20
 STATES = ("hidden", "another worktree of a repository")
@@ -154,6 +154,7 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
     """The report as plain data: keys of what a run did, and how many documents it had nothing to do with."""
     return {
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
+        "renamed": [move.as_json() for move in report.renamed],
         "unchanged": len(report.unchanged),
         "problems": [problem.as_json() for problem in report.problems],
         "aliases": [list(keys) for keys in report.aliases],
@@ -180,6 +181,11 @@ def show(report: IndexReport, seconds: float) -> None:
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
     click.echo(wrapped(figures))
+    for move in report.renamed[:SHOWN_PROBLEMS]:
+        edited = "" if move.similarity == 1 else f" (edited, {move.similarity:.0%} alike)"
+        click.echo(wrapped(f"renamed: {abridged(move.old)} -> {abridged(move.new)}{edited}", "  ", ""))
+    if len(report.renamed) > SHOWN_PROBLEMS:
+        click.echo(wrapped(f"… and {len(report.renamed) - SHOWN_PROBLEMS} more; see them all with --json"))
     for keys in report.aliases[:SHOWN_PROBLEMS]:
         click.echo(wrapped(f"same content: {', '.join(keys)}", "  ", ""))
     if len(report.aliases) > SHOWN_PROBLEMS:

@@ -11,6 +11,8 @@ from speckit_memory.server.tools.parameters import Folder
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1000
+MOST_MOVES = 20
+"""Renamed documents that are listed; all are counted."""
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -29,11 +31,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         report = workspace.memory_to_fill(folder).index(
             [folder], force=force or not incremental, progress=workspace.stop_when_unwanted
         )
-        counts = {name: len(getattr(report, name)) for name in ("created", "updated", "unchanged", "deleted")}
+        counts = {
+            name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "deleted")
+        }
+        moves = [move.as_json() for move in report.renamed[:MOST_MOVES]]
         return Reply(
             ", ".join(f"{count} {name}" for name, count in counts.items()),
             {
                 **counts,
+                "moves": moves,
                 "passages": report.chunks,
                 "embedding_pending": report.pending,
                 "ignored": len(report.ignored),
@@ -52,6 +58,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 {
                     "passages": report.chunks,
                     "waiting for vectors": report.pending or "",
+                    "renamed": [f"{move['from']} -> {move['to']}" for move in moves],
                     "secrets left out": report.redacted,
                     "verdicts": [f"{key}: {told(verdict)}" for key, verdict in report.verdicts.items()],
                 }

@@ -182,7 +182,7 @@ def older_schema(path: Path, backup: Path) -> None:
         "DROP TABLE job_runs; DROP TABLE job_lease; DROP TABLE edge_history; DROP TABLE session_uses; "
         "DROP TABLE edge_uses; DROP TABLE scanned_memories; DROP TABLE suspected_contradictions; "
         "ALTER TABLE causal_edges DROP COLUMN said; "
-        "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; "
+        "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; DROP TABLE former_keys; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()

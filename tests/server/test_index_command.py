@@ -25,7 +25,7 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     assert set(ran.json) == {
         "created", "updated", "unchanged", "deleted", "problems", "aliases", "known_aliases", "ignored", "overruled",
         "sources", "chunks", "characters", "embedded", "cache_hits", "pending", "links", "seconds", "dry_run", "store",
-        "workspace", "redacted", "recalled", "mended", "verdicts",
+        "workspace", "redacted", "recalled", "mended", "verdicts", "renamed",
     }  # fmt: skip
     assert ran.json["created"] == ["docs/new.md"]
     assert ran.json["updated"] == ["docs/fusion.md"]
@@ -92,7 +92,9 @@ def test_a_link_follows_its_target_to_another_folder_in_one_run(tmp_path: Path) 
     for before, after in ((old, new), (new, tmp_path / "docs"), (tmp_path / "docs", old)):
         (before / "plan.md").rename(after / "plan.md")
         moved = call(tmp_path, ["index", ".", "--json"]).json
-        assert (moved["links"], moved["problems"]) == (1, [])
+        name = "plan.md"
+        assert [move["to"] for move in moved["renamed"]] == [(after / name).relative_to(tmp_path).as_posix()]
+        assert (moved["links"], moved["problems"]) == (0, [])  # the edge goes with its memory
         found = call(tmp_path, ["search", "the first plan", "--json"]).json
         (plan,) = [row for row in found["results"] if row["title"] == "Plan"]
         assert [successor["key"] for successor in plan["notes"]["superseded_by"]] == ["docs/why.md"]

@@ -20,6 +20,7 @@ from speckit_memory.memory.store.file.schema import (
     CHANGE_TOKENS,
     CHUNK_TOKENS,
     FIRST_SCHEMA,
+    FORMER_KEYS,
     LIFE,
     LINK_TARGETS,
     PROMOTIONS,
@@ -54,6 +55,7 @@ MIGRATIONS = (
     Migration("0011_life", LIFE),
     Migration("0012_edge_history", EDGE_HISTORY),
     Migration("0013_learning", LEARNING),
+    Migration("0014_former_keys", FORMER_KEYS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

@@ -305,3 +305,15 @@ CREATE TABLE job_lease (
 """
 """How a memory ages beside its facts, how far sessions have come, and the work that is done in the background: see
 `working_memory`, `archivals` and `jobs`."""
+
+FORMER_KEYS = f"""
+CREATE TABLE former_keys (
+    key TEXT PRIMARY KEY,
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    until REAL NOT NULL,
+    name TEXT GENERATED ALWAYS AS ({LAST_PART.format("key")}) VIRTUAL
+) STRICT;
+CREATE INDEX former_keys_by_name ON former_keys (name);
+CREATE INDEX former_keys_by_memory ON former_keys (memory_id);
+"""
+"""Where the files of memories lay before they were moved: see `former_keys`."""

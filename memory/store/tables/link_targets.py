@@ -45,7 +45,10 @@ def note_memories(txn: Transaction, memory_ids: Iterable[int]) -> None:
 
 
 def find_targets(txn: Transaction) -> None:
-    """Finds anew what the links mean that may have changed, and notes the memories that declare those that did."""
+    """Finds anew what the links mean that may have changed, and notes the memories that declare those that did.
+
+    A link to where a file lay before it was moved means its memory still, unless another has that place now.
+    """
     connection = txn.connection
     keys: dict[str, dict[str, int]] = {}
     for name, key, memory_id in rows(
@@ -54,6 +57,13 @@ def find_targets(txn: Transaction) -> None:
         "SELECT target_name FROM declared_links WHERE memory_id IN (SELECT memory_id FROM changed_links))",
     ):
         keys.setdefault(name, {})[key] = memory_id
+    former: dict[str, dict[str, int]] = {}
+    for name, key, memory_id in rows(
+        connection,
+        "SELECT name, key, memory_id FROM former_keys WHERE name IN (SELECT name FROM changed_keys UNION "
+        "SELECT target_name FROM declared_links WHERE memory_id IN (SELECT memory_id FROM changed_links))",
+    ):
+        former.setdefault(name, {})[key] = memory_id
     changed: list[tuple[int | None, int, int]] = []
     for memory_id, ordinal, target, name, before, document in rows(
         connection,
@@ -63,7 +73,10 @@ def find_targets(txn: Transaction) -> None:
     ):
         candidates = keys.get(name, {})
         found = meant(target, document, candidates)
-        now = candidates[found[0]] if len(found) == 1 else None
+        if not found:  # only what nothing is called now means what was called so
+            candidates = former.get(name, {})
+            found = meant(target, document, candidates)
+        now = candidates[found[0]] if len({candidates[key] for key in found}) == 1 else None
         if now != before:
             changed.append((now, memory_id, ordinal))
     connection.executemany("UPDATE declared_links SET target_id = ? WHERE memory_id = ? AND ordinal = ?", changed)

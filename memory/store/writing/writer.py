@@ -257,7 +257,7 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
     model = model_id or ""
     with txn.part():
         known = txn.connection.execute(
-            "SELECT id, fingerprint, embedding_status FROM memories WHERE key = ?", (document.key,)
+            "SELECT id, fingerprint, embedding_status, content_hash FROM memories WHERE key = ?", (document.key,)
         ).fetchone()
         if known is None:
             return _add(txn, [entry], now, model)[0]
@@ -265,7 +265,7 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
         if known[1] == digest:
             matrix = entry.vectors if known[2] == "pending" else None
             return _keep(txn, known[0], document, matrix, model, entry.tokens)
-        return _replace(txn, known[0], entry, digest, now, model)
+        return _replace(txn, known[0], entry, digest, now, model, edited=known[3] != document.content_hash)
 
 
 def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) -> list[Put]:
@@ -294,8 +294,10 @@ def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) 
     return [Put(memory_id, "created") for memory_id in ids]
 
 
-def _replace(txn: Transaction, memory_id: int, entry: Entry, digest: bytes, now: float, model_id: str) -> Put:
-    """Writes a document over what is stored of its memory."""
+def _replace(
+    txn: Transaction, memory_id: int, entry: Entry, digest: bytes, now: float, model_id: str, *, edited: bool
+) -> Put:
+    """Writes a document over what is stored of its memory, which comes back from the archive where it was `edited`."""
     connection = txn.connection
     before = near_duplicates.compared(connection, memory_id)
     _clear(txn, memory_id)
@@ -307,7 +309,8 @@ def _replace(txn: Transaction, memory_id: int, entry: Entry, digest: bytes, now:
         (*_facts(entry, tier, digest, now), memory_id),
     )
     insert(txn, [passages_placed(txn, memory_id, entry)], model_id, now)
-    archivals.lift(txn, memory_id)
+    if edited:
+        archivals.lift(txn, memory_id)
     changes.record(txn, [memory_id], "put")
     link_targets.note_memories(txn, [memory_id])
     after = near_duplicates.compared(connection, memory_id)

@@ -12,6 +12,7 @@ from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.crossencoders import chosen
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import embedding_text, weighted_query
+from speckit_memory.memory.indexing.moves import Move
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.tables import token_sets
 from speckit_memory.pipeline.ports import Vectors
@@ -51,7 +52,7 @@ def test_indexing_stores_the_tokens_of_title_and_passage_whether_or_not_the_vect
     assert stored(database) == expected
     (root / "a.md").rename(root / "b.md")
     report = indexer.index([root], now=2.0)
-    assert (report.cache_hits, report.deleted) == (1, ["a.md"])
+    assert (report.cache_hits, report.renamed, report.deleted) == (1, [Move("a.md", "b.md")], [])
     assert stored(database) == expected
     assert database.check() == []
 

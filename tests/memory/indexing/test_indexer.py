@@ -230,7 +230,7 @@ def test_a_dry_run_writes_nothing(database: Database, indexer: Indexer, root: Pa
     gone = write("gone.md", "text")
     indexer.index([root], now=100.0)
     gone.unlink()
-    write("new.md", "text")
+    write("new.md", "another text")
     before = database.reader().pragma("data_version"), reader.statistics(database.reader())
 
     report = indexer.index([root], now=200.0, dry_run=True)
@@ -539,3 +539,29 @@ def test_what_nobody_dated_has_no_date(database: Database, indexer: Indexer, roo
     times = {m.key: (m.created_at, m.updated_at) for m in reader.list_memories(database.reader())[0]}
     assert times == {"unpacked.md": (None, None), "dated.md": (1577836800.0, 1577836800.0)}
     assert reader.statistics(database.reader()).oldest == 1577836800.0
+
+
+@pytest.mark.requirement("I8")
+def test_a_run_that_ends_between_moving_and_reading_is_finished_by_the_next(
+    database: Database, indexer: Indexer, root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("docs/old.md", "# Old\n\nText.\n")
+    indexer.index([root], now=1.0)
+    before = reader.get_memory(database.reader(), "docs/old.md")
+    (root / "new").mkdir()
+    (root / "docs" / "old.md").rename(root / "new" / "other.md")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Indexer, "_run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            indexer.index([root], now=2.0)
+    moved = reader.get_memory(database.reader(), "new/other.md")
+    assert (moved.id, moved.folder) == (before.id, "new")
+
+    finished = indexer.index([root], now=3.0)
+    assert (finished.updated, finished.created, finished.deleted) == (["new/other.md"], [], [])
+    assert database.reader().execute("SELECT path_tokens FROM texts").fetchall() == [("new/other new",)]
+    assert indexer.index([root], now=4.0).unchanged == ["new/other.md"]

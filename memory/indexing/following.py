@@ -1,0 +1,118 @@
+"""Memories that follow their files to other places, before anything else is made of a scan (feature I8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import front_matter, moves
+from speckit_memory.memory.indexing.documents import content_hash
+from speckit_memory.memory.indexing.keys import folder_of
+from speckit_memory.memory.indexing.moves import Move
+from speckit_memory.memory.indexing.scanner import Decision, FoundFile
+from speckit_memory.memory.indexing.workspace_sources import may_exist
+from speckit_memory.memory.store.file.connection import Connection, Database
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.writing.moving import TO_BE_READ, Moving, move_memories
+
+Known = Mapping[str, KnownFile]
+BLANK = content_hash("")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Files that were read: hashes of their texts, and the texts of those that may be an edited one."""
+
+    hashes: dict[str, str]
+    texts: dict[str, str]
+
+
+def found_moves(
+    connection: Connection, known: Known, decision: Decision, root: Path, elsewhere: Callable[[str], bool]
+) -> list[Move]:
+    """The memories whose files are at other places now, by new key.
+
+    Files are read for it only where some have gone, or two known ones have other times, which may have been exchanged.
+    An empty text is none.
+    """
+    gone = set(decision.gone)
+    gone |= _vanished(root, known, decision, elsewhere)
+    new = {file.key for file in decision.read if file.key not in known} if gone else set[str]()
+    older = {file.key for file in decision.read if file.key in known and known[file.key].mtime_ns is not None}
+    if not (gone and new) and len(older) < 2:
+        return []
+    read = _read([file for file in decision.read if file.key in new or file.key in older], new)
+    changed = {key for key in older & read.hashes.keys() if known[key].content_hash != read.hashes[key]}
+    left = {key: known[key].content_hash for key in gone | changed}
+    found = {key: read.hashes[key] for key in (new & read.hashes.keys()) | changed if read.hashes[key] != BLANK}
+    certain = moves.equal(left, found, changed)
+    texts = {key: text for key, text in read.texts.items() if key not in {move.new for move in certain}}
+    old = sorted(gone - {move.old for move in certain})
+    if not old or not texts or max(len(old), len(texts)) > moves.MOST_COMPARED:
+        return certain
+    bodies = {key: reader.body(connection, known[key].id) for key in old}
+    return sorted([*certain, *moves.similar(bodies, texts)], key=lambda move: move.new)
+
+
+def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Callable[[str], bool]) -> list[Move]:
+    """The move that saving a single file is: no memory has its key, and one has its text whose file is gone."""
+    if key in known or digest == BLANK:
+        return []
+    old = {
+        each: digest
+        for each, stored in known.items()
+        if stored.content_hash == digest
+        and stored.mtime_ns is not None
+        and not may_exist(root / each)
+        and not elsewhere(each)
+    }
+    return moves.equal(old, {key: digest}, ())
+
+
+def follow(database: Database, known: Known, found: Iterable[Move], now: float) -> list[Move]:
+    """Moves the memories; returns those moves that nobody else had made impossible. `now` is in epoch seconds."""
+    wanted = {move.new: move for move in found}
+    with database.write() as txn:
+        done = move_memories(
+            txn,
+            [Moving(known[move.old].id, move.old, move.new, folder_of(move.new)) for move in wanted.values()],
+            now,
+        )
+    return [wanted[each.new] for each in done]
+
+
+def followed(known: Known, moved: Iterable[Move]) -> dict[str, KnownFile]:
+    """What is known once the memories have moved."""
+    news = {move.old: move.new for move in moved}
+    after = {key: stored for key, stored in known.items() if key not in news}
+    after |= {new: known[old]._replace(mtime_ns=TO_BE_READ) for old, new in news.items()}
+    return dict(sorted(after.items()))
+
+
+def _read(files: Iterable[FoundFile], texts_of: set[str]) -> _Read:
+    hashes: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for file in files:
+        try:
+            text, _ = file.read()
+        except SpeckitError:  # told when it is read to be indexed
+            continue
+        hashes[file.key] = content_hash(text) if text.strip() else BLANK
+        if file.key in texts_of and len(text) <= moves.LONGEST_COMPARED and len(texts) <= moves.MOST_COMPARED:
+            texts[file.key] = text[front_matter.parse(text, file.key)[0].body_start :]
+    return _Read(hashes, texts)
+
+
+def _vanished(root: Path, known: Known, decision: Decision, elsewhere: Callable[[str], bool]) -> set[str]:
+    """The keys beside those of the run whose files are known not to be there, if a new file may be one of them."""
+    if all(file.key in known for file in decision.read):
+        return set()
+    seen = {file.key for file in decision.read} | {*decision.skip, *decision.gone}
+    return {
+        key
+        for key, stored in known.items()
+        if stored.mtime_ns is not None and key not in seen and not may_exist(root / key) and not elsewhere(key)
+    }

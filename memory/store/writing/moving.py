@@ -1,0 +1,61 @@
+"""Memories that get another key, because their files have another place (feature I8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.queries import rows, texts
+from speckit_memory.memory.store.tables import changes, former_keys, link_targets
+from speckit_memory.memory.store.writing import near_duplicates
+
+TO_BE_READ = -1
+"""The time of modification (ns) of a memory whose file must be read, be its text the stored one or not: what is made of
+a document depends on its key."""
+
+
+class Moving(NamedTuple):
+    """A memory, its key, the key and the folder that it is to have."""
+
+    memory: int
+    old: str
+    new: str
+    folder: str
+
+
+def move_memories(txn: Transaction, wanted: Sequence[Moving], now: float) -> list[Moving]:
+    """Gives memories other keys, with everything that belongs to them, and returns those that were moved.
+
+    Keys may be exchanged. One that is no longer the memory's, or that another memory has which does not move, moves
+    nothing. The documents are to be written again: until then the words of their paths are those of the old ones.
+    """
+    connection = txn.connection
+    names = texts(sorted({key for each in wanted for key in (each.old, each.new)}))
+    stored = dict(rows(connection, "SELECT key, id FROM memories WHERE key IN (SELECT value FROM carray(?))", (names,)))
+    moving = [each for each in wanted if stored.get(each.old) == each.memory]
+    while True:
+        leaving = {each.old for each in moving}
+        possible = [each for each in moving if each.new not in stored or each.new in leaving]
+        if len(possible) == len(moving):
+            break
+        moving = possible
+    if not moving:
+        return []
+    ids = [each.memory for each in moving]
+    with txn.part():
+        folders = rows(connection, "SELECT DISTINCT folder FROM memories WHERE key IN (SELECT value FROM carray(?))",
+                       (texts([each.old for each in moving]),))  # fmt: skip
+        # first out of one another's way: a key is unique at every moment, and no file has one of these
+        connection.executemany("UPDATE memories SET key = '/' || id WHERE id = ?", [(each,) for each in ids])
+        connection.executemany(
+            "UPDATE memories SET key = ?, folder = ?, fingerprint = x'', mtime_ns = ? WHERE id = ?",
+            [(each.new, each.folder, TO_BE_READ, each.memory) for each in moving],
+        )
+        taken = {each.new for each in moving}
+        former_keys.note(txn, [(each.old, each.memory) for each in moving if each.old not in taken], now)
+        changes.record(txn, sorted(ids), "put")
+        link_targets.note_keys(txn, [key for each in moving for key in (each.old, each.new)])
+        link_targets.note_memories(txn, ids)
+        near_duplicates.mark_uncounted(txn, {*(folder for (folder,) in folders), *(each.folder for each in moving)})
+    return moving
