@@ -21,8 +21,11 @@ WAL = "docs/storage/wal.md"
 
 
 def memories(root: Path) -> dict[str, dict[str, Any]]:
-    [page] = calls(root, ("memory_list", {"limit": 100}))
-    return {row["key"]: row for row in page["data"]["memories"]}
+    """What the store holds of each memory that is to outlive a move, by key."""
+    columns = "key, id, tier, confidence, validation_count, promoted_at"
+    with closing(apsw.Connection(str(root / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        found = rows(connection, f"SELECT {columns} FROM memories LEFT JOIN promotions ON memory_id = id")
+    return {row[0]: dict(zip(columns.split(", ")[1:], row[1:], strict=True)) for row in found}
 
 
 def indexed(root: Path, *more: str) -> Any:
@@ -53,9 +56,7 @@ def judged(workspace: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def is_the_same(root: Path, key: str, before: dict[str, Any]) -> None:
-    after = memories(root)[key]
-    stays = ("id", "tier", "confidence", "validations", "promoted")
-    assert {name: after.get(name) for name in stays} == {name: before.get(name) for name in stays}
+    assert memories(root)[key] == before
     found = call(root, ["search", "computeMPAB", "--json"]).json["results"]
     assert (found[0]["key"], found[0]["id"]) == (key, before["id"])
 
@@ -124,7 +125,7 @@ def test_a_copy_is_a_memory_of_its_own(judged: tuple[Path, dict[str, Any]]) -> N
         ["docs/copy.md"], [], [["docs/copy.md", WAL]],
     )  # fmt: skip
     assert memories(root)[WAL] == before
-    assert "promoted" not in memories(root)["docs/copy.md"]
+    assert memories(root)["docs/copy.md"]["promoted_at"] is None
 
 
 def test_a_file_that_leaves_the_folder_of_the_run_is_followed(judged: tuple[Path, dict[str, Any]]) -> None:
@@ -160,18 +161,13 @@ def test_a_folder_of_a_thousand_files_is_renamed(tmp_path: Path) -> None:
         text = "# Empty\n\nTo be written.\n" if number % 10 == 0 else f"# Note {number}\n\nWords of note {number}.\n"
         (old / f"{number}.md").write_text(text)
     indexed(tmp_path)
-    listed = listed_ids(tmp_path)
+    before = memories(tmp_path)
     old.rename(old.with_name("new"))
     report = indexed(tmp_path)
     assert len(moves(report)) == 1000
     assert (report["created"], report["deleted"], report["embedded"]) == ([], [], 0)
-    assert listed_ids(tmp_path) == {key.replace("/old/", "/new/"): each for key, each in listed.items()}
+    assert memories(tmp_path) == {key.replace("/old/", "/new/"): each for key, each in before.items()}
     assert quiet(indexed(tmp_path))
-
-
-def listed_ids(root: Path) -> dict[str, int]:
-    with closing(apsw.Connection(str(root / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-        return dict(rows(connection, "SELECT key, id FROM memories"))
 
 
 def git(root: Path, *arguments: str) -> None:
