@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from speckit_memory.channels.bm25 import Bm25
+from speckit_memory.channels.community import Community
 from speckit_memory.channels.constitutional import Constitutional
 from speckit_memory.channels.degree import Degree
 from speckit_memory.channels.fts5 import Fts5
@@ -35,6 +36,7 @@ from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.pipeline.contracts import Annotator, Channel, Fuser, Recoverer, Reranker, Role, Signal, Understander
 from speckit_memory.pipeline.registry import Registry
 from speckit_memory.signals.causal import Causal
+from speckit_memory.signals.centrality import Centrality
 from speckit_memory.signals.coactivation import Coactivation
 from speckit_memory.signals.composite import Composite
 from speckit_memory.signals.confidence import Confidence
@@ -106,6 +108,7 @@ UNDERSTANDERS: tuple[Callable[[Any], Understander], ...] = (
 )
 CHANNELS: tuple[Callable[[Any], Channel], ...] = (
     Bm25,
+    Community,
     Constitutional,
     Degree,
     Fts5,
@@ -125,6 +128,7 @@ FUSERS: tuple[Callable[[Any], Fuser], ...] = (
 )
 SIGNALS: tuple[Callable[[Any], Signal], ...] = (
     Causal,
+    Centrality,
     Coactivation,
     Composite,
     Confidence,

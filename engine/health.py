@@ -92,6 +92,7 @@ def health(seen: Examined) -> HealthReport:
         "sqlite": _sqlite,
         "store": _store,
         "content": _content,
+        "graph": _graph,
         "segment": _segment,
         "maintenance": _maintenance,
         "model": _model,
@@ -157,6 +158,12 @@ def _content(seen: Examined) -> Check:
         hint = "Index the files again to embed them."
         return Check("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
     return Check("content", True, detail)
+
+
+def _graph(seen: Examined) -> Check:
+    from speckit_memory.engine.graph import graph_told  # loads what computes it
+
+    return Check("graph", True, graph_told(seen.database.reader()))
 
 
 def _segment(seen: Examined) -> Check:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
 
-from speckit_memory.engine.maintenance_jobs import JOBS, Job
+from speckit_memory.engine.maintenance_jobs import JOBS, Job, Prepared
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Connection, Database
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables import jobs
 from speckit_memory.memory.store.tables.jobs import Run
 
@@ -168,10 +168,11 @@ class _Runner:
             self._pause()
             now = time.time()
             try:
+                batch = self._batch(job, now)
                 with self._database.write(self._patience_ms) as txn:
                     if not jobs.renew(txn, self._holder, now):
                         raise _LostError
-                    more = job.batch(txn, now)
+                    more = batch(txn, now)
                     changed, remains = changed + more, more > 0
                     jobs.note(txn, Run(job.name, began, None if remains else now, changed, remains, ""))
             except _LostError:
@@ -183,6 +184,14 @@ class _Runner:
             if not remains:
                 return Done(job.name, "ran", changed, job.what)
         return self._noted(job, Run(job.name, began, time.time(), changed, True, ""))
+
+    def _batch(self, job: Job, now: float) -> Callable[[Transaction, float], int]:
+        if not isinstance(job.batch, Prepared):
+            return job.batch
+        with self._database.snapshot_read() as connection:
+            found = job.batch.find(connection, now)
+        write = job.batch.write
+        return lambda txn, now: write(txn, now, found)
 
     def _noted(self, job: Job, run: Run) -> Done:
         with self._database.write(self._patience_ms) as txn:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from speckit_memory.memory.graph import ranking
 from speckit_memory.memory.lifecycle import archival, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 
 HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch whose work is done before anybody is kept from writing: `find` reads one state and computes what `write`
+    then stores. What changed in between is found by the next batch."""
+
+    find: Callable[[Connection, float], Any]
+    write: Callable[[Transaction, float, Any], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +36,13 @@ class Job:
     what: str
     """What it counts."""
     waiting: Callable[[Connection, float], int]
-    batch: Callable[[Transaction, float], int]
+    batch: Callable[[Transaction, float], int] | Prepared
 
 
 JOBS = (
     Job("sessions", HOUR, "sessions that are over forgotten", old_sessions.over, old_sessions.forget_over),
     Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
     Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
+    Job("ranks", HOUR, "memories ranked", ranking.stale, Prepared(ranking.computed, ranking.write)),
 )
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""

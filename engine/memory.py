@@ -46,6 +46,7 @@ from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.view import StoreView
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.graph import GraphReport
     from speckit_memory.engine.health import HealthReport
 
 
@@ -342,6 +343,12 @@ class Memory(Remembering, Connecting, Learning, Shadowed, Telling):
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store's file, one sentence each; empty when it is healthy."""
         return self._followed.run(lambda opened: tuple(opened.database.check()))
+
+    def graph(self) -> GraphReport:
+        """How dense the causal graph is, who made its edges, and what is computed of it."""
+        from speckit_memory.engine.graph import report
+
+        return self._followed.run(lambda opened: report(opened.database.reader()))
 
     def stats(self) -> reader.StoreStatistics:
         """How much the store holds."""

@@ -121,6 +121,17 @@ class Remembering(ABC):
         self._followed.upkeep.saved()
         return saved
 
+    def remove_edges(self, made_by: str, *, dry_run: bool = False) -> int:
+        """Deletes every causal edge that an automatic process made, by its name; returns how many there are.
+
+        Raises E030 for a process that made none, and for what people and documents say.
+        """
+        from speckit_memory.engine.graph import remove_edges
+
+        return self._followed.run(
+            lambda opened: remove_edges(opened.database, made_by, dry_run=dry_run), repeatable=False
+        )
+
     def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
         """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
 
@@ -157,8 +168,9 @@ class Remembering(ABC):
         return self._followed.run(lambda opened: tuple(archived(opened.database.reader())))
 
     def maintain(self, *, dry_run: bool = False) -> Maintained:
-        """Runs the background work that is due now: forgets sessions that are over and puts away what has expired or
-        is old, unused and doubted (features M5 and M13). Nothing, when another process does so.
+        """Runs the background work that is due now: forgets sessions that are over, puts away what has expired or
+        is old, unused and doubted, and ranks what the causal graph connects (features M5, M10 and M13). Nothing, when
+        another process does so.
 
         Raises SpeckitError when the store cannot be written.
         """

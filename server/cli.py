@@ -29,6 +29,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "undo": "links_undo",
     },
     "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
+    "graph": {"show": "graph_show", "remove": "graph_remove"},
     "pipeline": {
         "check": "pipeline_check",
         "show": "pipeline_show",
@@ -62,6 +63,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
 GROUPS = {
     "links": "Causal links between memories: add, remove, what became of them, undo.",
     "task": "Record what is known before and after a task, and see what tasks taught.",
+    "graph": "The causal graph: how dense it is, and taking out what an automatic process put there.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "shadow": "What pipelines that ran beside the served one have shown.",
     "flags": "States of the feature flags: list, audit, promote, demote.",

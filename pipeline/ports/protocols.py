@@ -237,6 +237,13 @@ class CausalGraph(Protocol):
     def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
         """Every connected memory (ascending) and its Σ weight × strength over all its edges."""
 
+    def ranks(self, ids: Ids) -> tuple[Column, float]:
+        """The PageRank of each in multiples of the mean, 0 where it has none, and the greatest of the store: 0 when
+        nothing is ranked, as in a store whose graph is not dense (feature M10)."""
+
+    def community(self, memory: int, limit: int) -> Ids:
+        """The `limit` highest ranked other members of the community of a memory, best first (feature M10)."""
+
 
 class Triggers(Protocol):
     """The trigger phrases of memories."""

@@ -83,3 +83,18 @@ class FakeGraph:
                 total[end] += edge.strength * relation_weights.get(edge.relation, 1.0)
         ids = sorted(total)
         return np.array(ids, np.int64), np.array([total[i] for i in ids], np.float64)
+
+    def ranks(self, ids: Ids) -> tuple[Column, float]:
+        """The share of each in all ends of edges, in multiples of the mean: near enough to a rank for a fake."""
+        own, sums = self.degrees({})
+        total = dict(zip(own.tolist(), (sums / sums.mean()).tolist(), strict=True)) if len(own) else {}
+        found = np.array([total.get(self._parent[int(i)], 0.0) for i in ids], np.float64)
+        return found, max(total.values(), default=0.0)
+
+    def community(self, memory: int, limit: int) -> Ids:
+        """Others of its connected component, best connected first."""
+        own, sums = self.degrees({})
+        regions = dict(zip(own.tolist(), self.regions(own).tolist(), strict=True))
+        mates = [i for i in own.tolist() if i != memory and regions[i] == regions.get(memory, -1)]
+        degree = dict(zip(own.tolist(), sums.tolist(), strict=True))
+        return np.array(sorted(mates, key=lambda i: (-degree[i], i))[:limit], np.int64)

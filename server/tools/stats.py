@@ -15,10 +15,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
     def memory_stats(limit: Limit = 10) -> Reply:
         """Count memories by tier and by folder (the `limit` largest folders)."""
+        from speckit_memory.memory.store.reading.density import as_fields  # it reads stores, which starting does not
+
         stats = workspace.memory().stats()
         folders = sorted(stats.by_folder.items(), key=lambda item: (-item[1], item[0]))[:limit]
         by_tier = {str(tier): count for tier, count in stats.by_tier.items()}
+        dense = stats.density
         further = {
+            "causal edges per memory": f"{dense.edges_per_memory:.2f} ({dense.band})",
+            "edges missing": f"{dense.missing} to {dense.next_band}" if dense.next_band else "",
             "trigger phrases": stats.triggers,
             "waiting for vectors": stats.pending_embeddings or "",
             "bytes": stats.bytes,
@@ -29,6 +34,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "memories": stats.memories,
                 "passages": stats.chunks,
                 "causal_links": stats.edges,
+                "edge_density": as_fields(dense),
                 "trigger_phrases": stats.triggers,
                 "pending_embeddings": stats.pending_embeddings,
                 "bytes": stats.bytes,

@@ -113,6 +113,8 @@ CASES: dict[tuple[str, str], Cases] = {
     ("CausalGraph", "edges"): lambda s: [(ids(s), relation) for relation in ("supersedes", "contradicts", "void")],
     ("CausalGraph", "regions"): lambda s: [(ids(s),)],
     ("CausalGraph", "degrees"): lambda s: [({},), ({"supersedes": 1.5, "contradicts": 0.8},)],
+    ("CausalGraph", "ranks"): lambda s: [(ids(s),)],
+    ("CausalGraph", "community"): lambda s: [(memory, 5) for memory in ids(s)[:3].tolist()],
     ("Triggers", "exact"): lambda s: [("rank fusion",), ("",)],
     ("Triggers", "matches"): lambda s: [("what about rank fusion and gateway retries", NOW), ("", NOW)],
     ("Folders", "described"): lambda s: [()],

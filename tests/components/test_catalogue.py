@@ -19,7 +19,7 @@ CONSTANTS: dict[str, dict[str, Any]] = {
     "router": {
         "simple": {"channels": ("vector", "fts5"), "limit": 5},
         "moderate": {"channels": ("vector", "fts5", "bm25"), "limit": 10},
-        "complex": {"channels": ("vector", "fts5", "bm25", "graph", "degree"), "limit": 20},
+        "complex": {"channels": ("vector", "fts5", "bm25", "graph", "degree", "community"), "limit": 20},
     },
     "expansion": {"variants": 3, "modes": ("deep",)},
     "embedding_expansion": {"neighbours": 5, "terms": 8},
@@ -53,6 +53,8 @@ CONSTANTS: dict[str, dict[str, Any]] = {
     "causal": {
         "per_hop": 0.05, "seed_share": 0.25, "max_seeds": 5, "hops": None, "cap_group": "causal_session", "cap": 0.2,
     },
+    "centrality": {"weight": 0.05},
+    "community": {"seeds": 5, "found": 3, "share": 0.3},
     "session": {"weight": 0.15, "cap_group": "causal_session", "cap": 0.2},
     "coactivation": {
         "weight": 0.25, "seeds": 5, "related": 5, "min_similarity": 0.7, "hops": 2, "decay": 0.5, "max_memories": 20,
@@ -101,6 +103,8 @@ PROVES = {
     "novelty": ("F8.curve",),
     "interference": ("F9.penalty",),
     "causal": ("F11.step",),
+    "centrality": ("M10.read",),
+    "community": ("M10.read",),
     "coactivation": ("F12.spread",),
     "session": ("F13.attention",),
     "contiguity": ("F14.gain",),

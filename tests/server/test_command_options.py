@@ -142,6 +142,7 @@ JUDGE = ["eval", "judge", "--dataset", "one", "--pipeline", "rrf"]
 SENSITIVITY = ["eval", "sensitivity", "--dataset", "one"]
 OTHER_DB = ["--db", "elsewhere/memory.db"]
 MADE = ["eval", "make-queries", "--dataset", "one", "--out", "made"]
+REMOVE = ["graph", "remove", "--by", "entities"]
 HTTP = ["serve", "--transport", "http"]
 SECOND = ["--dataset", "two"]
 SET = ["--set", "bm25.b=0.1"]
@@ -338,6 +339,16 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--complete": (TASKS, [*TASKS, "--complete"], lambda a, b: [len(t.json["tasks"]) for t in (a, b)] == [3, 0]),
         "--db": (TASKS, [*TASKS, *OTHER_DB], ends(0, 2)),
         "--json": (TASKS[:-1], TASKS, document),
+    },
+    "graph show": {
+        "--db": (["graph", "show"], ["graph", "show", *OTHER_DB], ends(0, 2)),
+        "--json": (["graph", "show"], ["graph", "show", "--json"], document),
+    },
+    "graph remove": {
+        "--by": (REMOVE, [*REMOVE[:2], "--by", "manual"], ends(0, 2)),
+        "--dry-run": ([*REMOVE, "--dry-run"], REMOVE, said),
+        "--db": (REMOVE, [*REMOVE, *OTHER_DB], ends(0, 2)),
+        "--json": ([*REMOVE, "--dry-run"], [*REMOVE, "--dry-run", "--json"], document),
     },
     "pipeline check": {
         "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),
@@ -590,6 +601,7 @@ def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
             ("docs/tone.md", "caused", "docs/cjk.md", 0.9), ("docs/cjk.md", "supports", "docs/long.md", 0.8),
             ("docs/fusion.md", "enabled", "docs/storage/wal.md", 0.7),
         ])  # fmt: skip
+        memory.link([("docs/fusion.md", "supports", "docs/cjk.md", 0.3)], "entities")
     with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
         database.record((), scorings=[Scoring("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
         evaluation = StoredEvaluation("e" * 12, "eval compare", time.time() - 3600, "one", "d", {})

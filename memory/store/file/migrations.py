@@ -31,6 +31,7 @@ from speckit_memory.memory.store.file.schema import (
     UNCOUNTED_FOLDERS,
 )
 from speckit_memory.memory.store.file.store_file import make_file
+from speckit_memory.memory.store.file.structure_schema import STRUCTURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ MIGRATIONS = (
     Migration("0012_edge_history", EDGE_HISTORY),
     Migration("0013_learning", LEARNING),
     Migration("0014_former_keys", FORMER_KEYS),
+    Migration("0015_structure", STRUCTURE),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

@@ -18,7 +18,7 @@ from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.reading import reader, traversal
-from speckit_memory.memory.store.tables import edges, fulltext
+from speckit_memory.memory.store.tables import edges, fulltext, ranks
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours, Passage
 from speckit_memory.pipeline.ports.immutable import own
@@ -208,6 +208,19 @@ class CausalGraph:
         at = np.searchsorted(members[:-1], memories)
         regions: Ids = np.where(members[at] == memories, names[at], UNKNOWN)
         return regions
+
+    def ranks(self, ids: Ids) -> tuple[Column, float]:
+        """The PageRank of each in multiples of the mean, 0 where it has none, and the greatest of the store, 0 when
+        nothing is ranked. A chunk stands for its memory."""
+        with self._database.snapshot_read() as connection:
+            return ranks.ranks(connection, self._columns.parents(ids))
+
+    def community(self, memory: int, limit: int) -> Ids:
+        """The `limit` highest ranked other members of the community of a memory, best first."""
+        with self._database.snapshot_read() as connection:
+            found = np.array(ranks.members(connection, int(memory), int(limit)), np.int64)
+        known: Ids = found[self._columns.places(found) != UNKNOWN]
+        return known
 
 
 def _by_source(edges: Sequence[tuple[int, int]]) -> dict[int, list[int]]:

@@ -11,6 +11,7 @@ import apsw
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.reading.density import Density, density
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
 from speckit_memory.memory.store.tables import vectors
 from speckit_memory.memory.store.tables.meta import get_meta
@@ -76,6 +77,7 @@ class StoreStatistics:
     embedding_model: str
     dimensions: int
     bytes: int
+    density: Density
 
 
 def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
@@ -198,6 +200,7 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
         embedding_model=get_meta(connection, vectors.MODEL) or "",
         dimensions=vectors.dimensions(connection),
         bytes=connection.pragma("page_count") * connection.pragma("page_size"),
+        density=density(connection),
     )
 
 

@@ -145,6 +145,13 @@ def edge_count(connection: apsw.Connection) -> int:
     return number
 
 
+def makers(connection: apsw.Connection) -> dict[str, int]:
+    """How many edges each maker has made, by name."""
+    return dict(
+        rows(connection, "SELECT created_by, count(*) FROM causal_edges GROUP BY created_by ORDER BY created_by")
+    )
+
+
 def _edge(row: tuple[int, int, int, str, float, str, str, float | None]) -> Edge:
     edge_id, source_id, target_id, relation, strength, evidence, created_by, said = row
     return Edge(edge_id, source_id, target_id, Relation(relation), strength, evidence, created_by, said)

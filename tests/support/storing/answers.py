@@ -67,6 +67,8 @@ def answers(store: Snapshot) -> dict[str, Any]:
         "edges": store.graph.edge_count,
         "neighbours": [c.tolist() for c in (neighbours.seeds, neighbours.ids, neighbours.hops, neighbours.product)],
         "degrees": [column.tolist() for column in store.graph.degrees(WEIGHTS)],
+        "ranks": [np.asarray(part).tolist() for part in store.graph.ranks(known)],
+        "communities": [store.graph.community(memory, 3).tolist() for memory in known.tolist()],
         "caused": [ends.tolist() for ends in store.graph.edges(known, "caused")],
         "regions": store.graph.regions(ids).tolist(),
         "triggers": [store.triggers.exact(word) for word in WORDS],

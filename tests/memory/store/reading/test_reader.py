@@ -9,6 +9,7 @@ import pytest
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import loading, reader
+from speckit_memory.memory.store.reading.density import Density
 from speckit_memory.memory.store.reading.reader import KnownFile, StoreStatistics
 from speckit_memory.memory.store.records import Chunk, Document, Tier
 from speckit_memory.memory.store.writing import writer
@@ -163,6 +164,7 @@ def test_statistics_count_everything(filled: Database) -> None:
         embedding_model="m",
         dimensions=4,
         bytes=statistics.bytes,
+        density=Density(0, 4, 0),
     )
     assert statistics.bytes > 0
 

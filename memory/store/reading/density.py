@@ -1,0 +1,92 @@
+"""How densely memories are connected (feature M9).
+
+The catalogue divides edges by the memories that have one. That ratio is never below 1/2, as every edge has two ends, so
+that no store could be called sparse: here all memories count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal
+
+import apsw
+
+from speckit_memory.memory.store.file.queries import rows
+
+Band = Literal["empty", "sparse", "moderate", "dense"]
+
+MODERATE, DENSE = 0.5, 1.0
+"""Edges per memory from which on a graph is of these bands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How many `edges` there are between `memories`, of which `connected` have one."""
+
+    edges: int
+    memories: int
+    connected: int
+
+    @property
+    def edges_per_memory(self) -> float:
+        """0 in a store without memories."""
+        return self.edges / self.memories if self.memories else 0.0
+
+    @property
+    def band(self) -> Band:
+        """`dense` from 1 edge per memory on, `moderate` from 0.5 on, `sparse` below, `empty` without edges."""
+        if not self.edges:
+            return "empty"
+        if self.edges >= DENSE * self.memories:
+            return "dense"
+        return "moderate" if self.edges >= MODERATE * self.memories else "sparse"
+
+    @property
+    def next_band(self) -> Band | None:
+        """The first band that more edges lead to; None in the last one, and in a store without memories."""
+        if self.band == "dense" or not self.memories:
+            return None
+        if self.band == "empty":
+            return Density(1, self.memories, 2).band  # of few memories, the first edge leads further than to sparse
+        return "moderate" if self.band == "sparse" else "dense"
+
+    @property
+    def missing(self) -> int:
+        """So many edges lead to the next band; 0 in the last one."""
+        if self.next_band is None:
+            return 0
+        if self.band == "empty":
+            return 1
+        return ceil((MODERATE if self.band == "sparse" else DENSE) * self.memories) - self.edges
+
+
+def density(connection: apsw.Connection) -> Density:
+    """How dense the graph is now."""
+    [(edges, memories, connected)] = rows(
+        connection,
+        "SELECT (SELECT count(*) FROM causal_edges), (SELECT count(*) FROM memories), "
+        "(SELECT count(*) FROM (SELECT source_id FROM causal_edges UNION SELECT target_id FROM causal_edges))",
+    )
+    return Density(edges, memories, connected)
+
+
+def told(found: Density) -> str:
+    """The density for a reader, in one sentence."""
+    per = f"{found.edges_per_memory:.2f} causal edges per memory ({found.band})"
+    if found.next_band is None:
+        return per
+    return f"{per}, {found.missing} more to {found.next_band}"
+
+
+def as_fields(found: Density) -> dict[str, str | int | float | None]:
+    """The same for programs."""
+    return {
+        "edges_per_memory": round(found.edges_per_memory, 4),
+        "band": found.band,
+        "next_band": found.next_band,
+        "missing_edges": found.missing,
+        "edges": found.edges,
+        "memories": found.memories,
+        "connected_memories": found.connected,
+    }

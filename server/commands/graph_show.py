@@ -1,0 +1,44 @@
+"""`graph show`: how dense the causal graph is, who made its edges, and what is computed of it."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, table_rows
+
+
+@click.command("show")
+@shared("db", "json")
+def command(common: Common) -> None:
+    """Show how many edges each memory has on average, how many lead to the next band, and who made them.
+
+    Below 0.5 edges per memory the graph is sparse, from 1 on it is dense: then memories are ranked by what follows from
+    them and communities are found, in the background.
+    """
+    from speckit_memory.memory.store.reading.density import as_fields, told
+
+    with existing_store(common) as memory:
+        found = memory.graph()
+    if common.as_json:
+        print_json(
+            {
+                "density": as_fields(found.density),
+                "made_by": found.makers,
+                "ranked": found.ranked,
+                "communities": found.communities,
+                "waiting": found.waiting,
+            }
+        )
+        return
+    facts = [
+        ("density", told(found.density)),
+        ("connected", f"{found.density.connected} of {counted(found.density.memories, 'memory')}"),
+        *((f"by {maker}", counted(count, "edge")) for maker, count in found.makers.items()),
+        ("ranked", f"{counted(found.ranked, 'memory')} in {counted(found.communities, 'community')}"),
+    ]
+    if found.waiting:
+        facts.append(("waiting", f"{counted(found.waiting, 'memory')} for `speckit-memory maintain`"))
+    for row in table_rows(facts):
+        click.echo(row)
