@@ -17,8 +17,10 @@ from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.engine import assembly, consumption, events
 from speckit_memory.engine.connecting import Connecting
+from speckit_memory.engine.editing import Editing
 from speckit_memory.engine.following import Following, Replacement
 from speckit_memory.engine.learning import Learning
+from speckit_memory.engine.matching_triggers import MatchingTriggers
 from speckit_memory.engine.plans import PlanReport
 from speckit_memory.engine.questions import Question, normalised_folder, texts
 from speckit_memory.engine.recording import Recorder
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.health import HealthReport
 
 
-class Memory(Remembering, Connecting, Learning, Shadowed, Telling):
+class Memory(Remembering, Editing, MatchingTriggers, Connecting, Learning, Shadowed, Telling):
     """Everything remembered in one file, searchable through one pipeline.
 
     Use it as a context manager. One object may be shared by threads.

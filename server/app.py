@@ -33,11 +33,13 @@ from speckit_memory.server.tools import (
     health,
     index_scan,
     learning_history,
+    match_triggers,
     postflight,
     preflight,
     save,
     search,
     stats,
+    update,
     validate,
 )
 from speckit_memory.server.tools import list as list_memories
@@ -158,7 +160,9 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
     return [
         reading(context),
         reading(search),
-        writing(save),
+        reading(match_triggers),
+        writing(save, idempotent=False, destructive=True),
+        writing(update, destructive=True),
         writing(validate, idempotent=False),
         writing(index_scan, destructive=True),
         reading(list_memories),

@@ -23,16 +23,7 @@ RESERVED_FOR_HINT = 40
 TEXT_FIELD = "memory_text"
 """The field that holds stored text. Its name tells a client what is data, whatever the text itself says."""
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "summary": {"type": "string"},
-        "data": {"type": "object"},
-        "hints": {"type": "array", "items": {"type": "string"}},
-        "meta": {"type": "object"},
-    },
-    "required": ["summary", "data", "hints", "meta"],
-}
+SCHEMA: dict[str, Any] = {"type": "object", "required": ["summary", "data", "hints", "meta"]}
 """What clients may rely on. Kept small, because it stands in every tool's definition."""
 
 Count = Callable[[Sequence[str]], list[int]]

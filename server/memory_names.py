@@ -25,7 +25,7 @@ def memory_name(typed: str | int) -> int | str:
     return os.path.normpath(typed.encode(errors="replace").decode()).replace(os.sep, "/")
 
 
-def known_key(memory: Memory, typed: str) -> str:
+def known_key(memory: Memory, typed: str | int) -> str:
     """The key of the memory that was typed. Raises E080 with the nearest keys."""
     name = memory_name(typed)
     try:

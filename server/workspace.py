@@ -166,6 +166,10 @@ class Workspace:
             )
         return file
 
+    def key(self, path: Path) -> str:
+        """The key of a document of the workspace, as `document` made it absolute."""
+        return path.relative_to(resolved(self._config.root)).as_posix()
+
     def memory_to_fill(self, path: Path) -> Memory:
         """The memory, created for the sake of a path that is there. Raises E010 when it is not: a store made in vain
         would be worse than none."""

@@ -181,6 +181,11 @@ class Indexer:
         source = Source(file.key, text, file=file.path, mtime_ns=mtime_ns)
         return self._save(source, now, force, dry_run, found)
 
+    def preview(self, key: str, text: str, *, now: float, force: bool = False) -> Saved:
+        """What saving a file with this key and text would do, told by a dry run; there need not be one. Raises as
+        `save_file`."""
+        return self._save(Source(key, text, file=self._root / key), now, force, True, Scan())
+
     def _patterns(self) -> SourcePatterns:
         """Read anew for every run: people edit the file while a server goes on."""
         return load_workspace_config(self._root).sources

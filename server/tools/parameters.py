@@ -13,6 +13,8 @@ MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="Th
 MemoryName = Annotated[str | int, Field(description="An id or a key")]
 Direction = Literal["outgoing", "incoming", "both"]
 RelationName = Literal["caused", "enabled", "supersedes", "contradicts", "derived_from", "supports"]
+Phrases = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
+Tier = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
 Dedup = Annotated[bool, Field(strict=True, description="false: show again what this session was sent")]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]

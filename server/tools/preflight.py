@@ -36,6 +36,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "phase": "preflight",
                 "before": scores(begun.before),
                 "knowledgeGaps": list(begun.gaps),
+                "sessionId": begun.session,
             },
             hints=("when the task is done, call task_postflight with the same specFolder and taskId",),
         )

@@ -139,6 +139,16 @@ def judgement(memory: MemoryRecord | Validated) -> dict[str, Any]:
     return found
 
 
+def update_facts(memory: MemoryRecord) -> dict[str, Any]:
+    """What an update can change, by the names of the tool's parameters."""
+    return {
+        "title": memory.title,
+        "triggerPhrases": list(memory.triggers),
+        "importanceWeight": memory.importance_weight,
+        "importanceTier": str(memory.tier),
+    }
+
+
 def problem_text(_number: int, problem: dict[str, Any]) -> str:
     """The Markdown of what is wrong with a document."""
     return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))

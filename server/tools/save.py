@@ -1,14 +1,18 @@
-"""`memory_save`: remember one file (feature T4)."""
+"""`memory_save`: remember a file, or a text that becomes one (feature T4)."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Flag, SessionId
+from speckit_memory.server.tools.parameters import Flag, Phrases, SessionId, Tier
 from speckit_memory.server.workspace import Workspace
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Saved
 
 BUDGET = 1500
 
@@ -18,53 +22,80 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
     def memory_save(
         filePath: Annotated[  # noqa: N803 -- parameter names of the specification
-            str, Field(min_length=1, max_length=500, description="A Markdown or text file of the workspace")
-        ],
+            str, Field(max_length=500, description="A Markdown or text file of the workspace")
+        ] = "",
+        content: Annotated[
+            str, Field(max_length=1_000_000, description="Markdown for a new file, or for edit of filePath")
+        ] = "",
+        title: Annotated[str, Field(max_length=500)] = "",
+        folder: Annotated[str, Field(max_length=200, description="Of the new file, named for its title")] = "memories",
+        tier: Tier | None = None,
+        triggerPhrases: Phrases = [],  # noqa: B006, N803 -- never mutated
+        edit: Literal["append", "replace"] | None = None,
+        section: Annotated[str, Field(max_length=200, description="To edit: anchor id or heading")] = "",
         force: Annotated[bool, Field(strict=True, description="Save despite problems found by the checks")] = False,
         dryRun: Annotated[bool, Field(strict=True, description="Only check")] = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
-        """Remember one file, or bring its memory up to date, after checking it."""
-        from speckit_memory.server.saving_text import told
-        from speckit_memory.server.tools.rows import problem_text
-
-        path = workspace.document(filePath)
-        memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
-        saved = memory.save_file(path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding, session=sessionId)
-        outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
-        verdict, intake = saved.verdict, saved.intake
-        return Reply(
-            f"{saved.key}: {outcome}",
-            {
-                "id": saved.id,
-                "key": saved.key,
-                "outcome": saved.outcome,
-                "tokens": saved.tokens,
-                "passages": saved.chunks,
-                "embedding_pending": saved.pending,
-                "duplicates": list(saved.duplicates),
-                "verdict": verdict.as_json() if verdict else None,
-                "quality": intake.quality.as_json() if intake.quality else None,
-                "memory_type": intake.memory_type._asdict(),
-                "redacted": intake.redacted(),
-                "recalled": len(intake.recalled),
-                "problems": [problem.as_json() for problem in saved.problems],
-            },
-            rows="problems",
-            facts=fields(
-                {
-                    "id": saved.id or "",
-                    "tokens": saved.tokens,
-                    "passages": saved.chunks,
-                    "waiting for vectors": saved.pending or "",
-                    "verdict": told(verdict) if verdict else "",
-                    "secrets left out": intake.redacted(),
-                    "quality": intake.quality.score if intake.quality and not intake.quality.passed else "",
-                    "mended as stored": "; ".join(intake.quality.mended) if intake.quality else "",
-                }
-            ),
-            row_text=problem_text,
-        )
+        """Remember a file, or content: writes it into a new file, or edits one; then checks and indexes it."""
+        _require_fitting(filePath, content, edit, section)
+        path = workspace.document(filePath) if filePath else None
+        if edit:
+            assert path is not None  # or it would have been refused
+            saved = workspace.memory().edit(
+                workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun, session=sessionId
+            )
+        elif content:
+            saved = workspace.memory(create=not dryRun).write(
+                content, title=title, folder=None if path else folder, path=workspace.key(path) if path else "",
+                tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding,
+                session=sessionId,
+            )  # fmt: skip
+        else:
+            assert path is not None
+            memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
+            saved = memory.save_file(
+                path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding, session=sessionId
+            )
+        return _reply(saved)
 
     return memory_save
+
+
+def _require_fitting(path: str, content: str, edit: str | None, section: str) -> None:
+    """Raises E031 for arguments of which one needs another."""
+    if not path and not content:
+        raise SpeckitError("E031", "memory_save needs 'filePath' or 'content'")
+    if edit and not (path and content):
+        raise SpeckitError("E031", "to edit a memory, 'filePath' and 'content' are needed")
+    if section and not edit:
+        raise SpeckitError("E031", "a 'section' needs edit: append or replace")
+
+
+def _reply(saved: "Saved") -> Reply:
+    from speckit_memory.server.saved_text import saved_data
+    from speckit_memory.server.saving_text import told
+    from speckit_memory.server.tools.rows import problem_text
+
+    data: dict[str, Any] = saved_data(saved)
+    verdict, quality = saved.verdict, saved.intake.quality
+    outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
+    return Reply(
+        f"{saved.key}: {outcome}",
+        data,
+        rows="problems",
+        facts=fields(
+            {
+                "id": saved.id or "",
+                "tokens": saved.tokens,
+                "passages": saved.chunks,
+                "waiting for vectors": saved.pending or "",
+                "verdict": told(verdict) if verdict else "",
+                "secrets left out": data["redacted"],
+                "quality": quality.score if quality and not quality.passed else "",
+                "mended as stored": "; ".join(quality.mended) if quality else "",
+            }
+        ),
+        row_text=problem_text,
+    )

@@ -36,12 +36,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeContent: Annotated[  # noqa: N803
             bool, Field(strict=True, description="Whole memories instead of excerpts")
         ] = False,
+        key: Annotated[
+            str, Field(max_length=500, description="Read this memory (key or id) instead, or its anchors")
+        ] = "",
+        fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
         deadlineMs: Annotated[  # noqa: N803
             float | None, Field(ge=0, description="Leave out costly steps after so long; 0: never")
         ] = None,
     ) -> Reply:
-        """Search the project's memory. Returns the best memories with the matching passage and why each surfaced."""
+        """Search the project's memory: the best memories with the matching passage and why; or read one by key."""
         from speckit_memory.server.tools import content
         from speckit_memory.server.tools.row_text import search_row_text
         from speckit_memory.server.tools.rows import (
@@ -56,6 +60,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             timings,
         )  # fmt: skip
 
+        if key:
+            from speckit_memory.server.tools.whole import read_whole
+
+            return read_whole(workspace, key, anchors, fromLine)
         memory = workspace.memory()
         result = memory.search(
             query,

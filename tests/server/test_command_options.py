@@ -74,6 +74,13 @@ def document(one: Told, other: Told) -> bool:
     return not one.out.lstrip().startswith(("{", "[")) and bool(other.json)
 
 
+def given(operation: str, name: str) -> Differ:
+    """Both succeed, and hand this argument to an operation of the memory with different values."""
+    return lambda one, other: (
+        one.status == other.status == 0 and one.work[operation][name] != other.work[operation][name]
+    )
+
+
 def tells(*path: str) -> Differ:
     """Both succeed, and what stands at this place of their documents differs."""
 
@@ -127,6 +134,10 @@ PROMOTE, DEMOTE = ["flags", "promote", "SPECKIT_RSF_FUSION"], ["flags", "demote"
 REPORT = ["shadow", "report"]
 PLAN = ["pipeline", "plan", "rank fusion", "--json"]
 ROUTED = [*PLAN, "--pipeline", "routed.yaml"]
+DRAFT = ["save", "--content", "Some words to keep.", "--dry-run"]
+TEXT = ["save", "docs/fusion.md", "--content", "More words."]
+BROKEN = ["save", "docs/broken.md", "--content", "# Broken\n\n<!-- ANCHOR:open -->\nNo end."]
+UPDATE = ["update", "docs/fusion.md", "--weight", "0.25"]
 SHOW = ["pipeline", "show"]
 LINEAGE = ["lineage", "docs/tone.md"]
 LINK = ["links", "add", "docs/tone.md", "supports", "docs/cjk.md"]
@@ -268,6 +279,44 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--db": (["maintain"], ["maintain", *OTHER_DB], ends(0, 2)),
         "--json": (["maintain", "--dry-run"], ["maintain", "--dry-run", "--json"], document),
         "--dry-run": (["maintain", "--dry-run"], ["maintain"], said),
+    },
+    "show": {
+        "name": (["show", "docs/tone.md"], ["show", "docs/fusion.md"], said),
+        "--section": (["show", "docs/tone.md"], ["show", "docs/tone.md", "--section", "Tone"], said),
+        "--from-line": (["show", "docs/tone.md"], ["show", "docs/tone.md", "--from-line", "3"], said),
+        "--db": (["show", "docs/tone.md"], ["show", "docs/tone.md", *OTHER_DB], ends(0, 2)),
+        "--json": (["show", "docs/tone.md"], ["show", "docs/tone.md", "--json"], document),
+    },
+    "save": {
+        "file": (["save", "docs/tone.md"], ["save", "docs/fusion.md"], said),
+        "--content": (["save", "docs/tone.md"], ["save", "docs/new.md", "--content", "New words."], said),
+        "--title": (DRAFT, [*DRAFT, "--title", "Another name"], said),
+        "--folder": (DRAFT, [*DRAFT, "--folder", "docs"], said),
+        "--tier": (DRAFT, [*DRAFT, "--tier", "golden"], ends(0, 2)),
+        "--trigger": (DRAFT, [*DRAFT, "--trigger", " "], ends(0, 2)),
+        "--append": (TEXT, [*TEXT, "--append"], ends(1, 0)),
+        "--replace": (TEXT, [*TEXT, "--replace"], ends(1, 2)),
+        "--section": ([*TEXT, "--append"], [*TEXT, "--append", "--section", "absent"], ends(0, 2)),
+        "--force": (BROKEN, [*BROKEN, "--force"], ends(2, 0)),
+        "--dry-run": (["save", "docs/tone.md"], ["save", "docs/tone.md", "--dry-run"], said),
+        "--session": (
+            ["save", "docs/tone.md"],
+            ["save", "docs/tone.md", "--session", "s"],
+            given("save_file", "session"),
+        ),
+        "--db": (["save", "docs/tone.md", "--dry-run"], ["save", "docs/tone.md", "--dry-run", *OTHER_DB], ends(0, 2)),
+        "--json": (["save", "docs/tone.md"], ["save", "docs/tone.md", "--json"], document),
+    },
+    "update": {
+        "name": (UPDATE, ["update", "docs/storage/wal.md", "--weight", "0.25"], said),
+        "--title": (UPDATE, [*UPDATE, "--title", "Tone of voice"], said),
+        "--trigger": (UPDATE, [*UPDATE, "--trigger", "how we write"], said),
+        "--no-triggers": (UPDATE, [*UPDATE, "--trigger", "how we write", "--no-triggers"], ends(0, 2)),
+        "--tier": (UPDATE, [*UPDATE, "--tier", "important"], said),
+        "--weight": (UPDATE, ["update", "docs/fusion.md", "--weight", "0.5"], said),
+        "--partial": (UPDATE, [*UPDATE, "--partial"], given("update", "allow_partial")),
+        "--db": (UPDATE, [*UPDATE, *OTHER_DB], ends(0, 2)),
+        "--json": (UPDATE, [*UPDATE, "--json"], document),
     },
     "unarchive": {
         "names": (["unarchive"], ["unarchive", "docs/tone.md"], said),
@@ -622,6 +671,18 @@ def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setattr(flags_audit, "evidence_in_force", lambda *given: nullcontext(given))
     for name, (module, function) in WORK.items():
         monkeypatch.setattr(module, function, kept(name))
+
+    def noted(name: str) -> Callable[..., Any]:
+        operation = getattr(Memory, name)
+
+        def note(memory: Memory, *arguments: Any, **named: Any) -> Any:
+            work[name] = named
+            return operation(memory, *arguments, **named)
+
+        return note
+
+    for name in ("save_file", "update"):
+        monkeypatch.setattr(Memory, name, noted(name))
 
     def tell(arguments: list[str]) -> Told:
         work.clear()

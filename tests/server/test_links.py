@@ -84,7 +84,7 @@ def test_the_console_tells_a_lineage_as_text_json_and_diagram(workspace: Path) -
     assert call(workspace, ["lineage", WAL, "--mermaid", "--json"]).status == 2
 
 
-@pytest.mark.requirement("T18", "T19", "T20", "T21", "M7.doors", "M8.lineage")
+@pytest.mark.requirement("T18", "T19", "T20.counts", "T21", "M7.doors", "M8.lineage")
 def test_an_agent_links_asks_why_counts_and_unlinks(workspace: Path) -> None:
     made, again, why, stats, gone, none, unknown = calls(
         workspace,

@@ -31,7 +31,9 @@ INITIALIZE = {
 TOOLS = [
     "memory_context",
     "memory_search",
+    "memory_match_triggers",
     "memory_save",
+    "memory_update",
     "memory_validate",
     "memory_index_scan",
     "memory_list",
@@ -46,15 +48,17 @@ TOOLS = [
     "memory_get_learning_history",
 ]
 WRITING = (
-    "memory_save", "memory_validate", "memory_index_scan", "memory_causal_link", "memory_causal_unlink",
-    "task_preflight", "task_postflight",
+    "memory_save", "memory_update", "memory_validate", "memory_index_scan", "memory_causal_link",
+    "memory_causal_unlink", "task_preflight", "task_postflight",
 )  # fmt: skip
-COUNTING = ("memory_validate", "memory_causal_unlink")
-REMOVING = ("memory_index_scan", "memory_causal_unlink")
+COUNTING = ("memory_save", "memory_validate", "memory_causal_unlink")
+REMOVING = ("memory_save", "memory_update", "memory_index_scan", "memory_causal_unlink")
 BUDGETS = {
     "memory_context": 2000,
     "memory_search": 1500,
+    "memory_match_triggers": 1500,
     "memory_save": 1500,
+    "memory_update": 500,
     "memory_validate": 500,
     "memory_index_scan": 1000,
     "memory_list": 800,
@@ -92,7 +96,11 @@ def calls(root: Path, *wanted: tuple[str, dict[str, Any]], **more: str) -> list[
             text = block.text  # type: ignore[union-attr]  # tools answer with text
             assert bool(result.is_error) == ("error" in document)
             if result.is_error:
-                assert text.startswith(f"Error {document['error']['code']}: {document['error']['message']}\n")
+                error = document["error"]
+                place = (
+                    "{file}:{line}:{column}: ".format_map(error["where"]) if "line" in error.get("where", ()) else ""
+                )
+                assert text.startswith(f"Error {error['code']}: {place}{error['message']}\n")
             else:
                 assert text.startswith(f"# {document['summary'].partition('; ')[0]}")
                 assert all(f"Note: {hint}" in text for hint in document["hints"])
@@ -103,7 +111,7 @@ def calls(root: Path, *wanted: tuple[str, dict[str, Any]], **more: str) -> list[
                 assert document["meta"]["token_count"] == tokens
                 assert set(document) == {"summary", "data", "hints", "meta"}
                 assert document["meta"]["tool"] == name
-                most = 4000 if arguments.get("includeContent") else BUDGETS[name]
+                most = 4000 if arguments.get("includeContent") or arguments.get("key") else BUDGETS[name]
                 assert document["meta"]["token_count"] <= document["meta"]["token_budget"] <= most
             documents.append(document)
         return documents

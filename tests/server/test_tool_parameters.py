@@ -98,6 +98,24 @@ def tells(name: str) -> Callable[[Answer, Answer], bool]:
     return lambda one, other: one["data"].get(name) != other["data"].get(name)
 
 
+SPOON: tuple[Call, ...] = (
+    ("memory_update", {"id": "notes/fix.md", "triggerPhrases": ["sacred spoon"]}),
+    ("memory_update", {"id": "docs/index/wallaby.md", "triggerPhrases": ["holy fork"]}),
+)
+
+
+def refused_first(one: Answer, other: Answer) -> bool:
+    return "error" in one and "error" not in other
+
+
+def other_keys(one: Answer, other: Answer) -> bool:
+    return bool(one["data"]["key"] != other["data"]["key"])
+
+
+def changes(name: str) -> Callable[[Answer, Answer], bool]:
+    return lambda one, other: name not in one["data"]["changed"] and name in other["data"]["changed"]
+
+
 CASES: dict[str, dict[str, Case]] = {
     "memory_search": {
         "query": Case({}, ("quokka cache", "wallaby index"), lambda a, b: keys(a)[0] != keys(b)[0]),
@@ -119,6 +137,8 @@ CASES: dict[str, dict[str, Case]] = {
             QUOKKA, (None, ["summary"]), lambda a, b: "many entries" in texts(a) and "many entries" not in texts(b)
         ),
         "includeContent": Case({**QUOKKA, "limit": 2}, (False, True), lambda a, b: len(texts(b)) > len(texts(a)) + 300),
+        "key": Case(QUOKKA, (None, "notes/fix.md"), lambda a, b: len(keys(a)) > 1 and keys(b) == ["notes/fix.md"]),
+        "fromLine": Case({"key": "notes/fix.md"}, (None, 3), lambda a, b: len(texts(a)) > len(texts(b))),
         "explain": Case(QUOKKA, (False, True), lambda a, b: ["steps" in rows(x)[0] for x in (a, b)] == [False, True]),
         "deadlineMs": Case(QUOKKA, (0, 1e-6), lambda a, b: [len(x["meta"]["degraded"]) for x in (a, b)] == [0, 1]),
     },
@@ -145,6 +165,19 @@ CASES: dict[str, dict[str, Case]] = {
             {"dryRun": True}, ("notes/bug.md", "notes/fix.md"),
             lambda a, b: [x["data"]["key"] for x in (a, b)] == ["notes/bug.md", "notes/fix.md"],
         ),
+        "content": Case({"filePath": "notes/fix.md", "edit": "append"}, (None, "More."), refused_first),
+        "title": Case({"content": "Some words.", "dryRun": True}, ("One", "Two"), other_keys),
+        "folder": Case({"content": "Some words.", "title": "One", "dryRun": True}, (None, "notes"), other_keys),
+        "tier": Case(
+            {"content": "Words that say much.", "filePath": "notes/n.md"}, (None, "critical"),
+            # the second finds the file of the first; what a tier does shows in tests/server/test_editing.py
+            lambda a, b: a["data"]["key"] == "notes/n.md" and b["error"]["code"] == "E101",
+        ),
+        "triggerPhrases": Case({"content": "Some words.", "dryRun": True}, ([" "], ["one"]), refused_first),
+        "edit": Case({"filePath": "notes/fix.md", "content": "More."}, (None, "append"), refused_first),
+        "section": Case(
+            {"filePath": "notes/fix.md", "content": "More.", "edit": "replace"}, (None, "Fix"), refused_first
+        ),
         "force": Case(
             {"filePath": "notes/broken.md"}, (None, True),
             lambda a, b: "error" in a and b["data"]["outcome"] == "created",
@@ -161,6 +194,32 @@ CASES: dict[str, dict[str, Case]] = {
             {"filePath": "notes/bug.md"}, ("", "s"),
             # what it does shows when the session is resumed: tests/server/test_life.py
             lambda a, b: [x["data"]["outcome"] for x in (a, b)] == ["updated", "unchanged"],
+        ),
+    },
+    "memory_match_triggers": {
+        "prompt": Case({}, ("a plain word", "the sacred spoon of tea"), counts(0, 1), SPOON),
+        "limit": Case({"prompt": "sacred spoon, holy fork"}, (2, 1), counts(2, 1), SPOON),
+        "sessionId": Case({"prompt": "sacred spoon"}, (None, "s"), lambda a, b: "attention" in rows(b)[0], SPOON),
+        "turnNumber": Case(
+            {"prompt": "sacred spoon", "sessionId": "s"}, (1, 50),
+            lambda a, b: a["data"]["results"][0]["attention"] == 0.0 < b["data"]["results"][0]["attention"] < 0.5,
+            SPOON,
+        ),
+        "include_cognitive": Case(
+            {"prompt": "sacred spoon"}, (True, False), lambda a, b: "state" in rows(a)[0] and "state" not in rows(b)[0],
+            SPOON,
+        ),
+    },
+    "memory_update": {
+        "id": Case({"title": "Other"}, (1, "docs/cache/spec.md"), other_keys),
+        "title": Case({"id": 1, "importanceWeight": 0.2}, (None, "Other"), changes("title")),
+        "triggerPhrases": Case({"id": 1, "importanceWeight": 0.2}, (None, ["other"]), changes("triggerPhrases")),
+        "importanceWeight": Case({"id": 1, "title": "Other"}, (None, 0.2), changes("importanceWeight")),
+        "importanceTier": Case({"id": 1, "title": "Other"}, (None, "critical"), changes("importanceTier")),
+        "allowPartialUpdate": Case(
+            {"id": 1, "title": "Other"}, (False, True),
+            # what it allows shows where no model embeds: tests/engine/test_editing.py
+            lambda a, b: [x["data"]["embedding_pending"] for x in (a, b)] == [False, False],
         ),
     },
     "memory_validate": {
@@ -233,8 +292,8 @@ CASES: dict[str, dict[str, Case]] = {
 }  # fmt: skip
 IDS = {
     "memory_context": "T1", "memory_search": "T2", "memory_save": "T4", "memory_list": "T5", "memory_stats": "T6",
-    "memory_validate": "T10", "memory_index_scan": "T22", "memory_drift_why": "T18",
-    "memory_causal_link": "T19", "memory_causal_unlink": "T21",
+    "memory_match_triggers": "T3", "memory_update": "T8", "memory_validate": "T10", "memory_index_scan": "T22",
+    "memory_drift_why": "T18", "memory_causal_link": "T19", "memory_causal_unlink": "T21",
     "task_preflight": "T16", "task_postflight": "T17", "memory_get_learning_history": "T23",
 }  # fmt: skip
 

@@ -1,0 +1,157 @@
+"""Front matter with some values changed in place: every other character of the document stays (feature T8)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping as MappingOf
+from collections.abc import Sequence as SequenceOf
+from dataclasses import replace
+from typing import NamedTuple
+
+from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Sequence, read
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import front_matter
+from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.indexing.front_matter import FrontMatter
+from speckit_memory.memory.indexing.limits import MOST_TRIGGERS
+
+Value = str | float | tuple[str, ...]
+"""A text, a number or a list of texts."""
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "title": ("title",),
+    "triggers": ("trigger_phrases", "triggers"),
+    "tier": ("importance_tier", "tier"),
+    "importance_weight": ("importance_weight", "importanceWeight"),
+    "created_at": ("created", "created_at", "date"),
+}
+"""What can be changed, and the keys that say it: where none is written, the first one is."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_FENCE = re.compile(r"(?:---|\.\.\.)[ \t]*\Z")
+_PLAIN = re.compile(r"[^\W\d_](?:[\w ./()+-]*[\w)])?\Z")
+_CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_CONSTANTS = AMBIGUOUS | {"true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"}
+
+
+class _Block(NamedTuple):
+    """The lines of a document, the number of those before the closing line, and what they declare."""
+
+    lines: list[str]
+    end: int
+    entries: tuple[Entry, ...]
+
+
+def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
+    """The text of a document whose front matter declares these `values`, by the names of `KEYS`.
+
+    Lines that say nothing of them stay as they are, comments and line ends included; front matter is made where there
+    is none. Raises E101 where that cannot be done without changing anything else, as in front matter that is broken or
+    written in one line.
+    """
+    before, problems = front_matter.parse(clean(text), file)
+    block = _block(text, file)
+    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    if block is None:
+        said = "".join(f"{KEYS[name][0]}: {_scalar_or_list(value)}{newline}" for name, value in values.items())
+        after = f"---{newline}{said}---{newline}{text}"
+    else:
+        lines, late = list(block.lines), []
+        for name, value in values.items():
+            entry = next((one for one in block.entries if one.key in KEYS[name]), None)
+            if entry is None:
+                late.append(f"{KEYS[name][0]}: {_scalar_or_list(value)}{newline}")
+                continue
+            first, last = entry.where.line - 1, _last_line(block, entry)
+            listed = isinstance(entry.value, Sequence) and last > first and isinstance(value, tuple) and value
+            shown = "".join(f"{newline}  - {_scalar(each)}" for each in value) if listed else ""  # type: ignore[union-attr]  # a tuple
+            lines[first] = f"{entry.key}:{shown or ' ' + _scalar_or_list(value)}{newline}"
+            lines[first + 1 : last + 1] = [""] * (last - first)
+        lines.insert(block.end, "".join(late))
+        after = "".join(lines)
+    _require_only(before, len(problems), text, after, values, file)
+    return after
+
+
+def _block(text: str, file: str) -> _Block | None:
+    """The front matter of a text, None where it begins with none. Raises E101 for one that cannot be edited."""
+    lines = [line for line in _LINE.findall(text) if line]
+    if not lines or not re.fullmatch(r"---[ \t]*", lines[0].rstrip("\r\n")):
+        return None
+    end = next((at for at, line in enumerate(lines[1:], 1) if _FENCE.match(line.rstrip("\r\n"))), None)
+    if end is None:
+        return None  # a break between paragraphs; declaring something without an end is found afterwards
+    node, problems = read(clean("".join(lines[1:end])), file, first_line=2)
+    if problems or not (node is None or isinstance(node, Mapping)):
+        raise SpeckitError("E101", f"{file}: its front matter is broken, see what `index` says of it")
+    entries = node.entries if isinstance(node, Mapping) else ()
+    if any(entry.where.column != 1 for entry in entries):
+        raise SpeckitError("E101", f"{file}: its front matter is written in one line or indented")
+    return _Block(lines, end, entries)
+
+
+def _last_line(block: _Block, entry: Entry) -> int:
+    """The index of the last line that belongs to an entry: blank lines and comments before the next one do not."""
+    following = [other.where.line - 1 for other in block.entries if other.where.line > entry.where.line]
+    last = min([*following, block.end]) - 1
+    while last > entry.where.line - 1 and re.match(r"#|[ \t]*[\r\n]*\Z", block.lines[last]):
+        last -= 1
+    return last
+
+
+def _require_only(
+    before: FrontMatter, problems: int, text: str, after: str, values: MappingOf[str, Value], file: str
+) -> None:
+    """Reads what was written: the document must say what was asked for, and nothing else may have changed."""
+    cleaned = clean(after)
+    found, wrong = front_matter.parse(cleaned, file)
+    kept = {
+        "body_start": 0, "body_line": 0, "links": {}, **{name: getattr(found, name) for name in values},
+    }  # fmt: skip
+    same = replace(before, **kept) == replace(found, **kept) and before.links.keys() == found.links.keys()
+    said = all(_said(found, name) == _wanted(name, value) for name, value in values.items())
+    whole = cleaned[found.body_start :] == clean(text)[before.body_start :]
+    if not (same and said and whole) or len(wrong) > problems:
+        raise SpeckitError("E101", f"{file}: its front matter cannot be changed without changing something else")
+
+
+def _said(found: FrontMatter, name: str) -> object:
+    value = getattr(found, name)
+    return str(value) if name == "tier" else value
+
+
+def _wanted(name: str, value: Value) -> object:
+    if name == "created_at":
+        return front_matter.epoch_seconds(str(value))
+    if isinstance(value, tuple):
+        return tuple(dict.fromkeys(" ".join(each.split()) for each in value))
+    return " ".join(value.split()) if isinstance(value, str) else float(value)
+
+
+def _scalar_or_list(value: Value) -> str:
+    return f"[{', '.join(map(_scalar, value))}]" if isinstance(value, tuple) else _scalar(value)
+
+
+def _scalar(value: str | float) -> str:
+    """A value as YAML: plain words as they are, anything else in quotes."""
+    if not isinstance(value, str):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    text = " ".join(value.split())
+    if _PLAIN.match(text) and text not in _CONSTANTS:
+        return text
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def trigger_phrases(phrases: SequenceOf[str]) -> tuple[str, ...]:
+    """Phrases as front matter holds them. Raises E030 for one that is empty or too long, E032 for too many."""
+    given = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
+    for phrase in given:
+        if not phrase:
+            raise SpeckitError("E030", "a trigger phrase is empty")
+        if len(phrase) > front_matter.LONGEST_TRIGGER:
+            message = f"a trigger phrase has {len(phrase)} characters; at most {front_matter.LONGEST_TRIGGER} fit"
+            raise SpeckitError("E030", message)
+    if len(given) > MOST_TRIGGERS:
+        raise SpeckitError("E032", f"{len(given)} trigger phrases; at most {MOST_TRIGGERS} fit")
+    return given

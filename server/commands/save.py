@@ -1,0 +1,97 @@
+"""`save`: remembers one file, or a text that becomes one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from speckit_memory.config.files.paths import is_there, named_path
+from speckit_memory.config.settings import settings
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.store_file import store_is_there
+from speckit_memory.server import completion
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Saved
+
+LONGEST_CONTENT = 10_000_000
+"""Characters that are read from standard input."""
+
+
+@click.command("save")
+@click.argument("file", required=False, default="", metavar="[FILE]", shell_complete=completion.files)
+@click.option("--content", metavar="TEXT|-", help="A text to be remembered, '-' for standard input.")
+@click.option("--title", default="", metavar="TEXT", help="The title of the new document.")
+@click.option("--folder", metavar="DIR", help="The folder of the new file, else 'memories'.")
+@click.option("--tier", default="", metavar="TIER", help="The tier of the new document.")
+@click.option("--trigger", "triggers", multiple=True, metavar="PHRASE", help="A trigger phrase of it; may be repeated.")
+@click.option("--append", "append", is_flag=True, help="Add the text to FILE, or to a section of it.")
+@click.option("--replace", "replace", is_flag=True, help="Put the text in the place of a section of FILE.")
+@click.option("--section", default="", metavar="NAME", help="The section, by ANCHOR id or heading.")
+@click.option("--force", is_flag=True, help="Save despite problems found by the checks.")
+@click.option("--dry-run", is_flag=True, help="Only check, and tell what it is to what is remembered.")
+@click.option("--session", default="", help="Name of the session that saves.")
+@shared("db", "json")
+def command(
+    common: Common, file: str, content: str | None, title: str, folder: str | None, tier: str,
+    triggers: tuple[str, ...], append: bool, replace: bool, section: str, force: bool, dry_run: bool, session: str,
+) -> None:  # fmt: skip
+    """Check and remember one FILE; or a text, which is written into a new Markdown file first.
+
+    The new file is FILE, or one in a folder that is named for the title; no file is ever written over. With --append
+    or --replace the text goes into the FILE of a memory.
+    """
+    how: Literal["append", "replace", ""] = "append" if append else "replace" if replace else ""
+    _require_fitting(file, content, how, append and replace, section, bool(title or folder or tier or triggers))
+    text = None if content is None else sys.stdin.read(LONGEST_CONTENT) if content == "-" else content
+    config = settings(common.db)
+    if text is None and not store_is_there(config.db) and not is_there(config.root / named_path(file)):
+        raise SpeckitError("E010", f"{file}: there is no such file")
+    with common.open(create=not dry_run) as memory:
+        if text is None:
+            saved = memory.save_file(named_path(file).absolute(), force=force, dry_run=dry_run, session=session)
+        elif how:
+            from speckit_memory.server.memory_names import known_key
+
+            name = known_key(memory, file)
+            saved = memory.edit(name, text, how=how, section=section, force=force, dry_run=dry_run, session=session)
+        else:
+            path = str(named_path(file).absolute()) if file else ""
+            saved = memory.write(
+                text, title=title, folder=folder, path=path, tier=tier, triggers=triggers, force=force,
+                dry_run=dry_run, session=session,
+            )  # fmt: skip
+    _show(saved, common.as_json)
+
+
+def _require_fitting(file: str, content: str | None, how: str, both: bool, section: str, describes: bool) -> None:
+    context = click.get_current_context()
+    if not file and content is None:
+        raise click.UsageError("a FILE or --content is needed", context)
+    if both:
+        raise click.UsageError("--append and --replace exclude each other", context)
+    if how and not (file and content is not None):
+        raise click.UsageError(f"--{how} needs FILE and --content", context)
+    if section and not how:
+        raise click.UsageError("--section goes with --append or --replace", context)
+    if describes and (how or content is None):
+        raise click.UsageError("--title, --folder, --tier and --trigger go with --content for a new file", context)
+
+
+def _show(saved: Saved, as_json: bool) -> None:
+    from speckit_memory.server.saved_text import saved_data
+    from speckit_memory.server.saving_text import told
+
+    if as_json:
+        print_json(saved_data(saved))
+        return
+    outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
+    click.echo(wrapped(f"{saved.key}: {outcome}{f' (id {saved.id})' if saved.id else ''}"))
+    if saved.verdict:
+        click.echo(wrapped(f"verdict: {told(saved.verdict)}"))
+    for problem in saved.problems:
+        click.echo(wrapped(f"{problem.code} {problem.where or saved.key}: {problem.message}"))

@@ -1,0 +1,38 @@
+"""`show`: the text of one memory, or of one of its sections."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.memory_names import known_key
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+
+@click.command("show")
+@click.argument("name", metavar="ID|KEY")
+@click.option("--section", default="", metavar="NAME", help="Only this section, by ANCHOR id or heading.")
+@click.option("--from-line", default=1, type=click.IntRange(1), metavar="N", help="Begin at this line of the document.")
+@shared("db", "json")
+def command(common: Common, name: str, section: str, from_line: int) -> None:
+    """Print a memory as it is stored: all of it, or one section."""
+    with existing_store(common) as memory:
+        found = memory.read(known_key(memory, name), section=section, first_line=from_line)
+    record = found.memory
+    if common.as_json:
+        print_json(
+            {
+                "id": record.id,
+                "key": record.key,
+                "title": record.title,
+                "tier": str(record.tier),
+                "lines": [found.first_line, found.last_line],
+                "sections": list(found.sections),
+                "text": found.text,
+            }
+        )
+        return
+    about = f"{record.key}:{found.first_line}-{found.last_line} (id {record.id}, {record.tier})"
+    click.echo(wrapped(about, dim=True), err=True)
+    click.echo(found.text)

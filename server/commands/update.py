@@ -1,0 +1,52 @@
+"""`update`: changes what the document of a memory declares."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.memory_names import known_key
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+
+@click.command("update")
+@click.argument("name", metavar="ID|KEY")
+@click.option("--title", metavar="TEXT", help="The new title.")
+@click.option("--trigger", "triggers", multiple=True, metavar="PHRASE", help="A trigger phrase; may be repeated.")
+@click.option("--no-triggers", is_flag=True, help="Declare no trigger phrase any more.")
+@click.option("--tier", metavar="TIER", help="constitutional, critical, important, normal, temporary or deprecated.")
+@click.option("--weight", type=float, metavar="0..1", help="The importance weight.")
+@click.option("--partial", is_flag=True, help="Keep the change although the model cannot embed the memory anew.")
+@shared("db", "json")
+def command(
+    common: Common, name: str, title: str | None, triggers: tuple[str, ...], no_triggers: bool, tier: str | None,
+    weight: float | None, partial: bool,
+) -> None:  # fmt: skip
+    """Change title, trigger phrases, tier or weight of a memory in the front matter of its file, and index that.
+
+    The phrases that are given take the place of all that were declared.
+    """
+    if triggers and no_triggers:
+        raise click.UsageError("--trigger and --no-triggers exclude each other", click.get_current_context())
+    from speckit_memory.server.tools.rows import update_facts
+
+    with existing_store(common) as memory:
+        updated = memory.update(
+            known_key(memory, name),
+            title=title,
+            triggers=() if no_triggers else triggers or None,
+            tier=tier,
+            weight=weight,
+            allow_partial=partial,
+        )
+    before, after = update_facts(updated.before), update_facts(updated.after)
+    changed = {name: value for name, value in after.items() if value != before[name]}
+    if common.as_json:
+        was = {name: before[name] for name in changed}
+        print_json({"key": updated.after.key, "changed": changed, "was": was, "embedding_pending": updated.pending})
+        return
+    for fact, value in changed.items():
+        click.echo(wrapped(f"{updated.after.key}: {fact} {value!r}, was {before[fact]!r}"))
+    if not changed:
+        click.echo(wrapped(f"{updated.after.key}: nothing changed"))

@@ -1,0 +1,28 @@
+"""What saving a document has done, or would do, as plain data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Saved
+
+
+def saved_data(saved: Saved) -> dict[str, Any]:
+    """The same for every door."""
+    verdict, intake = saved.verdict, saved.intake
+    return {
+        "id": saved.id,
+        "key": saved.key,
+        "outcome": saved.outcome,
+        "tokens": saved.tokens,
+        "passages": saved.chunks,
+        "embedding_pending": saved.pending,
+        "duplicates": list(saved.duplicates),
+        "verdict": verdict.as_json() if verdict else None,
+        "quality": intake.quality.as_json() if intake.quality else None,
+        "memory_type": intake.memory_type._asdict(),
+        "redacted": intake.redacted(),
+        "recalled": len(intake.recalled),
+        "problems": [problem.as_json() for problem in saved.problems],
+    }

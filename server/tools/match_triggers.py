@@ -1,0 +1,76 @@
+"""`memory_match_triggers`: memories whose trigger phrases stand in a prompt (feature T3)."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from speckit_memory.server.envelope import TEXT_FIELD, Reply
+from speckit_memory.server.markdown import about, fields, one_line, quoted
+from speckit_memory.server.tools.parameters import Flag, SessionId
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 1500
+EXCERPT = 200
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_match_triggers(
+        prompt: Annotated[str, Field(min_length=1, max_length=10_000)],
+        limit: Annotated[int, Field(strict=True, ge=1, le=50)] = 3,
+        sessionId: SessionId = "",  # noqa: N803 -- parameter names of the specification
+        turnNumber: Annotated[int | None, Field(strict=True, ge=0, le=2**31)] = None,  # noqa: N803
+        include_cognitive: Flag = True,
+    ) -> Reply:
+        """Fast: memories whose trigger phrases stand in a prompt, those in the session's mind first."""
+        from speckit_memory.memory.indexing.limits import cut_at_word
+        from speckit_memory.server.output import counted
+
+        memory = workspace.memory()
+        session = sessionId if include_cognitive else ""
+        found = memory.match_triggers(prompt, limit=limit, session=session, turn=turnNumber)
+        rows = [
+            {
+                "id": one.memory.id,
+                "key": one.memory.key,
+                "title": one.memory.title,
+                "score": round(one.score, 4),
+                "tier": str(one.memory.tier),
+                "phrases": list(one.phrases),
+                **({"learned_phrases": one.learned} if one.learned else {}),
+                **({"state": one.state} if include_cognitive else {}),
+                **({"attention": round(one.attention, 4)} if session else {}),
+                TEXT_FIELD: cut_at_word(one.excerpt, EXCERPT),
+            }
+            for one in found.matches
+        ]
+        mind = f"{found.attended} in the mind of session {one_line(sessionId)}" if session else ""
+        hints = () if rows else ("no phrase stands in the prompt; memory_search looks for its words",)
+
+        def note(shown: int) -> None:
+            memory.matched(found, shown, session=session, turn=turnNumber)
+
+        return Reply(
+            f"{counted(found.total, 'memory')} triggered",
+            {"total": found.total, "attended": found.attended, "results": rows},
+            hints,
+            rows="results",
+            facts=mind,
+            row_text=_row_text,
+            after=note,
+        )
+
+    return memory_match_triggers
+
+
+def _row_text(number: int, row: dict[str, Any]) -> str:
+    shown = [f"\n## {number}. {one_line(row['key'])}"]
+    further = {name: row.get(name, "") for name in ("attention", "learned_phrases")}
+    phrases = ", ".join(row["phrases"])
+    said = f"triggered by: {one_line(phrases)}" if phrases else ""
+    title = row["title"] if row["title"] != row["key"] else ""
+    tier = row["tier"] if row["tier"] != "normal" else ""
+    shown.append(about(title, f"id {row['id']}", tier, row.get("state", ""), said, fields(further)))
+    return "\n".join([*shown, quoted(row[TEXT_FIELD])])

@@ -1,0 +1,51 @@
+"""`memory_update`: change what the document of a memory declares (feature T8)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.tools.parameters import Flag, MemoryName, Phrases, Tier
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 500
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_update(
+        id: MemoryName,  # noqa: A002 -- parameter names of the specification
+        title: Annotated[str | None, Field(min_length=1, max_length=500)] = None,
+        triggerPhrases: Phrases | None = None,  # noqa: N803
+        importanceWeight: Annotated[float | None, Field(ge=0, le=1)] = None,  # noqa: N803
+        importanceTier: Tier | None = None,  # noqa: N803
+        allowPartialUpdate: Flag = False,  # noqa: N803
+    ) -> Reply:
+        """Change a memory's title, triggers, weight or tier: edits the front matter of its file."""
+        from speckit_memory.server.memory_names import known_key
+        from speckit_memory.server.tools.rows import update_facts
+
+        memory = workspace.memory()
+        updated = memory.update(
+            known_key(memory, id),
+            title=title,
+            triggers=triggerPhrases,
+            tier=importanceTier,
+            weight=importanceWeight,
+            allow_partial=allowPartialUpdate,
+        )
+        before, after = update_facts(updated.before), update_facts(updated.after)
+        changed = {name: value for name, value in after.items() if value != before[name]}
+        was = {name: before[name] for name in changed}
+        key = updated.after.key
+        return Reply(
+            f"{key}: {', '.join(changed) or 'nothing'} changed, in its file too",
+            {"id": updated.after.id, "key": key, "changed": changed, "was": was, "embedding_pending": updated.pending},
+            facts=fields(changed),
+            hints=("words find it already; vectors follow with the next index run",) if updated.pending else (),
+        )
+
+    return memory_update

@@ -1,0 +1,262 @@
+"""Memories that agents and people write, change and read: over an MCP client on stdio, and by the console script."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.server.doors import COMMAND, call, environment
+from tests.server.test_mcp_stdio import calls, with_client
+
+NOTE = "docs/note.md"
+TEXT = (
+    "---\n# who wrote this: Ada\ntitle: 'Old name'   # for now\ntrigger_phrases:\n    - one phrase\n"
+    "    - two phrases\n\nteam: platform\nimportance_tier: normal\n---\n# Old name\n\nQuokkas are kept.  \n\n"
+    "<!-- ANCHOR:state -->\nIt is warm.\n<!-- /ANCHOR:state -->\n\n## Next steps\n\nDo much.\n"
+)
+
+
+def put(root: Path, text: str = TEXT) -> Path:
+    file = root / NOTE
+    file.write_bytes(text.encode())
+    assert call(root, ["index", "docs", "--json"]).status == 0
+    return file
+
+
+def indexed_again(root: Path) -> dict[str, Any]:
+    ran = call(root, ["index", "docs", "memories", "--json"])
+    return {name: ran.json[name] for name in ("created", "updated", "deleted")}
+
+
+@pytest.mark.requirement("T8.file")
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_an_update_edits_the_front_matter_of_the_file_and_nothing_else(workspace: Path, newline: str) -> None:
+    file = put(workspace, "\ufeff" + TEXT.replace("\n", newline))
+    file.chmod(0o640)
+    (updated, listed, found) = calls(
+        workspace,
+        (
+            "memory_update",
+            {"id": NOTE, "title": "New: name", "triggerPhrases": ["big cache", "a, b"], "importanceWeight": 0.95},
+        ),
+        ("memory_list", {"sortBy": "importance_weight", "limit": 1}),
+        ("memory_match_triggers", {"prompt": "is the BIG  cache full?"}),
+    )
+    assert updated["data"]["changed"] == {
+        "title": "New: name",
+        "triggerPhrases": ["big cache", "a, b"],
+        "importanceWeight": 0.95,
+    }
+    assert updated["data"]["was"]["triggerPhrases"] == ["one phrase", "two phrases"]
+    assert listed["data"]["memories"][0]["title"] == "New: name"
+    assert [row["key"] for row in found["data"]["results"]] == [NOTE]
+    expected = TEXT.replace("title: 'Old name'   # for now\n", 'title: "New: name"\n')
+    expected = expected.replace("    - one phrase\n    - two phrases\n", '  - big cache\n  - "a, b"\n')
+    expected = expected.replace("normal\n---", "normal\nimportance_weight: 0.95\n---")
+    assert file.read_bytes().decode() == "\ufeff" + expected.replace("\n", newline)
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert not any(indexed_again(workspace).values())
+    assert [path.name for path in file.parent.iterdir() if "speckit" in path.name or path.suffix == ".lock"] == []
+
+
+@pytest.mark.requirement("T8.refused")
+def test_a_file_that_may_not_be_written_is_left_alone(workspace: Path) -> None:
+    file = put(workspace)
+
+    def refused(code: str, said: str) -> None:
+        before = file.read_bytes()
+        ran = call(workspace, ["update", NOTE, "--tier", "critical", "--json"])
+        assert (ran.status, ran.json["error"]["code"]) == (2 if code == "E100" else 1, code)
+        assert said in ran.json["error"]["message"]
+        assert file.read_bytes() == before
+
+    file.chmod(0o444)
+    refused("E101", "read-only")
+    file.chmod(0o644)
+    for text in ("{title: Old}", "title: [unclosed"):
+        file.write_text(f"---\n{text}\n---\n# Old name\n\nQuokkas are kept, in {len(text)} places.\n")
+        refused("E100", "changed since")
+        assert call(workspace, ["index", "docs"]).status in (0, 1)
+        refused("E101", "front matter")
+    outside = workspace.parent / f"{workspace.name}-outside.md"
+    outside.write_text("# Outside\n")
+    file.unlink()
+    file.symlink_to(outside)
+    ran = call(workspace, ["update", NOTE, "--tier", "critical", "--json"])
+    assert ran.json["error"]["code"] == "E014"
+    assert outside.read_text() == "# Outside\n"
+
+
+@pytest.mark.requirement("T8")
+def test_wrong_values_of_an_update_are_told_all_at_once_and_change_nothing(workspace: Path) -> None:
+    file = put(workspace)
+    ran = call(
+        workspace,
+        ["update", NOTE, "--tier", "golden", "--weight", "3", "--trigger", "x" * 101, "--title", " ", "--json"],
+    )
+    assert ran.status == 2
+    assert [problem["code"] for problem in ran.json["errors"]] == ["E030", "E030", "E030", "E032"]
+    unknown, nothing, wrong = calls(
+        workspace,
+        ("memory_update", {"id": "docs/nte.md", "title": "x"}),
+        ("memory_update", {"id": NOTE}),
+        ("memory_update", {"id": NOTE, "importanceWeight": 2}),
+    )
+    assert unknown["error"]["code"] == "E080"
+    assert NOTE in unknown["error"]["message"]
+    assert nothing["error"]["code"] == "E031"
+    assert wrong["error"]["code"] == "E032"
+    assert file.read_bytes() == TEXT.encode()
+
+
+@pytest.mark.requirement("T4.content")
+def test_content_becomes_a_file_that_people_can_read_and_is_never_written_over_another(workspace: Path) -> None:
+    wish = {
+        "content": "We chose SQLite because its log survives a crash.",
+        "title": "Use: SQLite/WAL!",
+        "tier": "important",
+        "triggerPhrases": ["which database"],
+    }
+    preview, first, second, found = calls(
+        workspace,
+        ("memory_save", {**wish, "dryRun": True}),
+        ("memory_save", wish),
+        ("memory_save", {**wish, "content": "Another text about other things, wallabies among them."}),
+        ("memory_search", {"query": "log survives a crash", "limit": 1}),
+    )
+    assert [each["data"]["key"] for each in (preview, first)] == ["memories/use-sqlite-wal.md"] * 2
+    assert preview["data"]["outcome"] == "dry_run"
+    assert second["data"]["key"] == "memories/use-sqlite-wal-2.md"
+    assert found["data"]["results"][0]["key"] == "memories/use-sqlite-wal.md"
+    assert found["data"]["results"][0]["tier"] == "important"
+    text = (workspace / "memories/use-sqlite-wal.md").read_text()
+    assert text.startswith(
+        '---\ntitle: "Use: SQLite/WAL!"\ntrigger_phrases: [which database]\nimportance_tier: important\n'
+    )
+    assert text.endswith("---\n# Use: SQLite/WAL!\n\nWe chose SQLite because its log survives a crash.\n")
+    assert not any(indexed_again(workspace).values())
+
+
+@pytest.mark.requirement("T4.content")
+def test_content_that_cannot_be_written_leaves_no_file(workspace: Path) -> None:
+    wishes: list[tuple[dict[str, Any], str]] = [
+        ({"folder": "../out"}, "E014"),
+        ({"folder": "/etc"}, "E014"),
+        ({"folder": ".git/hooks"}, "E014"),
+        ({"folder": "a\0b"}, "E014"),
+        ({"filePath": "docs/fusion.md"}, "E101"),
+        ({"filePath": "docs/run.sh"}, "E014"),
+        ({"content": "   \n"}, "E030"),
+        ({"content": "<!-- ANCHOR:open -->\nNo end."}, "E091"),
+        ({"title": "x" * 501}, "E032"),
+        ({"edit": "append"}, "E031"),
+        ({"section": "x"}, "E031"),
+    ]
+    before = sorted(workspace.rglob("*.md"))
+    answers = calls(workspace, *(("memory_save", {"content": "A text to keep.", **wish}) for wish, _ in wishes))
+    assert [answer["error"]["code"] for answer in answers] == [code for _, code in wishes]
+    assert sorted(workspace.rglob("*.md")) == before
+
+
+@pytest.mark.requirement("T4.edited", "A7")
+def test_sections_are_read_replaced_and_added_to_in_the_file(workspace: Path) -> None:
+    file = put(workspace)
+    replaced, appended, ended, absent, read, part = calls(
+        workspace,
+        ("memory_save", {"filePath": NOTE, "content": "It is cold.", "edit": "replace", "section": "state"}),
+        ("memory_save", {"filePath": NOTE, "content": "Do more.", "edit": "append", "section": "next STEPS"}),
+        ("memory_save", {"filePath": NOTE, "content": "The end.", "edit": "append"}),
+        ("memory_save", {"filePath": NOTE, "content": "x", "edit": "append", "section": "absent"}),
+        ("memory_search", {"key": NOTE}),
+        ("memory_search", {"key": NOTE, "anchors": ["Next steps"]}),
+    )
+    assert [each["data"]["outcome"] for each in (replaced, appended, ended)] == ["updated"] * 3
+    assert absent["error"]["code"] == "E104"
+    body = TEXT.replace("It is warm.", "It is cold.").replace("Do much.\n", "Do much.\n\nDo more.\n\nThe end.\n")
+    assert file.read_text() == body
+    [row] = read["data"]["results"]
+    assert row["memory_text"] == body.partition("---\n# Old")[2].join(["# Old", ""]).rstrip("\n")
+    assert row["lines"] == [11, 25]
+    assert read["data"]["sections"] == ["state", "Old name", "Next steps"]
+    assert part["data"]["results"][0]["memory_text"] == "Do much.\n\nDo more.\n\nThe end."
+    shown = call(workspace, ["show", NOTE, "--section", "state", "--json"])
+    assert (shown.json["text"], shown.json["lines"]) == ("It is cold.", [16, 16])
+
+
+@pytest.mark.requirement("A7", "T24")
+def test_a_long_memory_is_read_to_its_end_in_pieces_within_the_budget(workspace: Path) -> None:
+    lines = [f"Line {number} of many > tells about quokkas.\n" for number in range(1, 900)]
+    put(workspace, "# Long\n\n" + "\n".join(lines))
+
+    async def read(client: Client) -> list[str]:
+        got: list[str] = []
+        line = 1
+        for _ in range(20):
+            answer = (await client.call_tool("memory_search", {"key": NOTE, "fromLine": line})).structured_content
+            assert isinstance(answer, dict)
+            [row] = answer["data"]["results"]
+            assert answer["meta"]["token_count"] <= answer["meta"]["token_budget"] == 4000
+            assert row["lines"][0] == line
+            got.append(row["memory_text"])
+            if not any("fromLine=" in hint for hint in answer["hints"]):
+                break
+            line = row["lines"][1] + 1
+        return got
+
+    got = with_client(workspace, read)
+    assert len(got) > 2
+    assert "\n".join(got) == ("# Long\n\n" + "\n".join(lines)).rstrip("\n")
+
+
+@pytest.mark.requirement("T3.whole", "T3.attention")
+def test_triggers_match_whole_phrases_and_what_the_session_attends_to_comes_first(workspace: Path) -> None:
+    for name in ("a", "b"):
+        text = f"---\ntrigger_phrases: [quokka cache, café]\n---\n# {name}\n\nText of {name}.\n> # not a heading\n"
+        (workspace / "docs" / f"{name}.md").write_text(text)
+    assert call(workspace, ["index", "docs"]).status == 0
+    prompt = {"prompt": "Why is the Quokka cache at the cafe\u0301?", "sessionId": "s"}
+    plain, part, noted, first, later, without = calls(
+        workspace,
+        ("memory_match_triggers", {"prompt": prompt["prompt"]}),
+        ("memory_match_triggers", {"prompt": "the quokka caches of cafés"}),
+        ("memory_match_triggers", {"prompt": "quokka cache", "sessionId": "s", "limit": 1, "turnNumber": 1}),
+        ("memory_match_triggers", {**prompt, "turnNumber": 2}),
+        ("memory_match_triggers", {**prompt, "turnNumber": 40}),
+        ("memory_match_triggers", {**prompt, "include_cognitive": False}),
+    )
+    rows = plain["data"]["results"]
+    assert [(row["key"], row["phrases"]) for row in rows] == [
+        (f"docs/{name}.md", ["quokka cache", "café"]) for name in ("a", "b")
+    ]
+    assert "attention" not in rows[0]
+    assert part["data"]["total"] == 0
+    assert (noted["data"]["attended"], noted["data"]["results"][0]["attention"]) == (0, 0.0)
+    assert first["data"]["attended"] == 1
+    assert [row["attention"] for row in first["data"]["results"]] == [0.98, 0.0]
+    assert first["data"]["results"][0]["score"] > first["data"]["results"][1]["score"]
+    assert later["data"]["results"][0]["attention"] < 0.5
+    assert "attention" not in without["data"]["results"][0]
+
+
+@pytest.mark.requirement("T8.file")
+def test_an_update_that_is_killed_leaves_the_old_file_or_the_new_one(workspace: Path) -> None:
+    file = put(workspace)
+    for number in range(6):
+        before = file.read_text()
+        environ = environment(workspace)
+        with subprocess.Popen(
+            [COMMAND, "update", NOTE, "--title", f"Name {number}"], env=environ, cwd=workspace
+        ) as ran:
+            try:
+                ran.wait(0.4 * (number + 1))
+            except subprocess.TimeoutExpired:
+                ran.kill()
+        after = file.read_text()
+        assert after == before or f"title: Name {number}\n" in after
+        assert after.partition("---\n#")[2] == TEXT.partition("---\n#")[2]
+    assert call(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["update", NOTE, "--title", "Last", "--json"]).json["changed"]["title"] == "Last"
