@@ -23,6 +23,9 @@ RANGES = frozenset(
     {"greater_than_equal", "less_than_equal", "greater_than", "less_than", "too_long", "too_short", "string_too_short"}
 )
 
+FAR = 100_000
+"""Numbers from here on bound nothing that a client would ask for."""
+
 
 class SpeckitTool(Tool):
     """Runs its function in a worker thread, measures it and wraps its `Reply`.
@@ -161,8 +164,23 @@ def _lowered(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
+def _is_surplus(key: str, item: Any) -> bool:
+    match key:
+        case "title":
+            return isinstance(item, str)
+        case "default":
+            return item in (None, "", [], False)
+        case "minLength" | "maxLength" | "maxItems":
+            return isinstance(item, int)
+        case "maximum":
+            return isinstance(item, int) and item >= FAR
+        case _:
+            return False
+
+
 def _lean(schema: Any) -> Any:
-    """A schema without what only costs tokens: generated titles, and null as the spelling of "not given"."""
+    """A schema without what only costs tokens: generated titles, defaults that say "not given", null as a spelling of
+    that, and bounds that nobody comes near. The bounds hold all the same: who exceeds one is told."""
     if isinstance(schema, list):
         return [_lean(item) for item in schema]
     if not isinstance(schema, dict):
@@ -170,7 +188,7 @@ def _lean(schema: Any) -> Any:
     lean = {
         key: ({name: _lean(value) for name, value in item.items()} if key == "properties" else _lean(item))
         for key, item in schema.items()
-        if not (key == "title" and isinstance(item, str)) and not (key == "default" and item in (None, "", []))
+        if not _is_surplus(key, item)
     }
     options = lean.get("anyOf")
     if options is not None and {"type": "null"} in options:
