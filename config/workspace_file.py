@@ -10,6 +10,8 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from speckit_memory.config.checkpoint_limits import CheckpointLimits
+from speckit_memory.config.checkpoint_values import checkpoints_of
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
 from speckit_memory.config.files.patterns import compiled
 from speckit_memory.config.recording_modes import Recording
@@ -23,7 +25,16 @@ from speckit_memory.config.workspace_values import ACTIONS, empty, form, report_
 from speckit_memory.config.yaml_reader import Mapping, Scalar, Sequence, read
 from speckit_memory.errors import Problem, SpeckitError, Where
 
-_KEYS = ("sources", "deadline_ms", "extensions", "extensions_memory_mb", "evaluation", "vector_index", "saving")
+_KEYS = (
+    "sources",
+    "deadline_ms",
+    "extensions",
+    "extensions_memory_mb",
+    "evaluation",
+    "vector_index",
+    "saving",
+    "checkpoints",
+)
 _SOURCE_KEYS = ("include", "exclude")
 
 
@@ -57,6 +68,7 @@ class WorkspaceConfig:
     evaluation: Recording = field(default_factory=Recording)
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     saving: SavingRules = SHIPPED_RULES
+    checkpoints: CheckpointLimits = field(default_factory=CheckpointLimits)
     places: MappingOf[str, Where] = field(default_factory=dict)
     """Where each key of the file stands; a key that is not written has none."""
 
@@ -90,6 +102,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
             evaluation=recording_of(node.get("evaluation"), problems),
             vector_index=_vector_indexing(node, "vector_index", problems),
             saving=saving_of(node.get("saving"), problems),
+            checkpoints=checkpoints_of(node.get("checkpoints"), problems),
             places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
         ),
         problems,

@@ -33,6 +33,12 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     },
     "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
     "graph": {"show": "graph_show", "remove": "graph_remove"},
+    "checkpoint": {
+        "create": "checkpoint_create",
+        "list": "checkpoint_list",
+        "restore": "checkpoint_restore",
+        "delete": "checkpoint_delete",
+    },
     "pipeline": {
         "check": "pipeline_check",
         "show": "pipeline_show",
@@ -67,6 +73,7 @@ GROUPS = {
     "links": "Causal links between memories: add, remove, what became of them, undo.",
     "task": "Record what is known before and after a task, and see what tasks taught.",
     "graph": "The causal graph: how dense it is, and taking out what an automatic process put there.",
+    "checkpoint": "Keep the state of the store, and bring it back: create, list, restore, delete.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "shadow": "What pipelines that ran beside the served one have shown.",
     "flags": "States of the feature flags: list, audit, promote, demote.",

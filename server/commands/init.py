@@ -57,6 +57,11 @@ TEMPLATE = """\
 # From how many passages on the nearest vectors are found by an index that is approximate, if the extra "ann" is
 # installed; "exact" answers without it, "off" has none written. docs/large-stores.md says what it costs.
 # vector_index: 200000
+
+# How many checkpoints of the store are kept, and for how many days; the oldest goes for a new one.
+# checkpoints:
+#   keep: 10
+#   days: null
 """
 
 

@@ -186,6 +186,7 @@ def older_schema(path: Path, backup: Path) -> None:
         "DROP TABLE memory_entities; "
         "ALTER TABLE causal_edges DROP COLUMN said; "
         "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; DROP TABLE former_keys; "
+        "DROP TABLE store_identity; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()

@@ -28,6 +28,7 @@ from speckit_memory.evaluation import run as measuring
 from speckit_memory.evaluation.comparing import baseline, compare, gate, good_enough, sensitivity
 from speckit_memory.evaluation.judging import cases
 from speckit_memory.evaluation.made_queries import run as making
+from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Scoring, Snapshot, StoredEvaluation
 from speckit_memory.server import http, stdio
@@ -151,6 +152,8 @@ GATE = ["eval", "gate", "--dataset", "one", "--against", "rrf"]
 BASELINE = ["eval", "baseline", "--dataset", "one"]
 JUDGE = ["eval", "judge", "--dataset", "one", "--pipeline", "rrf"]
 SENSITIVITY = ["eval", "sensitivity", "--dataset", "one"]
+CHECKPOINTS = ["checkpoint", "list"]
+RESTORE = ["checkpoint", "restore"]
 OTHER_DB = ["--db", "elsewhere/memory.db"]
 MADE = ["eval", "make-queries", "--dataset", "one", "--out", "made"]
 REMOVE = ["graph", "remove", "--by", "entities"]
@@ -399,6 +402,48 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--db": (REMOVE, [*REMOVE, *OTHER_DB], ends(0, 2)),
         "--json": ([*REMOVE, "--dry-run"], [*REMOVE, "--dry-run", "--json"], document),
     },
+    "checkpoint create": {
+        "name": (["checkpoint", "create", "a"], ["checkpoint", "create", "b"], said),
+        "--folder": (
+            ["checkpoint", "create", "a", "--json"],
+            ["checkpoint", "create", "b", "--json", "--folder", "docs/storage"],
+            lambda a, b: [t.json["checkpoint"]["memories"] for t in (a, b)] == [7, 2],
+        ),
+        "--metadata": (
+            ["checkpoint", "create", "a", "--json"],
+            ["checkpoint", "create", "b", "--json", "--metadata", '{"why": 1}'],
+            lambda a, b: [t.json["checkpoint"]["metadata"] for t in (a, b)] == [{}, {"why": 1}],
+        ),
+        "--db": (["checkpoint", "create", "a"], ["checkpoint", "create", "b", *OTHER_DB], ends(0, 2)),
+        "--json": (["checkpoint", "create", "a"], ["checkpoint", "create", "b", "--json"], document),
+    },
+    "checkpoint list": {
+        "--folder": (CHECKPOINTS, [*CHECKPOINTS, "--folder", "docs/cache"], said),
+        "--limit": (CHECKPOINTS, [*CHECKPOINTS, "--limit", "1"], said),
+        "--db": (CHECKPOINTS, [*CHECKPOINTS, *OTHER_DB], ends(0, 2)),
+        "--json": (CHECKPOINTS, [*CHECKPOINTS, "--json"], document),
+    },
+    "checkpoint restore": {
+        "name": ([*RESTORE, "kept"], [*RESTORE, "other"], ends(0, 2)),
+        "--replace": (
+            [*RESTORE, "kept", "--json"],
+            [*RESTORE, "kept", "--json", "--replace"],
+            lambda a, b: [t.json["removed"] for t in (a, b)] == [0, 1],
+        ),
+        "--no-backup": (
+            [*RESTORE, "kept", "--json", "--replace"],
+            [*RESTORE, "kept", "--json", "--replace", "--no-backup"],
+            lambda a, b: [t.json["before"] is None for t in (a, b)] == [False, True],
+        ),
+        "--foreign": ([*RESTORE, "foreign"], [*RESTORE, "foreign", "--foreign"], ends(1, 0)),
+        "--db": ([*RESTORE, "kept"], [*RESTORE, "kept", *OTHER_DB], ends(0, 2)),
+        "--json": ([*RESTORE, "kept"], [*RESTORE, "kept", "--json"], document),
+    },
+    "checkpoint delete": {
+        "name": (["checkpoint", "delete", "kept"], ["checkpoint", "delete", "other"], ends(0, 2)),
+        "--db": (["checkpoint", "delete", "kept"], ["checkpoint", "delete", "kept", *OTHER_DB], ends(0, 2)),
+        "--json": (["checkpoint", "delete", "kept"], ["checkpoint", "delete", "foreign", "--json"], document),
+    },
     "pipeline check": {
         "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),
         "--set": (["pipeline", "check", "bm25"], ["pipeline", "check", "bm25", "--set", "bm25.b=7"], ends(0, 2)),
@@ -630,8 +675,21 @@ def commands(group: click.Command = ROOT, path: tuple[str, ...] = ()) -> Iterato
         yield from commands(inner, (*path, name))
 
 
+def keep_states(workspace: Path) -> None:
+    """Three checkpoints, one of a folder and one of another store; a memory that came after them."""
+    with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
+        memory.checkpoint_create("kept")
+        memory.checkpoint_create("storage", folder="docs/storage")
+        memory.checkpoint_create("foreign")
+        memory.index_documents([Source("later.md", "# Later\n\nThat came later.\n")])
+    leaf = workspace / "memory.db.checkpoints" / "foreign.json"
+    leaf.write_text(json.dumps(json.loads(leaf.read_text()) | {"store_id": "0" * 32}))
+
+
 @pytest.fixture
-def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+def told(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> Callable[..., Told]:
     """Runs command lines in a workspace of its own; where work is kept, it is not done."""
     for name in [name for name in os.environ if name.startswith("SPECKIT_")]:
         monkeypatch.delenv(name)
@@ -639,6 +697,8 @@ def told(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setenv("SPECKIT_DB", str(workspace / "memory.db"))
     monkeypatch.chdir(workspace)
     (workspace / "routed.yaml").write_text(ROUTING, encoding="utf-8")
+    if "checkpoint" in request.node.name:
+        keep_states(workspace)
     (workspace / "more").mkdir()
     shutil.copy(workspace / "docs" / "tone.md", workspace / "more" / "copy.md")
     tone = workspace / "docs" / "tone.md"

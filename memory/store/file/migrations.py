@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.checkpoint_schema import STORE_IDENTITY
 from speckit_memory.memory.store.file.graph_schema import EDGE_HISTORY
 from speckit_memory.memory.store.file.learning_schema import LEARNING
 from speckit_memory.memory.store.file.queries import table_exists
@@ -58,6 +59,7 @@ MIGRATIONS = (
     Migration("0013_learning", LEARNING),
     Migration("0014_former_keys", FORMER_KEYS),
     Migration("0015_structure", STRUCTURE),
+    Migration("0016_store_identity", STORE_IDENTITY),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

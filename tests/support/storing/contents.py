@@ -10,7 +10,7 @@ import apsw
 
 from speckit_memory.memory.store.file.opening import vector_extension
 
-RANDOM = ("source_call", "token")
+RANDOM = ("source_call", "token", "store_id")
 """Columns of random numbers, which tell one history or one query from another."""
 
 

@@ -1,0 +1,127 @@
+"""What a memory keeps of its states, and brings back (feature M14)."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.config.settings import Settings
+from speckit_memory.config.workspace_file import load_workspace_config
+from speckit_memory.engine import assembly
+from speckit_memory.engine.following import Following
+from speckit_memory.engine.questions import normalised_folder
+from speckit_memory.errors import SpeckitError
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.store.checkpoints.folder import Checkpoint
+    from speckit_memory.memory.store.checkpoints.making import Made
+    from speckit_memory.memory.store.checkpoints.restoring import Restored
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtBack:
+    """What a restore did, and the checkpoint that was made before it, "" for none."""
+
+    restored: Restored
+    before: str
+
+
+class Checkpointing(ABC):
+    """The operations that keep states of the open store."""
+
+    settings: Settings
+
+    @property
+    @abstractmethod
+    def _followed(self) -> Following:
+        """The open store."""
+
+    def checkpoint_create(self, name: str, *, folder: str = "", metadata: Mapping[str, Any] | None = None) -> Made:
+        """Keeps all memories as they are now, or those of a folder, under a new name; drops the oldest beyond the
+        limits of the workspace. `metadata` is JSON of at most 10,000 characters that is told with it.
+
+        Raises E030, E062 (not written: nothing is left), E063 (the name is taken) and E080 (an empty folder).
+        """
+        _require_short(metadata)
+        return self._made(name, normalised_folder(folder), metadata, ())
+
+    def checkpoint_list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
+        """The checkpoints of the store, the latest first; of a `folder`, those of it, below it and of all."""
+        from speckit_memory.memory.store.checkpoints.folder import Folder
+
+        below = normalised_folder(folder)
+        found = [
+            one
+            for one in Folder(self._followed.current.database.path).all()
+            if not below or not one.folder or one.folder == below or one.folder.startswith(f"{below}/")
+        ]
+        return found[:limit]
+
+    def checkpoint_restore(
+        self, name: str, *, replace: bool = False, foreign: bool = False, keep_before: bool = True
+    ) -> BroughtBack:
+        """Brings the memories of a checkpoint back as they were. Those it does not have stay, or go with `replace`: in
+        its folder, or in all of the store; `keep_before` makes a checkpoint of the store first then.
+
+        `foreign` allows one of another store. Other processes go on with what came back. Raises E060, E061 and E062;
+        the store is as it was then.
+        """
+        from speckit_memory.memory.lifecycle import interference
+        from speckit_memory.memory.store.checkpoints import restoring
+        from speckit_memory.memory.store.checkpoints.folder import Folder
+
+        def restore(opened: assembly.OpenStore) -> Restored:
+            opened.usage.write()  # what was counted belongs to the state that goes
+            result = restoring.restore(opened.database, chosen, replace=replace, now=time.time(), foreign=foreign)
+            interference.recount(opened.database)
+            return result
+
+        chosen = Folder(self._followed.current.database.path).get(name)
+        before = ""
+        if replace and keep_before and self._followed.run(lambda opened: opened.database.latest()):
+            before = f"before-restore-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
+            self._made(before, "", {"before": f"restore of {name}"}, (name,))
+        restored = self._followed.run(restore, writes=True)
+        self._followed.upkeep.indexed()
+        return BroughtBack(restored, before)
+
+    def checkpoint_delete(self, name: str) -> Checkpoint:
+        """Removes a checkpoint for good. Raises E060 and E062."""
+        from speckit_memory.memory.store.checkpoints.folder import Folder
+
+        folder = Folder(self._followed.current.database.path)
+        chosen = folder.get(name)
+        with folder.changing():
+            folder.remove(chosen)
+        return chosen
+
+    def _made(self, name: str, folder: str, metadata: Mapping[str, Any] | None, spared: tuple[str, ...]) -> Made:
+        from speckit_memory.memory.store.checkpoints import making
+
+        limits = load_workspace_config(self.settings.root).checkpoints
+
+        def make(opened: assembly.OpenStore) -> Made:
+            if not opened.database.only_read:
+                opened.usage.write()
+            return making.make(
+                opened.database, name, now=time.time(), limits=making.Limits(limits.keep, limits.days), folder=folder,
+                metadata=metadata, spared=spared,
+            )  # fmt: skip
+
+        return self._followed.run(make, repeatable=False)
+
+
+def _require_short(metadata: Mapping[str, Any] | None) -> None:
+    from speckit_memory.memory.store.checkpoints.folder import LONGEST_METADATA
+
+    try:
+        text = json.dumps(metadata or {}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SpeckitError("E030", f"the metadata of a checkpoint is no JSON: {error}") from error
+    if len(text) > LONGEST_METADATA:
+        message = f"the metadata of a checkpoint has {len(text):,} characters as JSON, accepted: {LONGEST_METADATA:,}"
+        raise SpeckitError("E032", message)

@@ -1,0 +1,159 @@
+"""Keeps the state of a store, all of it or that of a folder, in a checkpoint (feature M14)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.checkpoints import outer_edges, transfer
+from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder, digest
+from speckit_memory.memory.store.checkpoints.identity import store_id
+from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, forms
+from speckit_memory.memory.store.checkpoints.opened import complete, reading
+from speckit_memory.memory.store.file import migrations
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.consistency import inconsistencies
+from speckit_memory.memory.store.file.failures import failure
+from speckit_memory.memory.store.file.queries import rows, value
+
+SPARE_BYTES = 16 << 20
+"""Room that must be left on the disk beside the copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A new checkpoint, and the names of older ones that were dropped for it."""
+
+    checkpoint: Checkpoint
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many checkpoints are kept, and for how many days; None for ever."""
+
+    keep: int
+    days: float | None
+
+
+def make(
+    database: Database,
+    name: str,
+    *,
+    now: float,
+    limits: Limits,
+    folder: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    spared: tuple[str, ...] = (),
+) -> Made:
+    """Keeps the current state under a new name, then drops the oldest beyond the limits but for those to be `spared`.
+
+    The file is read back before it counts: digest, SQLite's own check, and as many rows as the store has. `now` is in
+    epoch seconds. Raises E030, E062 and E063; nothing is left behind then.
+    """
+    shelf = Folder(database.path)
+    shelf.require_new(name)
+    with shelf.changing():
+        shelf.require_new(name)
+        partial = shelf.partial()
+        try:
+            _require_room(database, shelf)
+            with database.snapshot_read() as connection:
+                if folder and not _any_below(connection, folder):
+                    raise SpeckitError("E080", f"no memory is in the folder '{folder}'")
+                schema, whose = migrations.applied(connection)[-1], store_id(connection)
+                with _told(name, partial):
+                    counts = _copy_folder(connection, partial, folder) if folder else _copy_all(connection, partial)
+            with _told(name, partial):
+                complete(partial)
+                faults = _verified(partial, counts)
+            made = Checkpoint(
+                name=name, created_at=now, folder=folder, metadata=dict(metadata or {}), store_id=whose, schema=schema,
+                file=f"{os.urandom(8).hex()}.db", bytes=partial.stat().st_size, sha256=digest(partial), rows=counts,
+                faults=faults,
+            )  # fmt: skip
+            shelf.add(partial, made)
+        except OSError as error:
+            raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error
+        finally:
+            _remove(partial)
+        return Made(made, tuple(shelf.drop_old(limits.keep, limits.days, now, (name, *spared))))
+
+
+@contextmanager
+def _told(name: str, file: Path) -> Iterator[None]:
+    """Tells what keeps a file from being written as E062."""
+    try:
+        yield
+    except apsw.Error as error:
+        told = failure(error, file)
+        raise SpeckitError("E062", f"'{name}' was not made: {told.problems[0].message}") from error
+
+
+def counted(connection: apsw.Connection) -> dict[str, int]:
+    """The rows of each kept table."""
+    return {form.kept.name: value(connection, f"SELECT count(*) FROM {form.kept.name}") for form in forms(connection)}
+
+
+def _copy_all(connection: apsw.Connection, partial: Path) -> dict[str, int]:
+    """Copies the pages of the state that the connection's transaction sees."""
+    os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    with closing(apsw.Connection(str(partial))) as copy, copy.backup("main", connection, "main") as backup:
+        backup.step()
+    return counted(connection)
+
+
+def _copy_folder(connection: apsw.Connection, partial: Path, folder: str) -> dict[str, int]:
+    inside, parameters = transfer.within(folder)
+    memories = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
+    chosen = f"SELECT id FROM chunks WHERE memory_id IN (SELECT id FROM memories WHERE {inside})"
+    chunks = [row for (row,) in rows(connection, chosen, parameters)]
+    ids = {MEMORIES: dict(zip(memories, memories, strict=True)), CHUNKS: dict(zip(chunks, chunks, strict=True))}
+    with Database.open(partial) as copy:
+        with copy.write() as txn:
+            transfer.copy_facts(connection, txn)
+            copied = transfer.copy(connection, txn, ids, whole=False, keep_ids=True, folder=folder)
+            outer_edges.keep(connection, txn, folder)
+            sequence = value(connection, "SELECT next FROM id_sequence")
+            txn.connection.execute("UPDATE id_sequence SET next = ?", (sequence,))
+        return {**counted(copy.reader()), **copied.rows}
+
+
+def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Reads a copy back. Raises E062 for one that is damaged or has other rows; returns what else is wrong, which the
+    store it was made of has too."""
+    with closing(reading(file)) as connection:
+        damage = [line for (line,) in connection.execute("PRAGMA integrity_check(5)") if line != "ok"]
+        found = counted(connection)
+        if damage or found != dict(counts):
+            what = damage[0] if damage else f"it has {found} rows instead of {dict(counts)}"
+            raise SpeckitError("E062", f"the copy was read back and is not whole: {what}")
+        return tuple(inconsistencies(connection)[:FAULTS])
+
+
+def _any_below(connection: apsw.Connection, folder: str) -> bool:
+    inside, parameters = transfer.within(folder)
+    return value(connection, f"SELECT 1 FROM memories WHERE {inside} LIMIT 1", parameters) is not None
+
+
+def _require_room(database: Database, shelf: Folder) -> None:
+    pages = database.reader().pragma("page_count") * database.reader().pragma("page_size")
+    free = shutil.disk_usage(shelf.path).free
+    if free < pages + SPARE_BYTES:
+        needed, there = (pages + SPARE_BYTES) >> 20, free >> 20
+        message = f"a copy of {database.path} needs {needed} MB and {there} MB are free"
+        raise SpeckitError("E062", message, actions=("free disk space", "delete older checkpoints"))
+
+
+def _remove(partial: Path) -> None:
+    for file in partial.parent.glob(f"{partial.name}*"):
+        with suppress(OSError):
+            file.unlink()

@@ -1,0 +1,71 @@
+"""The file of a checkpoint, opened to be read: nothing is written to it, and an older one is read from a copy."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder, digest
+from speckit_memory.memory.store.file import migrations
+from speckit_memory.memory.store.file.failures import translated
+from speckit_memory.memory.store.file.opening import connected, harden, vector_extension
+
+
+@contextmanager
+def opened(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[apsw.Connection]:
+    """A connection to the checkpoint's rows, in the schema of this version.
+
+    One of an older schema is copied to the path `beside` and brought up to date there. Raises E061 for one that is not
+    as it was written, and E025 for one of a newer version.
+    """
+    file = folder.file_of(checkpoint)
+    problem = checkpoint.problem
+    if not problem and digest(file) != checkpoint.sha256:
+        problem = "its file is not as it was written (the digest differs)"
+    if problem:
+        raise SpeckitError("E061", f"'{checkpoint.name}' cannot be restored: {problem}; nothing was changed")
+    with translated(file):
+        connection = reading(file)
+        if migrations.pending(connection):
+            connection.close()
+            try:
+                shutil.copyfile(file, beside)
+                _bring_up_to_date(beside)
+                with closing(reading(beside)) as newer:
+                    yield newer
+            finally:
+                for left in beside.parent.glob(f"{beside.name}*"):
+                    left.unlink()
+            return
+        with closing(connection):
+            yield connection
+
+
+def reading(file: Path) -> apsw.Connection:
+    """A connection to a complete file that nobody writes to."""
+    return _equipped(connected(str(file), only_read=True, complete=True))
+
+
+def complete(file: Path) -> None:
+    """Makes all of a store be in its file: without a log beside it, and without one when it is read."""
+    with closing(apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        connection.pragma("journal_mode", "delete")
+
+
+def _bring_up_to_date(file: Path) -> None:
+    with closing(_equipped(apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE))) as connection:
+        migrations.migrate(connection, file, copied=False)
+    complete(file)
+
+
+def _equipped(connection: apsw.Connection) -> apsw.Connection:
+    connection.enable_load_extension(True)
+    connection.load_extension(vector_extension())
+    connection.enable_load_extension(False)
+    harden(connection)
+    return connection

@@ -1,0 +1,48 @@
+"""Edges that lead out of a folder: its checkpoint keeps them by the keys of both ends (feature M14)."""
+
+from __future__ import annotations
+
+import apsw
+
+from speckit_memory.memory.store.checkpoints.transfer import within
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.queries import rows, table_exists
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS outer_edges (
+    source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL, strength REAL NOT NULL,
+    evidence TEXT NOT NULL, created_by TEXT NOT NULL, created_at REAL NOT NULL,
+    said REAL
+) STRICT
+"""
+_BACK = """
+INSERT OR IGNORE INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at, said)
+SELECT s.id, t.id, ?3, ?4, ?5, ?6, ?7, ?8 FROM memories s, memories t WHERE s.key = ?1 AND t.key = ?2
+RETURNING source_id, target_id
+"""
+
+
+def keep(source: apsw.Connection, txn: Transaction, folder: str) -> int:
+    """Notes in a folder's checkpoint the edges between its memories and others; returns how many."""
+    inside, parameters = within(folder)
+    txn.connection.execute(_TABLE)
+    found = rows(
+        source,
+        "SELECT s.key, t.key, e.relation, e.strength, e.evidence, e.created_by, e.created_at, e.said "
+        "FROM causal_edges e JOIN memories s ON s.id = e.source_id JOIN memories t ON t.id = e.target_id "
+        f"WHERE {inside.replace('folder', 's.folder')} <> {inside.replace('folder', 't.folder')}",
+        parameters,
+    )
+    txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
+    return len(found)
+
+
+def bring_back(source: apsw.Connection, txn: Transaction) -> set[int]:
+    """Makes those edges again whose ends are both stored and that are not there; returns the memories at their ends."""
+    if not table_exists(source, "outer_edges"):
+        return set()
+    ends: set[int] = set()
+    for edge in rows(source, "SELECT * FROM outer_edges"):
+        for pair in rows(txn.connection, _BACK, edge):
+            ends.update(pair)
+    return ends

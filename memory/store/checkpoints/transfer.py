@@ -1,0 +1,212 @@
+"""Takes rows of one store over into another, inside one transaction of that (feature M14).
+
+Both are read as they are: what a checkpoint of a folder holds is taken from a store, and what comes back is taken from
+a checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import apsw
+import numpy as np
+
+from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, Form, forms
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.queries import rows, table_exists, value
+from speckit_memory.memory.store.tables import fulltext, token_sets, vectors
+from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+
+BATCH = 2_000
+"""Rows that are read before they are written."""
+_OF_THE_FILE = ("segment", "segment_forgotten", "segment_failure")
+"""Facts that hold for a file and not for what it says."""
+_OF_VECTORS = (vectors.MODEL, vectors.DIMENSIONS, token_sets.MODEL, token_sets.WIDTH)
+
+Ids = dict[str, dict[int, int]]
+"""By table, the id that a row has here of the one that it has there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """`rows` by table, and the passages whose vectors could not come because another model made them."""
+
+    rows: dict[str, int]
+    pending: int
+
+
+def within(folder: str) -> tuple[str, tuple[str, ...]]:
+    """SQL for the memories of a folder and those below it, all for "", and its parameters."""
+    if not folder:
+        return "1", ()
+    return "(folder = ?1 OR substr(folder, 1, length(?1) + 1) = ?1 || '/')", (folder,)
+
+
+def copy(
+    source: apsw.Connection, txn: Transaction, ids: Ids, *, whole: bool, keep_ids: bool, folder: str = ""
+) -> Copied:
+    """Writes the rows of the memories in `ids[MEMORIES]`, whose earlier rows must be gone but for those in `memories`.
+
+    `ids[CHUNKS]` are those of their passages. Of a `whole` store the rows that belong to no memory come too.
+    """
+    connection = txn.connection
+    connection.execute("PRAGMA defer_foreign_keys = ON")
+    counts: dict[str, int] = {}
+    for form in forms(source):
+        belongs = bool(form.references) or form.kept.name == MEMORIES
+        if belongs or whole or form.kept.folder:
+            counts[form.kept.name] = _copy_rows(source, connection, form, ids, keep_ids, "" if whole else folder)
+    pending = _copy_vectors(source, txn, ids[CHUNKS])
+    _index_words(txn, ids[MEMORIES].values())
+    return Copied(counts, pending)
+
+
+def clear(txn: Transaction, memory_ids: Sequence[int]) -> None:
+    """Removes the rows of memories in all tables but `memories`, and of edges those between two of them."""
+    connection = txn.connection
+    for memory_id in memory_ids:
+        vectors.delete_of_memory(txn, memory_id)
+        fulltext.delete(txn, memory_id)
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS cleared (id INTEGER PRIMARY KEY)")
+    connection.execute("DELETE FROM temp.cleared")
+    connection.executemany("INSERT INTO temp.cleared VALUES (?)", [(memory_id,) for memory_id in memory_ids])
+    for form in reversed(forms(connection)):
+        if form.kept.name != MEMORIES and form.owners:
+            all_of = " AND ".join(f"{column} IN (SELECT id FROM temp.cleared)" for column in form.owners)
+            connection.execute(f"DELETE FROM {form.kept.name} WHERE {all_of}")
+    connection.execute("DROP TABLE temp.cleared")
+
+
+def copy_facts(source: apsw.Connection, txn: Transaction) -> None:
+    """Takes the facts about a store as a whole over, but for those about its file and its vectors: see `copy`."""
+    mine = ", ".join(f"'{key}'" for key in (*_OF_THE_FILE, *_OF_VECTORS))
+    txn.connection.execute(f"DELETE FROM meta WHERE key NOT IN ({mine})")
+    for key, fact in rows(source, f"SELECT key, value FROM meta WHERE key NOT IN ({mine})"):
+        set_meta(txn, key, fact)
+
+
+def _copy_rows(
+    source: apsw.Connection, connection: apsw.Connection, form: Form, ids: Ids, keep_ids: bool, folder: str
+) -> int:
+    name, columns = form.kept.name, form.columns
+    own = columns.index(form.own) if form.own else None
+    known = ids.setdefault(name, {})
+    scope, parameters = (
+        (within(folder)[0].replace("folder", form.kept.folder), (folder,)) if folder and form.kept.folder else ("1", ())
+    )
+    among_themselves = [columns.index(each.column) for each in form.references if each.parent == name]
+    later: list[tuple[str, int, int]] = []
+    count = 0
+    for row in source.execute(f"SELECT {_listed(columns)} FROM {name} WHERE {scope}", parameters):
+        values = list(row)
+        if name in (MEMORIES, CHUNKS):
+            if values[own or 0] not in known:
+                continue
+            values[own or 0] = known[values[own or 0]]
+        if not _follow(values, form, ids, keep_ids and not folder):
+            continue
+        drawn = own is not None and name not in (MEMORIES, CHUNKS)
+        if drawn and (not keep_ids or _taken(connection, form, row[own or 0])):
+            values[own or 0] = None
+        connection.execute(_insertion(form), values)
+        if drawn:
+            known[row[own or 0]] = connection.last_insert_rowid()
+            later += [(columns[place], row[place], row[own or 0]) for place in among_themselves if row[place]]
+        count += 1
+    for column, other, mine in later:
+        turned = f"UPDATE {name} SET {column} = ? WHERE {form.own} = ?"
+        connection.execute(turned, (known.get(other), known[mine]))
+    return count
+
+
+def _follow(values: list[Any], form: Form, ids: Ids, outlive: bool) -> bool:
+    """Whether what a row refers to is here; its references are turned to that. Those to rows of its own table, which
+    may come after it, are left out."""
+    for each in form.references:
+        place = form.columns.index(each.column)
+        before, values[place] = (
+            values[place],
+            ids[each.parent].get(values[place]) if each.parent != form.kept.name else None,
+        )
+        if values[place] is None and each.outlives and outlive and each.parent != form.kept.name:
+            values[place] = before
+        if values[place] is None and each.required:
+            return False
+    return True
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
+def _taken(connection: apsw.Connection, form: Form, number: int) -> bool:
+    return value(connection, f"SELECT 1 FROM {form.kept.name} WHERE {form.own} = ?", (number,)) is not None
+
+
+def _insertion(form: Form) -> str:
+    columns = form.columns
+    marks = ", ".join("?" * len(columns))
+    if form.kept.name != MEMORIES:
+        return f"INSERT OR REPLACE INTO {form.kept.name} ({_listed(columns)}) VALUES ({marks})"
+    # replacing the row would take with it what refers to it
+    changed = ", ".join(f"{column} = excluded.{column}" for column in columns if column != form.own)
+    return f"INSERT INTO memories ({_listed(columns)}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changed}"
+
+
+def _copy_vectors(source: apsw.Connection, txn: Transaction, chunks: dict[int, int]) -> int:
+    """Vectors and tokens come where they are of the same models as those that are here; else the passages wait."""
+    connection = txn.connection
+    theirs, ours = models(source), models(connection)
+    if ours[0] is not None and theirs[0] is not None and theirs != ours:
+        return _leave_pending(connection, chunks.values())
+    if ours[0] is None:
+        for key, fact in zip(_OF_VECTORS, theirs, strict=True):
+            if fact is not None and key not in (vectors.MODEL, vectors.DIMENSIONS):
+                set_meta(txn, key, fact)
+    if theirs[0] is None or not table_exists(source, "chunk_vectors"):
+        return 0
+    for batch in _batches(source.execute("SELECT rowid, embedding FROM chunk_vectors ORDER BY rowid")):
+        wanted = [(chunks[row], vector) for row, vector in batch if row in chunks]
+        if wanted:
+            matrix = np.stack([np.frombuffer(vector, np.float32) for _, vector in wanted])
+            vectors.store(txn, [chunk for chunk, _ in wanted], matrix, theirs[0])
+    return 0
+
+
+def models(connection: apsw.Connection) -> tuple[str | None, ...]:
+    """Which models made the vectors and the tokens of a store, and of what size."""
+    return tuple(get_meta(connection, key) for key in _OF_VECTORS)
+
+
+def _leave_pending(connection: apsw.Connection, chunks: Iterable[int]) -> int:
+    chosen = [(chunk,) for chunk in chunks]
+    connection.executemany("DELETE FROM chunk_tokens WHERE chunk_id = ?", chosen)
+    connection.executemany("UPDATE chunks SET vector = 'pending' WHERE id = ?", chosen)
+    connection.executemany(
+        "UPDATE memories SET embedding_status = 'pending' WHERE id = (SELECT memory_id FROM chunks WHERE id = ?)",
+        chosen,
+    )
+    return len(chosen)
+
+
+def _index_words(txn: Transaction, memory_ids: Iterable[int]) -> None:
+    """Makes the full-text rows of memories that have none: see `writing.rows.insert`."""
+    for memory_id in memory_ids:
+        chosen = "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?"
+        fields = rows(txn.connection, chosen, (memory_id,))
+        body = bytearray()
+        for (tokens,) in txn.connection.execute(
+            "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,)
+        ):
+            body += tokens.encode() + b" "
+        if fields:
+            title, triggers, path = fields[0]
+            fulltext.insert(txn, memory_id, title, triggers, path, body)
+
+
+def _batches(found: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    while batch := list(islice(found, BATCH)):
+        yield batch

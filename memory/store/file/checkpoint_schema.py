@@ -1,0 +1,12 @@
+"""What a migration adds to the schema for checkpoints (feature M14)."""
+
+from __future__ import annotations
+
+STORE_IDENTITY = """
+CREATE TABLE store_identity (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    store_id TEXT NOT NULL CHECK (length(store_id) = 32)
+) STRICT;
+INSERT INTO store_identity VALUES (1, lower(hex(randomblob(16))));
+"""
+"""Which store this is, so that a checkpoint of another one is told from its own: see `checkpoints`."""

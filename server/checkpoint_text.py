@@ -1,0 +1,42 @@
+"""A checkpoint, and what came of bringing it back, in a line and as JSON."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.server.output import counted
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.store.checkpoints.folder import Checkpoint
+    from speckit_memory.memory.store.checkpoints.restoring import Restored
+
+_KEYS = ("name", "created_at", "folder", "metadata", "bytes", "schema", "rows", "faults", "problem")
+
+
+def as_json(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What is told of a checkpoint; `problem` is None for one that may be restored."""
+    whole = asdict(checkpoint)
+    told: dict[str, Any] = {key: whole[key] for key in _KEYS}
+    return told | {"memories": checkpoint.memories, "problem": checkpoint.problem or None}
+
+
+def told(checkpoint: Checkpoint) -> str:
+    """Of when, of what and how much."""
+    if checkpoint.problem:
+        return f"cannot be restored: {checkpoint.problem}"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(checkpoint.created_at))
+    where = f" of {checkpoint.folder}" if checkpoint.folder else ""
+    return f"{when}, {counted(checkpoint.memories, 'memory')}{where}, {checkpoint.bytes / (1 << 20):.1f} MB"
+
+
+def told_restore(result: Restored) -> str:
+    """What a restore did."""
+    parts = [f"{result.returned} came back", f"{result.set_back} set back", f"{result.removed} removed"]
+    if result.pending:
+        waiting = counted(result.pending, "passage")
+        parts.append(f"{waiting} of another embedding model: index again to embed them")
+    if result.faults:
+        parts.append(f"it was made of a store with faults: {result.faults[0]}")
+    return f"{result.checkpoint.name}: {', '.join(parts)}"

@@ -1,0 +1,46 @@
+"""`checkpoint create`: keeps the memories as they are now."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.checkpoint_text import as_json, told
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+
+def _metadata(_context: click.Context, _parameter: click.Parameter, text: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise SpeckitError("E030", '--metadata is no JSON object, such as {"why": "before the import"}')
+    return found
+
+
+@click.command("create")
+@click.argument("name")
+@click.option("--folder", default="", metavar="FOLDER", help="Only the memories of this folder and below.")
+@click.option("--metadata", callback=_metadata, metavar="JSON", help="A JSON object that is told with it.")
+@shared("db", "json")
+def command(common: Common, name: str, folder: str, metadata: dict[str, Any]) -> None:
+    """Keep all memories as they are now under a new NAME, with all that was learned of them.
+
+    The copy is read back before it counts. The oldest checkpoints go beyond what the workspace keeps (ten).
+    """
+    with existing_store(common) as memory:
+        made = memory.checkpoint_create(name, folder=folder, metadata=metadata)
+    if common.as_json:
+        print_json({"checkpoint": as_json(made.checkpoint), "dropped": list(made.dropped)})
+        return
+    click.echo(wrapped(f"{name}: {told(made.checkpoint)}"))
+    if made.checkpoint.faults:
+        click.echo(wrapped(f"the store itself has faults, which the copy has too: {made.checkpoint.faults[0]}"))
+    for dropped in made.dropped:
+        click.echo(wrapped(f"dropped {dropped}, which is beyond what is kept", dim=True))

@@ -1,0 +1,22 @@
+"""`checkpoint delete`: removes a state that was kept."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+
+@click.command("delete")
+@click.argument("name")
+@shared("db", "json")
+def command(common: Common, name: str) -> None:
+    """Remove the checkpoint NAME for good."""
+    with existing_store(common) as memory:
+        gone = memory.checkpoint_delete(name)
+    if common.as_json:
+        print_json({"deleted": gone.name, "bytes": gone.bytes})
+        return
+    click.echo(wrapped(f"{gone.name} was deleted"))

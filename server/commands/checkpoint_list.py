@@ -1,0 +1,26 @@
+"""`checkpoint list`: the states that were kept."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.checkpoint_text import as_json, told
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, table_rows, wrapped
+
+
+@click.command("list")
+@click.option("--folder", default="", metavar="FOLDER", help="Those of this folder, below it and of the whole store.")
+@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="At most so many.")
+@shared("db", "json")
+def command(common: Common, folder: str, limit: int) -> None:
+    """List the checkpoints of the store, the latest first, and which of them are torn."""
+    with existing_store(common) as memory:
+        found = memory.checkpoint_list(folder, limit)
+    if common.as_json:
+        print_json({"checkpoints": [as_json(one) for one in found]})
+        return
+    for row in table_rows([(one.name, told(one)) for one in found]) if found else ():
+        click.echo(row)
+    click.echo(wrapped(counted(len(found), "checkpoint"), dim=True))

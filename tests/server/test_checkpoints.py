@@ -1,0 +1,345 @@
+"""Checkpoints through the installed console script: kept, listed, brought back and deleted."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import closing, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from mcp import Client
+from storing.contents import contents
+
+from speckit_memory.engine import Memory
+from speckit_memory.server.cli import run
+from tests.server.doors import COMMAND, Ran, call, environment
+from tests.server.test_mcp_stdio import with_client
+
+ASKED = ("why are ranks fused", "computeMPAB", "quokka cache", "検索の設計", "backups")
+DERIVED = {
+    "changes", "job_runs", "job_lease", "uncounted_folders", "sqlite_sequence", "id_sequence", "meta",
+    "embedding_cache", "migrations",
+}  # fmt: skip
+"""What belongs to no memory, or is made anew."""
+
+
+def here(root: Path, arguments: list[str]) -> Ran:
+    """The same command line in this process, which is much faster: see `call`."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in environment(root).items():
+            patch.setenv(name, value)
+        patch.chdir(root)
+        status = run(arguments)
+    return Ran(status, out.getvalue(), err.getvalue())
+
+
+def answers(root: Path) -> list[list[tuple[int, str, float]]]:
+    """What a new process would answer; no use is counted."""
+    with Memory.open(root / "memory.db", root=root, environ={}, create=False, shadows=False) as memory:
+        found = [memory.search(query, limit=20, deadline_ms=None).results for query in ASKED]
+    return [[(row.id, row.key, row.score) for row in rows] for rows in found]
+
+
+def state(root: Path) -> dict[str, list[str]]:
+    """All rows that belong to memories, but for the pages of the full-text table, which are laid out as they came."""
+    return {
+        name: rows
+        for name, rows in contents(root / "memory.db").items()
+        if name not in DERIVED and not name.startswith(("memory_fts", "chunk_vectors_"))
+    }
+
+
+def ruined(root: Path) -> None:
+    """Some memories go, one comes, one changes."""
+    (root / "docs" / "fusion.md").unlink()
+    (root / "docs" / "zebra.md").write_text("# Zebra\n\nA zebra at the backups.\n")
+    (root / "docs" / "tone.md").write_text("# Tone\n\nSomething else altogether.\n")
+    assert here(root, ["index", "docs", "--json"]).status == 0
+
+
+@pytest.mark.requirement("M14", "M14.modes")
+def test_a_checkpoint_is_made_listed_restored_and_deleted(workspace: Path) -> None:
+    made = call(workspace, ["checkpoint", "create", "first", "--metadata", '{"why": "a test"}', "--json"])
+    assert made.status == 0, made.err
+    about = made.json["checkpoint"]
+    assert (about["name"], about["folder"], about["metadata"], about["memories"]) == ("first", "", {"why": "a test"}, 6)
+    assert (about["problem"], about["faults"], made.json["dropped"]) == (None, [], [])
+    answered = answers(workspace)
+    ruined(workspace)
+    assert answers(workspace) != answered
+
+    restored = call(workspace, ["checkpoint", "restore", "first", "--replace", "--json"])
+    assert restored.status == 0, restored.err
+    counts = {key: restored.json[key] for key in ("returned", "set_back", "removed", "pending")}
+    assert counts == {"returned": 1, "set_back": 5, "removed": 1, "pending": 0}
+    assert answers(workspace) == answered
+    assert call(workspace, ["doctor"]).status == 0
+
+    # the state before the restore was kept too, and can be brought back
+    names = [one["name"] for one in call(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]]
+    assert names == [restored.json["before"], "first"]
+    assert call(workspace, ["checkpoint", "restore", restored.json["before"], "--replace", "--no-backup"]).status == 0
+    assert "docs/zebra.md" in {key for found in answers(workspace) for _, key, _ in found}
+
+    assert call(workspace, ["checkpoint", "delete", "first", "--json"]).json["deleted"] == "first"
+    assert "first" not in call(workspace, ["checkpoint", "list"]).out.split()
+    assert call(workspace, ["checkpoint", "restore", "first"]).status == 2
+
+
+@pytest.mark.requirement("M14", "M14.rows")
+def test_every_row_comes_back_into_an_empty_store_and_every_answer_is_equal(workspace: Path) -> None:
+    for query in ASKED:
+        assert here(workspace, ["search", query, "--session", "s"]).status == 0
+    assert here(workspace, ["checkpoint", "create", "all"]).status == 0
+    before = state(workspace)
+    for file in workspace.glob("memory.db*"):
+        if file.is_file():
+            file.unlink()
+    assert here(workspace, ["checkpoint", "restore", "all"]).status == 0
+    assert state(workspace) == before
+    after = answers(workspace)
+    assert here(workspace, ["checkpoint", "restore", "all", "--replace"]).status == 0
+    assert answers(workspace) == after
+    assert here(workspace, ["doctor"]).status == 0
+
+
+@pytest.mark.requirement("M14", "M14.modes")
+def test_what_is_merged_comes_back_and_what_is_newer_stays(workspace: Path) -> None:
+    assert here(workspace, ["checkpoint", "create", "first"]).status == 0
+    ruined(workspace)
+    ran = here(workspace, ["checkpoint", "restore", "first", "--json"])
+    assert (ran.json["returned"], ran.json["set_back"], ran.json["removed"], ran.json["before"]) == (1, 5, 0, None)
+    [rows] = [here(workspace, ["search", "zebra", "--json"]).json["results"]]
+    assert rows[0]["key"] == "docs/zebra.md"
+    [tone] = here(workspace, ["search", "how we write to one another", "--limit", "1", "--json"]).json["results"]
+    assert tone["key"] == "docs/tone.md"
+    assert "how we write to one another" in tone["snippet"]
+    assert here(workspace, ["doctor"]).status == 0
+
+
+@pytest.mark.requirement("M14", "M14.scope")
+def test_a_checkpoint_of_a_folder_touches_that_folder_alone(workspace: Path) -> None:
+    made = here(workspace, ["checkpoint", "create", "storage", "--folder", "docs/storage", "--json"])
+    assert (made.json["checkpoint"]["memories"], made.json["checkpoint"]["folder"]) == (2, "docs/storage")
+    (workspace / "docs" / "storage" / "wal.md").unlink()
+    ruined(workspace)
+    ran = here(workspace, ["checkpoint", "restore", "storage", "--replace", "--json"])
+    assert [ran.json[key] for key in ("returned", "set_back", "removed")] == [1, 1, 0]
+    keys = {key for found in answers(workspace) for _, key, _ in found}
+    assert {"docs/storage/wal.md", "docs/zebra.md"} <= keys
+    assert "docs/fusion.md" not in keys
+    empty = here(workspace, ["checkpoint", "create", "none", "--folder", "docs/nothing", "--json"])
+    assert empty.json["error"]["code"] == "E080"
+    listed = here(workspace, ["checkpoint", "list", "--folder", "docs/storage", "--json"]).json["checkpoints"]
+    assert {one["folder"] for one in listed} == {"docs/storage", ""}
+
+
+@pytest.mark.requirement("M14")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["create", "../x"], "E030"),
+        (["create", "x" * 101], "E030"),
+        (["create", "FIRST"], "E063"),
+        (["create", "new", "--metadata", "[]"], "E030"),
+        (["create", "new", "--metadata", json.dumps({"a": "x" * 10_000})], "E032"),
+        (["restore", "frist"], "E060"),
+        (["delete", "frist"], "E060"),
+    ],
+)
+def test_what_cannot_be_done_is_told(workspace: Path, arguments: list[str], code: str) -> None:
+    assert here(workspace, ["checkpoint", "create", "first"]).status == 0
+    ran = here(workspace, ["checkpoint", *arguments, "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, code)
+    listed = here(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]
+    assert [one["name"] for one in listed] == ["first"]
+
+
+def torn(workspace: Path, leaf: dict[str, Any]) -> str:
+    file = workspace / "memory.db.checkpoints" / leaf["file"]
+    with file.open("r+b") as written:
+        written.seek(5000)
+        written.write(b"\x00\xff" * 64)
+    return "digest"
+
+
+def cut_off(workspace: Path, leaf: dict[str, Any]) -> str:
+    file = workspace / "memory.db.checkpoints" / leaf["file"]
+    os.truncate(file, 8192)
+    return "8192 bytes"
+
+
+def lost(workspace: Path, leaf: dict[str, Any]) -> str:
+    (workspace / "memory.db.checkpoints" / leaf["file"]).unlink()
+    return "cannot be read"
+
+
+def without_its_leaf(workspace: Path, leaf: dict[str, Any]) -> str:
+    (workspace / "memory.db.checkpoints" / f"{leaf['name']}.json").write_text('{"name": "fir')
+    return "torn"
+
+
+def of_tomorrow(workspace: Path, leaf: dict[str, Any]) -> str:
+    from speckit_memory.memory.store.checkpoints.folder import digest
+
+    file = workspace / "memory.db.checkpoints" / leaf["file"]
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.execute("INSERT INTO migrations VALUES ('9999_tomorrow', '2099-01-01T00:00:00Z')")
+    changed = leaf | {"sha256": digest(file), "bytes": file.stat().st_size}
+    (workspace / "memory.db.checkpoints" / f"{leaf['name']}.json").write_text(json.dumps(changed))
+    return "9999_tomorrow"
+
+
+def of_another_store(workspace: Path, leaf: dict[str, Any]) -> str:
+    (workspace / "memory.db.checkpoints" / f"{leaf['name']}.json").write_text(json.dumps(leaf | {"store_id": "0" * 32}))
+    return "another store"
+
+
+@pytest.mark.requirement("M14", "M14.refused")
+@pytest.mark.parametrize("spoil", [torn, cut_off, lost, without_its_leaf, of_tomorrow, of_another_store])
+def test_what_cannot_be_restored_is_told_and_changes_nothing(
+    workspace: Path, spoil: Callable[[Path, dict[str, Any]], str]
+) -> None:
+    assert here(workspace, ["checkpoint", "create", "first"]).status == 0
+    ruined(workspace)
+    leaf = json.loads((workspace / "memory.db.checkpoints" / "first.json").read_text())
+    why = spoil(workspace, leaf)
+    before = contents(workspace / "memory.db")
+    for replace in ([], ["--replace", "--no-backup"]):
+        ran = here(workspace, ["checkpoint", "restore", "first", "--json", *replace])
+        assert ran.status == 1
+        assert ran.json["error"]["code"] == ("E025" if spoil is of_tomorrow else "E061")
+        assert why in ran.json["error"]["message"]
+    assert contents(workspace / "memory.db") == before
+    assert here(workspace, ["checkpoint", "delete", "first"]).status == 0
+    assert list((workspace / "memory.db.checkpoints").glob("first*")) == []
+
+
+@pytest.mark.requirement("M14")
+def test_one_of_another_store_is_taken_with_ids_of_its_own_where_that_is_meant(workspace: Path) -> None:
+    assert here(workspace, ["checkpoint", "create", "first"]).status == 0
+    of_another_store(workspace, json.loads((workspace / "memory.db.checkpoints" / "first.json").read_text()))
+    ruined(workspace)
+    ran = here(workspace, ["checkpoint", "restore", "first", "--foreign", "--json"])
+    assert (ran.status, ran.json["returned"], ran.json["set_back"]) == (0, 1, 5)
+    [fusion] = here(workspace, ["search", "why are ranks fused", "--limit", "1", "--json"]).json["results"]
+    assert fusion["key"] == "docs/fusion.md"
+    assert here(workspace, ["doctor"]).status == 0
+
+
+@pytest.mark.requirement("M14")
+def test_the_oldest_go_beyond_what_the_workspace_keeps(workspace: Path) -> None:
+    (workspace / ".speckit").mkdir(exist_ok=True)
+    (workspace / ".speckit" / "config.yaml").write_text("checkpoints: {keep: 2}\n")
+    assert [here(workspace, ["checkpoint", "create", name, "--json"]).json["dropped"] for name in "abc"] == [
+        [], [], ["a"],
+    ]  # fmt: skip
+    # what is to be restored is spared by the checkpoint that is made before
+    restored = here(workspace, ["checkpoint", "restore", "b", "--replace", "--json"])
+    assert restored.status == 0, restored.err
+    (workspace / ".speckit" / "config.yaml").write_text("checkpoints: {keep: 0, days: x}\n")
+    refused = here(workspace, ["checkpoint", "create", "d", "--json"])
+    assert [one["code"] for one in refused.json["errors"]] == ["E114", "E114"]
+
+
+@pytest.mark.requirement("M14")
+def test_a_folder_that_may_not_be_written_to_is_told(workspace: Path) -> None:
+    (workspace / "memory.db.checkpoints").write_text("in the way")
+    ran = here(workspace, ["checkpoint", "create", "first", "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (1, "E062")
+    assert answers(workspace)
+
+
+def with_little_room(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command that may write files of 64 KB: no more room is what a full disk has."""
+    script = 'ulimit -f 64; trap "" XFSZ; exec "$@"'
+    command: list[str] = ["bash", "-c", script, "bash", str(COMMAND), "checkpoint", *arguments, "--json"]
+    return subprocess.run(command, capture_output=True, env=environment(root), cwd=root, check=False)
+
+
+@pytest.mark.requirement("M14", "M14.killed")
+def test_a_full_disk_leaves_the_store_and_no_checkpoint(workspace: Path) -> None:
+    made = with_little_room(workspace, "create", "first")
+    assert made.returncode == 1, made.stdout
+    assert json.loads(made.stdout)["error"]["code"] == "E062"
+    left = [file.name for file in (workspace / "memory.db.checkpoints").iterdir()]
+    assert left == [".lock"]
+    assert call(workspace, ["checkpoint", "create", "first"]).status == 0
+    ruined(workspace)
+    before = contents(workspace / "memory.db")
+    restored = with_little_room(workspace, "restore", "first", "--replace", "--no-backup")
+    assert restored.returncode == 1, restored.stdout
+    assert contents(workspace / "memory.db") == before
+    assert call(workspace, ["doctor"]).status == 0
+
+
+def killed_somewhere(root: Path, arguments: list[str], seconds: float) -> bool:
+    """Runs a command and kills it after so long; False when it was done before."""
+    process = subprocess.Popen([COMMAND, *arguments], env=environment(root), cwd=root, stdout=-3, stderr=-3)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        return True
+    return False
+
+
+@pytest.mark.requirement("M14", "M14.killed")
+def test_a_killed_create_leaves_nothing_that_counts_and_a_killed_restore_the_old_store(workspace: Path) -> None:
+    moments = random.Random(11)
+    assert call(workspace, ["checkpoint", "create", "first"]).status == 0
+    ruined(workspace)
+    old = state(workspace)
+    killed = 0
+    for number in range(8):
+        killed += killed_somewhere(workspace, ["checkpoint", "create", f"n{number}"], moments.uniform(0.15, 0.6))
+        for one in call(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]:
+            assert one["problem"] is None
+    restored = 0
+    for _ in range(8):
+        killed += killed_somewhere(
+            workspace, ["checkpoint", "restore", "first", "--replace", "--no-backup"], moments.uniform(0.2, 0.7)
+        )
+        now = state(workspace)
+        if now["memories"] != old["memories"]:
+            restored += 1
+            assert "docs/zebra.md" not in str(now["memories"])
+            assert call(workspace, ["doctor"]).status == 0
+            break
+        assert now == old
+    assert killed
+    assert call(workspace, ["checkpoint", "create", "last"]).status == 0
+    wanted = {one["name"] for one in call(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]}
+    files = list((workspace / "memory.db.checkpoints").iterdir())
+    assert len(files) == 2 * len(wanted) + 1  # a file and a leaf of each, and the lock
+
+
+@pytest.mark.requirement("M14", "M14.running")
+def test_a_server_that_is_running_goes_on_with_what_came_back(workspace: Path) -> None:
+    assert call(workspace, ["checkpoint", "create", "first"]).status == 0
+
+    async def work(client: Client) -> None:
+        async def keys(query: str) -> list[str]:
+            result = await client.call_tool("memory_search", {"query": query, "enableDedup": False})
+            assert isinstance(result.structured_content, dict)
+            return [row["key"] for row in result.structured_content["data"]["results"]]
+
+        assert (await keys("why are ranks fused"))[0] == "docs/fusion.md"
+        ruined(workspace)
+        assert "docs/fusion.md" not in await keys("why are ranks fused")
+        assert (await keys("zebra"))[0] == "docs/zebra.md"
+        assert call(workspace, ["checkpoint", "restore", "first", "--replace"]).status == 0
+        assert (await keys("why are ranks fused"))[0] == "docs/fusion.md"
+        assert "docs/zebra.md" not in await keys("zebra")
+
+    with_client(workspace, work)
