@@ -28,6 +28,10 @@ from speckit_memory.server.tools import (
     causal_link,
     causal_stats,
     causal_unlink,
+    checkpoint_create,
+    checkpoint_delete,
+    checkpoint_list,
+    checkpoint_restore,
     context,
     drift_why,
     health,
@@ -175,6 +179,10 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
         writing(preflight),
         writing(postflight),
         reading(learning_history),
+        writing(checkpoint_create, idempotent=False),
+        reading(checkpoint_list),
+        writing(checkpoint_restore, destructive=True),
+        writing(checkpoint_delete, idempotent=False, destructive=True),
     ]
 
 

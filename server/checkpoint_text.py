@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.server.output import counted
+from speckit_memory.server.tools.rows import when
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
     from speckit_memory.memory.store.checkpoints.restoring import Restored
 
+SHORT_METADATA = 400
+"""Characters of JSON up to which a model is told the metadata."""
 _KEYS = ("name", "created_at", "folder", "metadata", "bytes", "schema", "rows", "faults", "problem")
 
 
@@ -20,6 +24,15 @@ def as_json(checkpoint: Checkpoint) -> dict[str, Any]:
     whole = asdict(checkpoint)
     told: dict[str, Any] = {key: whole[key] for key in _KEYS}
     return told | {"memories": checkpoint.memories, "problem": checkpoint.problem or None}
+
+
+def as_row(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The same for a model: without the rows of each table and long metadata; what is empty is left out."""
+    short = as_json(checkpoint) | {"created_at": when(checkpoint.created_at) if checkpoint.created_at else ""}
+    del short["rows"], short["schema"]
+    if len(json.dumps(checkpoint.metadata)) > SHORT_METADATA:
+        short["metadata"] = {"left_out": "too long; `speckit-memory checkpoint list --json` tells it"}
+    return {key: value for key, value in short.items() if value or key == "memories"}
 
 
 def told(checkpoint: Checkpoint) -> str:

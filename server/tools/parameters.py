@@ -11,6 +11,7 @@ SessionId = Name
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
 MemoryName = Annotated[str | int, Field(description="An id or a key")]
+CheckpointName = Annotated[str, Field(min_length=1, max_length=100)]
 Direction = Literal["outgoing", "incoming", "both"]
 RelationName = Literal["caused", "enabled", "supersedes", "contradicts", "derived_from", "supports"]
 Phrases = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]

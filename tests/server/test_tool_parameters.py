@@ -38,12 +38,14 @@ Call = tuple[str, dict[str, Any]]
 @dataclass(frozen=True)
 class Case:
     """The arguments that a pair of calls shares, the values of the parameter in either call (None: left out), and what
-    must hold of the two answers. `before` prepares the workspace by further calls."""
+    must hold of the two answers. `before` prepares the workspace by further calls; those `between` the pair make room
+    for the second."""
 
     shared: dict[str, Any]
     values: tuple[Any, Any]
     differ: Callable[[Answer, Answer], bool]
     before: tuple[Call, ...] = ()
+    between: tuple[Call, ...] = ()
 
 
 def keys(answer: Answer) -> list[str]:
@@ -115,6 +117,18 @@ def other_keys(one: Answer, other: Answer) -> bool:
 def changes(name: str) -> Callable[[Answer, Answer], bool]:
     return lambda one, other: name not in one["data"]["changed"] and name in other["data"]["changed"]
 
+
+def data(name: str, *told: Any) -> Callable[[Answer, Answer], bool]:
+    """What both answers say under a name; None where it failed."""
+    return lambda *answers: [answer["data"].get(name) if "data" in answer else None for answer in answers] == [*told]
+
+
+KEPT: tuple[Call, ...] = (
+    ("checkpoint_create", {"name": "all"}),
+    ("checkpoint_create", {"name": "cache", "specFolder": "docs/cache", "metadata": {"why": "a test"}}),
+    ("memory_index_scan", {}),
+)
+FORGOTTEN: tuple[Call, ...] = (("checkpoint_delete", {"name": "a", "confirmName": "a"}),)
 
 CASES: dict[str, dict[str, Case]] = {
     "memory_search": {
@@ -289,12 +303,36 @@ CASES: dict[str, dict[str, Case]] = {
         "onlyComplete": Case({"specFolder": "specs"}, (False, True), counts(2, 0), BEGUN),
         "includeSummary": Case({"specFolder": "specs"}, (True, False), tells("summary"), BEGUN),
     },
+    "checkpoint_create": {
+        "name": Case({}, ("a", "b"), lambda a, b: [x["data"]["checkpoint"]["name"] for x in (a, b)] == ["a", "b"]),
+        "specFolder": Case(
+            {"name": "a"}, (None, "docs/cache"),
+            lambda a, b: [x["data"]["checkpoint"]["memories"] for x in (a, b)] == [6, 2], between=FORGOTTEN,
+        ),
+        "metadata": Case(
+            {"name": "a"}, (None, {"why": "x"}),
+            lambda a, b: ["metadata" in x["data"]["checkpoint"] for x in (a, b)] == [False, True], between=FORGOTTEN,
+        ),
+    },
+    "checkpoint_list": {
+        "specFolder": Case({}, (None, "notes"), data("count", 2, 1), KEPT),
+        "limit": Case({}, (None, 1), data("count", 2, 1), KEPT),
+    },
+    "checkpoint_restore": {
+        "name": Case({}, ("all", "cache"), data("set_back", 6, 2), KEPT),
+        "clearExisting": Case({"name": "all"}, (False, True), data("removed", 0, 2), KEPT),
+    },
+    "checkpoint_delete": {
+        "name": Case({"confirmName": "all"}, ("cache", "all"), data("deleted", None, "all"), KEPT),
+        "confirmName": Case({"name": "all"}, ("cache", "all"), data("deleted", None, "all"), KEPT),
+    },
 }  # fmt: skip
 IDS = {
     "memory_context": "T1", "memory_search": "T2", "memory_save": "T4", "memory_list": "T5", "memory_stats": "T6",
     "memory_match_triggers": "T3", "memory_update": "T8", "memory_validate": "T10", "memory_index_scan": "T22",
     "memory_drift_why": "T18", "memory_causal_link": "T19", "memory_causal_unlink": "T21",
     "task_preflight": "T16", "task_postflight": "T17", "memory_get_learning_history": "T23",
+    "checkpoint_create": "T12", "checkpoint_list": "T13", "checkpoint_restore": "T14", "checkpoint_delete": "T15",
 }  # fmt: skip
 
 
@@ -384,6 +422,6 @@ def test_a_parameter_does_what_it_says(tool: str, name: str, memory: Memory) -> 
     case = CASES[tool][name]
     pair = [(tool, case.shared if value is None else {**case.shared, name: value}) for value in case.values]
 
-    one, other = answers(memory, [*case.before, *pair])[-2:]
+    one, *_, other = answers(memory, [*case.before, pair[0], *case.between, pair[1]])[len(case.before) :]
 
     assert case.differ(one, other), (one, other)

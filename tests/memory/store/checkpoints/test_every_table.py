@@ -15,7 +15,9 @@ from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.writing.writer import delete_memories
 
 DOCUMENTS = [
-    Source("a/first.md", "---\ntrigger_phrases: [one]\ncausalLinks:\n  caused_by: [a/second.md]\n---\n# First\n\nOne.\n"),
+    Source(
+        "a/first.md", "---\ntrigger_phrases: [one]\ncausalLinks:\n  caused_by: [a/second.md]\n---\n# First\n\nOne.\n"
+    ),
     Source("a/second.md", "# Second\n\nAnother thing altogether.\n"),
     Source("b/third.md", "# Third\n\nWhat lies elsewhere.\n"),
 ]

@@ -1,0 +1,39 @@
+"""`checkpoint_list`: the states that were kept (feature T13)."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import one_line
+from speckit_memory.server.tools.parameters import Folder, Limit
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 600
+
+
+def _listed(_number: int, row: dict[str, Any]) -> str:
+    noted = f"; {one_line(json.dumps(row['metadata'], ensure_ascii=False))}" if "metadata" in row else ""
+    return f"- {row['name']}: {one_line(row['about'])}{noted}"
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def checkpoint_list(
+        specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
+        limit: Limit = 50,
+    ) -> Reply:
+        """List checkpoints, the latest first; of a folder, also those of the whole store."""
+        from speckit_memory.server.checkpoint_text import as_row, told
+        from speckit_memory.server.output import counted
+
+        found = workspace.memory().checkpoint_list(specFolder, limit)
+        return Reply(
+            counted(len(found), "checkpoint"),
+            {"count": len(found), "checkpoints": [as_row(one) | {"about": told(one)} for one in found]},
+            rows="checkpoints",
+            row_text=_listed,
+        )
+
+    return checkpoint_list

@@ -1,0 +1,47 @@
+"""`checkpoint_restore`: bring a state back (feature T14)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import fields
+from speckit_memory.server.tools.parameters import CheckpointName
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 600
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def checkpoint_restore(
+        name: CheckpointName,
+        clearExisting: Annotated[  # noqa: N803 -- parameter names of the specification
+            bool,
+            Field(
+                strict=True,
+                description="Memories it does not have go, of its folder or of all; the state before is kept first",
+            ),
+        ] = False,
+    ) -> Reply:
+        """Bring the memories of a checkpoint back as they were; what came since stays."""
+        from speckit_memory.server.checkpoint_text import as_row, told_restore
+
+        done = workspace.memory(create=True).checkpoint_restore(name, replace=clearExisting)
+        result = done.restored
+        return Reply(
+            told_restore(result),
+            {
+                "checkpoint": as_row(result.checkpoint),
+                "returned": result.returned,
+                "set_back": result.set_back,
+                "removed": result.removed,
+                "pending": result.pending,
+                "before": done.before or None,
+            },
+            facts=fields({"the state before is kept as": done.before}),
+        )
+
+    return checkpoint_restore
