@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from speckit_memory.engine.following import Following
 if TYPE_CHECKING:
     from speckit_memory.engine.lineage import Lineage
     from speckit_memory.engine.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
+    from speckit_memory.engine.reviewing import ToReview
     from speckit_memory.memory.store.reading.lineage import Direction
 
 
@@ -100,6 +102,19 @@ class Connecting(ABC):
             ),
             repeatable=False,
         )
+
+    def to_review(self) -> ToReview:
+        """What background work found that people should look at: pairs of memories that seem to contradict each other,
+        and memories that nobody asked for in 90 days (feature M11)."""
+        from speckit_memory.engine.reviewing import to_review
+
+        return self._followed.run(lambda opened: to_review(opened.database, time.time()))
+
+    def dismiss(self, number: int) -> None:
+        """Notes that the pair with this id does not contradict, until one of the two is edited. Raises E080."""
+        from speckit_memory.engine.reviewing import dismiss
+
+        self._followed.run(lambda opened: dismiss(opened.database, number, time.time()), repeatable=False)
 
     def link_stats(self) -> LinkStats:
         """What the causal graph is like: how many edges of which relation and maker, and how many memories have one."""

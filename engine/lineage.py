@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from speckit_memory.memory.indexing import suspicions
+from speckit_memory.memory.indexing.suspicions import Suspicion
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import lineage, reader
 from speckit_memory.memory.store.reading.lineage import Direction, Step
@@ -108,8 +110,19 @@ def lineage_of(
     with database.snapshot_read() as connection:
         memory = reader.get_memory(connection, name)
         walked = lineage.walk(connection, memory.id, direction, depth, relations)
-    hints = tuple(_hints(walked.steps))
+        suspected = suspicions.standing(connection)
+    hints = tuple(_hints(walked.steps)) + tuple(_suspected(suspected, memory.key, walked.steps))
     return Lineage(memory.id, memory.key, memory.title, direction, depth, walked.steps, hints, walked.cut)
+
+
+def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[Step]) -> list[str]:
+    """What background work suspects of memories that the lineage holds."""
+    keys = {key, *(end for step in steps for end in (step.source, step.target))}
+    return [
+        f"{pair.newer} may contradict {pair.older} ({pair.pattern}: {pair.sentence}): see `speckit-memory links review`"
+        for pair in suspected
+        if {pair.newer, pair.older} <= keys
+    ]
 
 
 def _hints(steps: Sequence[Step]) -> list[str]:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckit_memory.memory.graph import ranking
-from speckit_memory.memory.lifecycle import archival, old_sessions
+from speckit_memory.memory.indexing import suspicions
+from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 
 HOUR = 3600.0
+WEEK = 7 * 24 * HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ JOBS = (
     Job("sessions", HOUR, "sessions that are over forgotten", old_sessions.over, old_sessions.forget_over),
     Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
     Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
+    Job(
+        "contradictions", WEEK, "memories compared for contradictions", suspicions.waiting,
+        Prepared(suspicions.compared, suspicions.write),
+    ),
+    Job("consolidation", WEEK, "links that use or idleness bears on", consolidation.waiting, consolidation.consolidate),
     Job("ranks", HOUR, "memories ranked", ranking.stale, Prepared(ranking.computed, ranking.write)),
-)
+)  # fmt: skip
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""

@@ -13,6 +13,7 @@ from speckit_memory.memory.lifecycle.reviews import USED, Review, review
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading.mentions import cited_by, linked_by
 from speckit_memory.memory.store.reading.reader import used_since
+from speckit_memory.memory.store.tables.edge_uses import note_used
 from speckit_memory.memory.store.writing.writer import Use, count_uses
 
 LOGGER = logging.getLogger(__name__)
@@ -67,7 +68,9 @@ class Usage:
                 with self._database.write(PATIENCE_MS) as txn:
                     if uses:
                         count_uses(txn, uses)
-                    review(txn, {**_cited(txn, written), **opened})
+                    reviews = {**_cited(txn, written), **opened}
+                    review(txn, reviews)
+                    note_used(txn, reviews, max((each.at for each in reviews.values()), default=0.0))
             except SpeckitError as error:
                 LOGGER.info("uses of %d memories are written later: %s", len(uses), error)
                 self._remember(uses, opened)

@@ -30,6 +30,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "remove": "links_remove",
         "history": "links_history",
         "undo": "links_undo",
+        "review": "links_review",
     },
     "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
     "graph": {"show": "graph_show", "remove": "graph_remove"},
@@ -70,7 +71,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     },
 }
 GROUPS = {
-    "links": "Causal links between memories: add, remove, what became of them, undo.",
+    "links": "Causal links between memories: add, remove, what became of them, undo, review.",
     "task": "Record what is known before and after a task, and see what tasks taught.",
     "graph": "The causal graph: how dense it is, and taking out what an automatic process put there.",
     "checkpoint": "Keep the state of the store, and bring it back: create, list, restore, delete.",

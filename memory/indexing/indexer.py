@@ -17,6 +17,7 @@ from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.following import follow, followed, found_moves, saved_move
 from speckit_memory.memory.indexing.forgetting import forget, still_stored
+from speckit_memory.memory.indexing.full_memories import resolve_and_tell
 from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.intake import REMARKS, Intake
 from speckit_memory.memory.indexing.limits import few
@@ -25,13 +26,12 @@ from speckit_memory.memory.indexing.scanner import FoundFile, Scan, below, decid
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
 from speckit_memory.memory.store.tables.former_keys import former_keys
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.writing import writer
-from speckit_memory.memory.store.writing.links import resolve_links
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
@@ -122,7 +122,7 @@ class Indexer:
                 report.deleted += still_stored(txn, decision.gone, known)
                 writer.delete_memories(txn, [known[key].id for key in report.deleted])
                 # last: while a moved file is stored twice, the end of its key means two memories
-                report.links = resolve_links(txn, now)
+                self._resolve(txn, report, now)
                 aliases.remember(txn, found.links, found.covered)
             interference.recount(self._database)
             self._note_analyser(known, report)
@@ -158,7 +158,7 @@ class Indexer:
         with beside(sources, self._maker(rules), self._embedder, processes, report) as made:
             self._run(made, hashes, known, report, now, progress, total)
         with self._database.write() as txn:
-            report.links = resolve_links(txn, now)
+            self._resolve(txn, report, now)
         interference.recount(self._database)
         self._note_analyser(known, report)
         self._note_intake(known, report, rules)
@@ -249,7 +249,7 @@ class Indexer:
         batches.finish()
         with self._database.write() as txn:
             self._sources.remember(txn, scanned)
-            resolve_links(txn, now)
+            self._resolve(txn, report, now)
         interference.recount(self._database)
         if report.failures:
             raise SpeckitError.of(report.failures)
@@ -264,8 +264,15 @@ class Indexer:
         if verdict is None and outcome == "created":
             acting = rules.prediction_error == "act" and not force
             verdict = judging.judged(self._database, document.body, memory.id, now, acting=acting)
+        elif verdict is not None and outcome == "updated":
+            verdict = judging.changed(self._database, verdict, now)
         found = (*problems, *remarks, *report.problems)
         return Saved(document.key, memory.id, outcome, found, *facts, pending, verdict, intake)
+
+    def _resolve(self, txn: Transaction, report: IndexReport, now: float) -> None:
+        """Makes the edges that documents declare, and tells which of them had no room."""
+        report.links, told = resolve_and_tell(txn, now)
+        report.problems += told
 
     def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile]) -> list[Task]:
         """The files to be read, with what is known of those whose content may be the stored one."""

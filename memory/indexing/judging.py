@@ -10,6 +10,7 @@ import numpy as np
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.embedding import document_texts, embed
 from speckit_memory.memory.indexing.prediction_error import MOST_PASSAGES, Verdict, act, judge
+from speckit_memory.memory.indexing.reconsidering import reconsider
 from speckit_memory.memory.indexing.sources import IndexReport
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.reading import comparing, reader
@@ -51,13 +52,22 @@ def judged(database: Database, text: str, own_id: int, now: float, *, acting: bo
     return replace(verdict, done=act(database, verdict, own_id, now) if acting else verdict.done or "nothing")
 
 
+def changed(database: Database, verdict: Verdict, now: float) -> Verdict:
+    """The verdict on a document that was saved anew, with what holds no longer of what was said about it before."""
+    told = reconsider(database, [verdict.key], now).get(verdict.key, [])
+    return replace(verdict, done="; ".join([verdict.done, *told]))
+
+
 def compare(
     database: Database, embedder: Embedder | None, known: Mapping[str, KnownFile], report: IndexReport, now: float
 ) -> None:
-    """Tells what the new documents of a run are to what was there before it; nothing is done about it.
+    """Tells what the new documents of a run are to what was there before it; nothing is done about it. What documents
+    that changed were said to supersede, or to be superseded by, is looked at anew.
 
     Many at once are not compared: which of them came first is not known, and a first run would compare all.
     """
+    for key, lines in reconsider(database, report.updated, now).items():
+        report.verdicts[key] = Verdict("update", key=key, done="; ".join(lines))
     if not known or embedder is None or not 0 < len(report.created) <= MOST_JUDGED:
         return
     connection = database.reader()

@@ -94,7 +94,8 @@ def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | Non
     """The verdict on a document with these vectors of passages, whose own memory, if it has one, is left out."""
     if not len(vectors) or not vectors.any():
         return Verdict("create", done="nothing: it has no vectors to be compared by")
-    nearest = _nearest(connection, vectors[:MOST_PASSAGES], own_id, now)
+    others = alike(connection, vectors[:MOST_PASSAGES], own_id, now)
+    nearest = max(others, key=lambda pair: (pair[1], -pair[0].id), default=None)
     if nearest is None:
         return Verdict("create")
     other, similarity = nearest
@@ -137,9 +138,9 @@ def _supersede(database: Database, verdict: Verdict, own_id: int, now: float) ->
     return f"{verdict.key} is marked as superseded, by an edge of {MAKER}"
 
 
-def _nearest(
-    connection: Connection, vectors: Vectors, own_id: int | None, now: float
-) -> tuple[LivePassages, float] | None:
+def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: float) -> list[tuple[LivePassages, float]]:
+    """The live memories, `CANDIDATES` at most, nearest to a document with these vectors of passages, with their
+    similarity (a cosine); its own memory is left out."""
     asked = np.unique(np.linspace(0, len(vectors) - 1, MOST_ASKED).round().astype(np.int64))
     votes: dict[int, float] = {}
     for at in asked.tolist():
@@ -151,10 +152,9 @@ def _nearest(
             votes[memory] = votes.get(memory, 0.0) + similarity
     votes.pop(own_id or 0, None)
     chosen = comparing.live(connection, sorted(votes, key=lambda memory: (-votes[memory], memory)), now)[:CANDIDATES]
-    compared = [
+    return [
         (other, similarity_of(vectors, comparing.vectors_of(connection, other.id, MOST_PASSAGES))) for other in chosen
     ]
-    return max(compared, key=lambda pair: (pair[1], -pair[0].id), default=None)
 
 
 def similarity_of(one: Vectors, other: Vectors) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.queries import rows, texts, value
+from speckit_memory.memory.store.tables import edge_uses
 
 KEPT = 24 * 3600.0
 """Seconds after its last event for which the state of a session is kept."""
@@ -43,5 +44,6 @@ def forget_over(txn: Transaction, now: float) -> int:
             {**facts, "chosen": kept},
         )
     ]
+    edge_uses.forget_sessions(txn, gone)
     txn.connection.execute("DELETE FROM working_memory WHERE session IN (SELECT value FROM carray(?))", (texts(gone),))
     return len(found)

@@ -16,7 +16,7 @@ from speckit_memory.memory.lifecycle.scheduler import interval
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord, Promotion, Tier
-from speckit_memory.memory.store.tables import promotions
+from speckit_memory.memory.store.tables import edge_uses, promotions
 from speckit_memory.memory.store.writing.writer import set_attribute
 
 
@@ -48,6 +48,8 @@ def validate(database: Database, name: int | str, useful: bool, *, promote: bool
         set_attribute(txn, "confidence", {memory.id: confidence.judged(memory.confidence, useful)})
         set_attribute(txn, "validation_count", {memory.id: memory.validation_count + 1})
         review(txn, {memory.id: Review(USEFUL if useful else NOT_USEFUL, now)})
+        if useful:
+            edge_uses.note_used(txn, [memory.id], now)
         if promote:
             promotions.promote(txn, memory.id, now)
         return _standing(txn, name)

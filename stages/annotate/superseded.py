@@ -15,6 +15,8 @@ from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
+_SUPERSEDES_ALONE = {relation.value: float(relation is Relation.SUPERSEDES) for relation in Relation}
+
 
 class SupersededParams(Params):
     """What happens to memories that another result replaces."""
@@ -23,11 +25,12 @@ class SupersededParams(Params):
 
 
 class Superseded:
-    """Marks or hides a memory that another memory of the same answer supersedes, directly or through others.
+    """Marks a memory that another one supersedes; where that is in the same answer, it may hide it instead.
 
-    The note names the successor, so that a stale fact is never read as current. Memories that supersede each
-    other in a circle are marked but not hidden, because nothing says which of them holds. A memory whose
-    successor was not found is left alone: hiding it would leave no answer at all. Feature M7.
+    The note names every direct successor, found or not, so that a stale fact is never read as current. Hidden is what
+    another memory of the same answer supersedes, directly or through others. Memories that supersede each other in a
+    circle are marked but not hidden, because nothing says which of them holds, nor is one whose successor was not
+    found: hiding it would leave no answer at all. Feature M7.
     """
 
     about = About(features=("M7",))
@@ -38,7 +41,7 @@ class Superseded:
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
         """The successors by id, and which rows stay."""
-        sources, targets = store.graph.edges(ranking.parents, Relation.SUPERSEDES.value)
+        sources, targets = _superseding(ranking.parents, store)
         if not len(sources):
             return Notes()
         superseded = set(targets.tolist())
@@ -50,11 +53,21 @@ class Superseded:
         if not self._hide:
             return Notes(by_id=successors)
         memories = distinct(ranking.parents)
-        reaches = _reachable(memories, sources, targets)
+        here = np.isin(sources, memories)
+        reaches = _reachable(memories, sources[here], targets[here])
         replaced = memories[(reaches & ~reaches.T).any(axis=0)]
         keep = ~np.isin(ranking.parents, replaced)
         notes = {row: note for row, note in successors.items() if keep[np.flatnonzero(ranking.ids == row)[0]]}
         return Notes(by_id=notes, overall={"superseded_hidden": int(np.sum(~keep))}, keep=keep)
+
+
+def _superseding(memories: Ids, store: Store) -> tuple[Ids, Ids]:
+    """The links by which something supersedes one of the memories: the successors, and what each of them replaces."""
+    near = store.graph.neighbours(distinct(memories), 1, _SUPERSEDES_ALONE)
+    known = distinct(np.concatenate([memories, near.ids[near.product > 0]]))
+    sources, targets = store.graph.edges(known, Relation.SUPERSEDES.value)
+    concerned = np.isin(targets, memories)
+    return sources[concerned], targets[concerned]
 
 
 def _reachable(memories: Ids, sources: Ids, targets: Ids) -> NDArray[np.bool_]:

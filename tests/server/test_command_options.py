@@ -356,6 +356,11 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--db": (LINKED, [*LINKED, *OTHER_DB], ends(0, 2)),
         "--json": (LINKED, [*LINKED, "--json"], document),
     },
+    "links review": {
+        "--dismiss": (["links", "review"], ["links", "review", "--dismiss", "99"], ends(0, 2)),
+        "--db": (["links", "review"], ["links", "review", *OTHER_DB], ends(0, 2)),
+        "--json": (["links", "review"], ["links", "review", "--json"], document),
+    },
     "links undo": {
         "changes": (["links", "undo", "1"], ["links", "undo", "2"], said),
         "--by": (["links", "undo", "1"], ["links", "undo", "--by", "manual"], said),

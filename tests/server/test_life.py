@@ -142,6 +142,7 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
     assert (planned.status, planned.json["dry_run"], planned.json["elsewhere"]) == (0, True, False)
     assert [(job["job"], job["state"], job["count"]) for job in planned.json["jobs"]] == [
         ("sessions", "waiting", 0), ("expiry", "waiting", 0), ("archival", "waiting", 1),
+        ("contradictions", "waiting", 6), ("consolidation", "waiting", 0),
     ]  # fmt: skip
     assert "would be run: 1 unused memories archived" in call(workspace, ["maintain", "--dry-run"]).out
 

@@ -8,6 +8,7 @@ import pytest
 
 from speckit_memory import Memory
 from tests.server.doors import call
+from tests.server.test_life import stored
 from tests.server.test_mcp_stdio import calls
 
 OLD = "# Cache of answers\n\nThe cache of answers lives in Redis and is kept for one hour by every worker.\n"
@@ -78,3 +79,50 @@ def test_an_answer_that_was_pasted_into_a_file_is_not_remembered_again(folder: P
         assert len(saved.intake.recalled) >= 2
         rows = memory.search("Redis kept for one hour by every worker", limit=10).results
     assert "docs/pasted.md" not in [row.key for row in rows if "Redis" in row.snippet]
+
+
+@pytest.mark.requirement("M7.withdrawn", "M7.history", "M7.undo")
+@pytest.mark.parametrize("door", ["memory_save", "index"])
+@pytest.mark.parametrize(
+    ("key", "text"), [("docs/new.md", OLD), ("docs/old.md", NEW), ("docs/new.md", "# Cats\n\nCats sleep in the sun.\n")]
+)  # fmt: skip
+def test_a_mark_of_superseding_goes_when_an_edit_takes_its_reason_away(
+    folder: Path, door: str, key: str, text: str
+) -> None:
+    marked = "SELECT count(*) FROM causal_edges"
+    calls(folder, ("memory_save", {"filePath": "docs/old.md"}), ("memory_save", {"filePath": "docs/new.md"}))
+    (folder / key).write_text((folder / key).read_text() + "\nSee the wiki.\n")
+    if door == "index":
+        assert call(folder, ["index", "docs"]).status == 0
+    else:
+        calls(folder, ("memory_save", {"filePath": key}))
+    assert stored(folder, marked) == [(1,)]  # its reason stands
+
+    (folder / key).write_text(text + "\nSee the wiki, page two.\n")
+    if door == "index":
+        verdict = call(folder, ["index", "docs", "--json"]).json["verdicts"][key]
+    else:
+        [saved] = calls(folder, ("memory_save", {"filePath": key, "force": True}))
+        verdict = saved["data"]["verdict"]
+    assert "docs/old.md is no longer marked as superseded by docs/new.md" in verdict["done"]
+    assert stored(folder, marked) == [(0,)]
+    history = call(folder, ["links", "history", "--json"]).json["changes"]
+    assert [(change["changed_by"], change["old"], change["new"]) for change in history] == [
+        ("prediction_error", 0.5, None), ("prediction_error", None, 0.5),
+    ]  # fmt: skip
+    assert call(folder, ["links", "undo", "2"]).status == 0
+    assert stored(folder, marked) == [(1,)]
+
+
+@pytest.mark.requirement("M7.told", "M7.twenty")
+def test_declared_links_beyond_twenty_are_told(tmp_path: Path) -> None:
+    for number in range(22):
+        (tmp_path / f"{number:02}.md").write_text(f"# Note {number}\n\nAbout {number} things.\n")
+    links = ", ".join(f"{number:02}.md" for number in range(22))
+    (tmp_path / "all.md").write_text(f"---\ncausalLinks:\n  derived_from: [{links}]\n---\n# All\n\nEvery note.\n")
+    ran = call(tmp_path, ["index", ".", "--json"])
+    assert (ran.status, ran.json["links"]) == (0, 20)
+    told = [problem for problem in ran.json["problems"] if problem["code"] == "E094"]
+    assert [problem["message"] for problem in told] == [
+        f"'all.md derived_from {number}.md' is left out: a memory has at most 20 links" for number in (20, 21)
+    ]

@@ -435,8 +435,8 @@ def test_a_superseded_memory_names_its_successor() -> None:
 
     notes = Superseded(SupersededParams()).annotate(ask(), ranking_of(store, {1: 0.1, 2: 0.9, 3: 0.5, 5: 0.2}), store)
 
-    # the successor of 5 is not in the answer
-    assert notes == Notes(by_id={2: {"superseded_by": [1, 3]}})
+    # the successor of 5 is not in the answer, and is named all the same
+    assert notes == Notes(by_id={2: {"superseded_by": [1, 3]}, 5: {"superseded_by": [4]}})
 
 
 @pytest.mark.requirement("M7")
@@ -446,6 +446,10 @@ def test_superseded_memories_are_hidden_through_chains_but_not_in_a_circle() -> 
     store = chain((1, 2), (2, 3))
     ranking = ranking_of(store, {3: 0.9, 2: 0.8, 1: 0.7})
     assert kept(hide.annotate(ask(), ranking, store), ranking.ids) == [1]
+    # what nothing of the answer supersedes stays, and says by what it is
+    ranking = ranking_of(store, {3: 0.9})
+    alone = present(hide.annotate(ask(), ranking, store))
+    assert (kept(alone, ranking.ids), alone.by_id) == ([3], {3: {"superseded_by": [2]}})
     # 1 and 2 supersede each other, and both supersede 3
     store = chain((1, 2), (2, 1), (1, 3))
     ranking = ranking_of(store, {3: 0.9, 2: 0.8, 1: 0.7})

@@ -1,0 +1,93 @@
+"""What use and idleness do to the strength of edges, in small steps that are on record (feature M11, N3).
+
+Nothing is merged, and no edge is made or removed. An edge that was made by hand or declared is never worth less than
+its maker said: idleness takes from it what use has added, no more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.file.queries import integers, rows, texts, value
+from speckit_memory.memory.store.tables import edges
+from speckit_memory.memory.store.tables.edge_history import State
+
+MAKER = "consolidation"
+CYCLE = 7 * 86_400.0
+"""Seconds between two rounds."""
+GAIN = 0.05
+"""What a round adds to an edge that was used since the one before."""
+LOSS = 0.1
+IDLE = 30 * 86_400.0
+"""An edge loses `LOSS` after so many seconds without use or change."""
+LEAST = 0.05
+"""What idleness leaves of an automatic edge."""
+BATCH = 50
+"""Edges of one transaction."""
+_SLACK = 3600.0
+"""A round may begin a little earlier than a cycle after the one before."""
+
+_LAST = (
+    "(SELECT max(h.changed_at) FROM edge_history h WHERE h.source_id = e.source_id AND h.target_id = e.target_id "
+    "AND h.relation = e.relation AND {0})"
+)
+_USED = (
+    "SELECT e.id, u.times FROM edge_uses u JOIN causal_edges e ON e.id = u.edge_id WHERE u.times > 0 "
+    f"AND coalesce({_LAST.format('h.changed_by = :maker AND h.changed_at <= :now')}, :earliest) <= :now - :cycle"
+)
+_WEAKENING = (
+    "SELECT e.id, 0 FROM causal_edges e LEFT JOIN edge_uses u ON u.edge_id = e.id "
+    "WHERE e.strength > iif(e.created_by IN (SELECT value FROM carray(:deliberate)), coalesce(e.said, 2), :least) "
+    f"AND max(e.created_at, coalesce(u.last_used, e.created_at), coalesce({_LAST.format('1')}, e.created_at)) "
+    "<= :now - :idle AND coalesce(u.times, 0) = 0"
+)
+
+
+class _Concerned(NamedTuple):
+    edge: int
+    times: int
+
+
+def waiting(connection: Connection, now: float) -> int:
+    """How many edges a round at `now` (epoch seconds) would look at."""
+    return sum(
+        value(connection, f"SELECT count(*) FROM ({sql})", _facts(sql, now)) for sql in (_USED, _WEAKENING)
+    )  # fmt: skip
+
+
+def consolidate(txn: Transaction, now: float) -> int:
+    """Changes up to `BATCH` edges; returns how many it looked at. Each round changes an edge once at most."""
+    connection = txn.connection
+    used = [_Concerned(*row) for row in rows(connection, f"{_USED} ORDER BY e.id LIMIT {BATCH}", _facts(_USED, now))]
+    for edge, times in used:
+        _move(txn, edge, GAIN, f"both ends were used together, {times} time{'s' if times > 1 else ''}", now)
+    together = integers([edge for edge, _ in used])
+    connection.execute("UPDATE edge_uses SET times = 0 WHERE edge_id IN (SELECT value FROM carray(?))", (together,))
+    if used:
+        return len(used)
+    wanted = f"{_WEAKENING} ORDER BY e.id LIMIT {BATCH}"
+    idle = [_Concerned(*row) for row in rows(connection, wanted, _facts(_WEAKENING, now))]
+    for edge, _ in idle:
+        _move(txn, edge, -LOSS, "not used for 30 days", now)
+    return len(idle)
+
+
+def _move(txn: Transaction, edge_id: int, by: float, why: str, now: float) -> None:
+    edge = edges.edge_with(txn.connection, edge_id)
+    if edge is None:
+        return
+    said = edge.strength if edge.said is None else edge.said
+    least = said if edge.created_by in edges.DELIBERATE else min(LEAST, edge.strength)
+    strength = round(min(max(edge.strength + by, least), edges.strongest(edge.created_by)), 6)
+    state = State(strength, edge.evidence, edge.created_by, None if strength == said else said)
+    triple = (edge.source_id, edge.target_id, str(edge.relation))
+    edges.put_state(txn, triple, state, by=MAKER, why=why, now=now)
+
+
+def _facts(sql: str, now: float) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "maker": MAKER, "now": now, "cycle": CYCLE - _SLACK, "earliest": -1e18, "idle": IDLE, "least": LEAST,
+        "deliberate": texts(edges.DELIBERATE),
+    }  # fmt: skip
+    return {name: fact for name, fact in facts.items() if f":{name}" in sql}

@@ -1,0 +1,48 @@
+"""`links review`: what background work found that people should look at."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+
+MOST_STALE = 20
+"""Stale memories that are named to a reader; JSON has all."""
+
+
+@click.command("review")
+@click.option(
+    "--dismiss",
+    type=click.IntRange(min=1, max=2**63 - 1),
+    metavar="NUMBER",
+    help="Say that these two do not contradict.",
+)
+@shared("db", "json")
+def command(common: Common, dismiss: int | None) -> None:
+    """Show pairs of memories that seem to contradict each other, and memories that nobody asked for in 90 days.
+
+    The weekly background work finds the pairs and changes nothing. A pair is settled by a link (`links add NEWER
+    supersedes OLDER`), by an edit, or with --dismiss.
+    """
+    with existing_store(common) as memory:
+        if dismiss is not None:
+            memory.dismiss(dismiss)
+        found = memory.to_review()
+    if common.as_json:
+        print_json(found.as_json())
+        return
+    for pair in found.contradictions:
+        click.echo(wrapped(f"{pair.id}. {pair.newer} may contradict {pair.older}", bold=True))
+        about = f"similarity {pair.similarity:.2f}, {pair.pattern} {pair.confidence:.2f}: {pair.sentence}"
+        click.echo(wrapped(about, indent="    "))
+    for memory_row in found.stale[:MOST_STALE]:
+        day = time.strftime("%Y-%m-%d", time.localtime(memory_row.since))
+        click.echo(wrapped(f"stale since {day}: {memory_row.key}"))
+    if (more := len(found.stale) - MOST_STALE) > 0:
+        click.echo(wrapped(f"and {counted(more, 'stale memory')} more"))
+    pairs, stale = counted(len(found.contradictions), "contradiction"), counted(len(found.stale), "stale memory")
+    click.echo(wrapped(f"{pairs} to review, {stale}", dim=True))
