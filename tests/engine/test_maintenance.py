@@ -191,7 +191,7 @@ def test_what_is_archived_is_found_by_no_search_and_comes_back_to_all(tmp_path: 
         assert "2.md" in {key for answer in before for key, _ in answer}
         clock.now = NOW - 10
         assert [(done.job, done.count) for done in memory.maintain().jobs] == [
-            ("sessions", 0), ("expiry", 0), ("archival", 1),
+            ("sessions", 0), ("expiry", 0), ("archival", 1), ("contradictions", 5), ("consolidation", 0),
         ]  # fmt: skip
         assert [one.key for one in memory.archived()] == ["2.md"]
         assert "2.md" not in {key for answer in answers(memory) for key, _ in answer}
@@ -210,7 +210,8 @@ def test_health_tells_what_was_done_in_the_background(tmp_path: Path) -> None:
         memory.index([tmp_path])
         memory.maintain()
         (check,) = (check for check in memory.health().checks if check.name == "maintenance")
-        assert (check.ok, check.detail.count(": 0 ")) == (True, len(JOBS))
+        assert (check.ok, check.detail.count(": 0 ")) == (True, len(JOBS) - 1)
+        assert ": 1 memories compared for contradictions" in check.detail
         with memory.database.write() as txn:
             jobs.note(txn, jobs.last_runs(txn.connection)["expiry"]._replace(failure="a reason"))
         (check,) = (check for check in memory.health().checks if check.name == "maintenance")

@@ -107,6 +107,7 @@ def test_an_agent_links_asks_why_counts_and_unlinks(workspace: Path) -> None:
     assert why["data"]["groups"] == {"derived from": 1, "superseded by": 1}
     assert why["hints"] == [f"{WAL} is superseded by {TONE}"]
     assert stats["data"]["by_relation"] == {"derived_from": 1, "supersedes": 1}
+    assert stats["data"]["by_maker"] == {"manual": 2}
     assert (stats["data"]["links"], stats["data"]["covered"], stats["data"]["memories"]) == (2, 3, 6)
     assert (stats["data"]["coverage"], stats["data"]["mean_strength"]) == (0.5, 0.75)
     assert "fewer than 60%" in stats["hints"][0]
