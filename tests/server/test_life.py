@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.maintenance_jobs import JOBS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import rows
 from tests.server.doors import COMMAND, call, environment
@@ -142,14 +143,14 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
     assert (planned.status, planned.json["dry_run"], planned.json["elsewhere"]) == (0, True, False)
     assert [(job["job"], job["state"], job["count"]) for job in planned.json["jobs"]] == [
         ("sessions", "waiting", 0), ("expiry", "waiting", 0), ("archival", "waiting", 1),
-        ("contradictions", "waiting", 6), ("consolidation", "waiting", 0),
+        ("contradictions", "waiting", 6), ("consolidation", "waiting", 0), ("ranks", "waiting", 0),
     ]  # fmt: skip
     assert "would be run: 1 unused memories archived" in call(workspace, ["maintain", "--dry-run"]).out
 
     done = call(workspace, ["maintain", "--json"])
     assert (done.status, done.json["jobs"][2]["state"], done.json["jobs"][2]["count"]) == (0, "ran", 1)
     assert key not in found()
-    assert call(workspace, ["maintain"]).out.count("not due") == 5
+    assert call(workspace, ["maintain"]).out.count("not due") == len(JOBS)
     [archived] = call(workspace, ["unarchive", "--json"]).json["archived"]
     assert (archived["key"], archived["reason"]) == (key, "unused")
     assert key in call(workspace, ["unarchive"]).out
