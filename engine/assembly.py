@@ -22,12 +22,13 @@ from speckit_memory.channels.phrase import Phrase
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.channels.vector import Vector
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
-from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE
+from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE, EMBEDDER_VARIABLE
 from speckit_memory.config.vector_indexing import SHIPPED, VectorIndexing
 from speckit_memory.engine.models import QueryModels
 from speckit_memory.engine.observed import digest_of
 from speckit_memory.engine.once import Once
 from speckit_memory.engine.recording import Recorder
+from speckit_memory.engine.serving_models import ServingModels
 from speckit_memory.engine.usage import Usage
 from speckit_memory.memory.indexing import crossencoders, embedders
 from speckit_memory.memory.indexing.analysis import Analyser
@@ -228,11 +229,39 @@ class TextModels:
         """`environ` may name models."""
         self.guard = RLock()
         self._environ = environ
+        self._local: dict[str, embedders.Embedder] = {}
 
     @Once
     def embedder(self) -> embedders.Embedder:
         """The model that the environment names, else the bundled one; read at first use (feature I6)."""
         return embedders.chosen(self._environ)
+
+    @property
+    def named(self) -> bool:
+        """Whether the environment names a model."""
+        return bool(self._environ.get(EMBEDDER_VARIABLE))
+
+    def is_named(self, name: str) -> bool:
+        """Whether the environment names this model."""
+        return self._environ.get(EMBEDDER_VARIABLE) == name
+
+    def local(self, name: str) -> embedders.Embedder | None:
+        """A model that a store names, None unless it needs nobody but this account's own files.
+
+        Paths and services are named by who runs this process and never by a file, which anybody may have made.
+        """
+        if name != embedders.NAME and not name.startswith("fastembed:"):
+            return None
+        with self.guard:
+            if name not in self._local:
+                self._local[name] = embedders.of_setting(name, self._environ)
+            return self._local[name]
+
+    def of(self, name: str) -> embedders.Embedder:
+        """The model of a name that a user has given: the environment's own if that is it."""
+        if self.is_named(name):
+            return self.embedder
+        return self.local(name) or embedders.of_setting(name, self._environ)
 
     @Once
     def analyser(self) -> Analyser:
@@ -270,8 +299,13 @@ class OpenStore:
 
     @property
     def embedder(self) -> embedders.Embedder:
-        """The model that makes vectors."""
-        return self._models.embedder
+        """The model of the vectors in use."""
+        return self.models.now().embedder
+
+    @Once
+    def models(self) -> ServingModels:
+        """The models of the vectors in use, and of those that are wanted."""
+        return ServingModels(self.database, self._models)
 
     @property
     def analyser(self) -> Analyser:
@@ -286,7 +320,9 @@ class OpenStore:
     @Once
     def read_model(self) -> ReadModel:
         """The in-memory view that queries run on."""
-        models = QueryModels(self.database, self.embedder, self.analyser, self._models.cross_encoder, self.vector_index)
+        models = QueryModels(
+            self.database, self.models.now, self.analyser, self._models.cross_encoder, self.vector_index
+        )
         return ReadModel(self.database, models)
 
     def renew(self) -> bool:
@@ -294,10 +330,19 @@ class OpenStore:
         read_model: ReadModel | None = vars(self).get("read_model")
         return read_model is None or read_model.renew()
 
-    @Once
+    @property
     def indexer(self) -> Indexer:
-        """The writer of documents."""
+        """The writer of documents, with the model that is wanted."""
+        return self._writer(self.models.wanted())
+
+    @property
+    def saver(self) -> Indexer:
+        """The writer of single documents, with the model of the vectors in use."""
         return self._writer(self.embedder)
+
+    def model(self, name: str) -> embedders.Embedder:
+        """The model of a name that a user has given now."""
+        return self._models.of(name)
 
     @Once
     def indexer_without_model(self) -> Indexer:

@@ -190,7 +190,11 @@ def _model(seen: Examined) -> Check:
     if stored not in (None, embedder.model_id):
         detail = f"the store holds vectors of '{stored}', the configured model is '{embedder.model_id}'"
         return Check("model", False, detail, "Run `speckit-memory index PATH` to embed again.")
-    return Check("model", True, f"{embedder.model_id}, {embedder.dimensions} dimensions, offline")
+    where = getattr(getattr(embedder, "endpoint", None), "host", "")
+    detail = f"{embedder.model_id}, {embedder.dimensions} dimensions, {f'asked at {where}' if where else 'offline'}"
+    unsettled = seen.opened.models.unsettled()
+    hint = "`speckit-memory model list` tells more, `model use NAME` goes on." if unsettled else ""
+    return Check("model", True, f"{detail}; {unsettled}" if unsettled else detail, hint)
 
 
 def _vectors(seen: Examined) -> Check:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from speckit_memory.config.vector_indexing import VectorIndexing
+from speckit_memory.engine.serving_models import Serving
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder, NoCrossEncoder
-from speckit_memory.memory.indexing.embedders import Embedder, PoolingModel, TokenModel, counted_tokens
+from speckit_memory.memory.indexing.embedders import TokenModel, counted_tokens
 from speckit_memory.memory.indexing.embedding import weighted_query
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.tables import token_sets, vectors
@@ -31,48 +31,43 @@ class QueryModels:
     def __init__(
         self,
         database: Database,
-        embedder: Embedder,
+        current: Callable[[], Serving],
         analyser: Analyser,
         relevance: NoCrossEncoder | GuardedCrossEncoder,
         vector_index: VectorIndexing,
     ) -> None:
+        """`current` tells the model of the vectors in use."""
         self.vector_index = vector_index
         self.relevance = relevance
         self.analyse = analyser.tokens
-        self._pooling_model = embedder if isinstance(embedder, PoolingModel) else None
-        self.static = self._pooling_model is not None
         self._database = database
-        self._embedder = embedder
+        self._current = current
+
+    @property
+    def static(self) -> bool:
+        """Whether vectors are means of token vectors."""
+        return self._current().pooling is not None
 
     def embed(self, text: str, rarity: Callable[[Ids], Column]) -> Vectors | Unavailable:
         """The unit vector of a query, shape (dimensions,): see `weighted_query`."""
-        return self._guarded(vectors.MODEL, lambda: self._embedder.model_id, lambda: self._embedded(text, rarity))
+        serving = self._current()
+        return self._guarded(vectors.MODEL, lambda: serving.embedder.model_id, lambda: _embedded(serving, text, rarity))
 
     def tokens(self, text: str) -> Ids | Unavailable:
         """The token numbers of a query in order; Unavailable when no token vectors stand beside the model."""
-        model = self._token_model
+        model = self._current().tokens
         if model is None:
             return Unavailable("no token vectors stand beside the configured model")
         return self._guarded(token_sets.MODEL, lambda: model.token_model_id, lambda: _cut(model, text).astype(np.int64))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text costs its reader, whatever the store's own model."""
-        return counted_tokens(texts, self._embedder)
+        return counted_tokens(texts, self._current().embedder)
 
     def token_vectors(self, tokens: Ids) -> Vectors:
         """Unit rows, shape (n, dimensions); rows without dimensions when no token vectors stand beside the model."""
-        model = self._token_model
+        model = self._current().tokens
         return np.empty((len(tokens), 0), np.float32) if model is None else model.token_vectors(tokens)
-
-    @cached_property
-    def _token_model(self) -> TokenModel | None:
-        """The embedder, if it has token vectors beside it. Testing for a protocol takes longer than cutting a query."""
-        return self._embedder if isinstance(self._embedder, TokenModel) else None
-
-    def _embedded(self, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
-        if self._token_model is None or self._pooling_model is None:
-            return self._embedder.embed_query(text)
-        return weighted_query(self._pooling_model, _cut(self._token_model, text), rarity)
 
     def _guarded(self, fact: str, configured: Callable[[], str], work: Callable[[], T]) -> T | Unavailable:
         """The result of `work` if the store's `fact` names the configured model."""
@@ -89,6 +84,12 @@ class QueryModels:
             )
         except SpeckitError as error:
             return Unavailable(error.problems[0].message)
+
+
+def _embedded(serving: Serving, text: str, rarity: Callable[[Ids], Column]) -> Vectors:
+    if serving.tokens is None or serving.pooling is None:
+        return serving.embedder.embed_query(text)
+    return weighted_query(serving.pooling, _cut(serving.tokens, text), rarity)
 
 
 def _cut(model: TokenModel, text: str) -> Tokens:

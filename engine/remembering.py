@@ -19,7 +19,9 @@ from speckit_memory.memory.store.tables.archivals import Archived, archived
 
 if TYPE_CHECKING:
     from speckit_memory.engine.maintenance import Maintained
+    from speckit_memory.engine.model_use import StoreModels
     from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
+    from speckit_memory.memory.indexing.spaces import Built, Changed
 
 
 class Remembering(ABC):
@@ -109,7 +111,7 @@ class Remembering(ABC):
         file = named_path(path)
 
         def save(opened: assembly.OpenStore) -> Saved:
-            indexer = opened.indexer_without_model if defer_embedding else opened.indexer
+            indexer = opened.indexer_without_model if defer_embedding else opened.saver
             with noting_written(opened):
                 saved = indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
             if session and saved.id is not None and not dry_run:
@@ -178,3 +180,36 @@ class Remembering(ABC):
 
         work = maintenance.foreseen if dry_run else maintenance.run_due
         return self._followed.run(lambda opened: work(opened.database))
+
+    def models(self) -> StoreModels:
+        """The models of the store: whose vectors are in use, were before, and are being made (feature I6)."""
+        from speckit_memory.engine import model_use  # a search has no use for it
+
+        return self._followed.run(model_use.models)
+
+    def build_model(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> Built:
+        """Makes the vectors of a model by its name, beside those in use, which go on serving (feature I6).
+
+        Whoever is killed loses one batch, and who comes next goes on. Raises E001 when the model does not work, E022
+        while another process makes vectors.
+        """
+        from speckit_memory.engine import model_use
+
+        return self._followed.run(lambda opened: model_use.build(opened, name, progress), writes=True)
+
+    def use_model(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> Changed:
+        """Makes what is missing and puts the vectors of a model in use, at once and for every process. Raises as
+        `build_model`."""
+        from speckit_memory.engine import model_use
+
+        changed = self._followed.run(lambda opened: model_use.use(opened, name, progress), writes=True)
+        self._followed.upkeep.saved()
+        return changed
+
+    def roll_back_model(self, *, progress: Callable[[Progress], None] | None = None) -> Changed:
+        """Puts the vectors in use that were before the last change. Raises E030 when there was none."""
+        from speckit_memory.engine import model_use
+
+        changed = self._followed.run(lambda opened: model_use.roll_back(opened, progress))
+        self._followed.upkeep.saved()
+        return changed

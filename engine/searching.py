@@ -137,7 +137,7 @@ class Searching:
                     result = result.with_fact(*APPROXIMATE)
                 if watched is not None:
                     result = watched.beside(result, store, shown)
-                return self._told(result, asked, store)
+                return self._told(result.warned(after=_pending(opened)), asked, store)
             finally:
                 if watched is not None:
                     watched.answered(store, opened, question)
@@ -192,6 +192,12 @@ class Searching:
         if resuming.asks_for_handover(result.outcome.query) and answered_by == self._handovers.pipeline.hash:
             return self._handovers
         return self._rolled_out.answering(answered_by) or self.runner
+
+
+def _pending(opened: assembly.OpenStore) -> tuple[str, ...]:
+    """What the vectors of the store wait for."""
+    unsettled = opened.models.unsettled()
+    return (unsettled,) if unsettled else ()
 
 
 def _shown(store: Store, snippet: int, content: bool, opened_before: int) -> Shown:

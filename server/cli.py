@@ -40,6 +40,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "restore": "checkpoint_restore",
         "delete": "checkpoint_delete",
     },
+    "model": {"list": "model_list", "pull": "model_pull", "use": "model_use"},
     "pipeline": {
         "check": "pipeline_check",
         "show": "pipeline_show",
@@ -75,6 +76,7 @@ GROUPS = {
     "task": "Record what is known before and after a task, and see what tasks taught.",
     "graph": "The causal graph: how dense it is, and taking out what an automatic process put there.",
     "checkpoint": "Keep the state of the store, and bring it back: create, list, restore, delete.",
+    "model": "Embedding models: list, fetch, put in use, go back.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "shadow": "What pipelines that ran beside the served one have shown.",
     "flags": "States of the feature flags: list, audit, promote, demote.",

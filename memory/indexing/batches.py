@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 
 from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.indexing import spaces
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenModel
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, known, title_repeats
@@ -48,11 +49,11 @@ class BatchWriter:
         self._made: list[Made] = []
         self._characters = 0
 
-    def begin(self, *, takeover: bool = True) -> None:
+    def begin(self, *, takeover: bool = True, progress: OnProgress | None = None) -> None:
         """Makes the embedder's model the store's own, and says so when it was another.
 
-        Vectors of another model are dropped, once the new one has shown that it works; `finish` embeds their passages
-        again. Without `takeover` they stay, and what is written now waits for its vectors.
+        Vectors of another model serve until the new one has made all of its own; whoever is killed before that has
+        changed nothing, and goes on there. Without `takeover` they stay, and what is written now waits for its vectors.
         """
         if self._embedder is None:
             return
@@ -65,11 +66,10 @@ class BatchWriter:
             if not takeover:
                 raise SpeckitError("E003", f"the store holds {change}: this memory waits for its vectors")
             self._embedder.embed_query(TRIAL)
+            self._take_over(self._embedder, stored, progress)
         except SpeckitError as error:
             self._give_up(error)
             return
-        with self._database.write() as txn:
-            vectors.forget_all(txn)
         self._report.problems.append(
             Problem(
                 "E003",
@@ -125,6 +125,17 @@ class BatchWriter:
         with self._database.write() as txn:
             embedding_cache.evict(txn, self._now - CACHE_SECONDS)
         self._report.pending = reader.statistics(self._database.reader()).pending_embeddings
+
+    def _take_over(self, embedder: Embedder, stored: str, progress: OnProgress | None) -> None:
+        """Makes the vectors of all passages and puts them in the place of those in use."""
+        if stored == embedder.model_id:  # the tokens alone are others
+            with self._database.write() as txn:
+                vectors.forget_all(txn)
+            return
+        built = spaces.build(self._database, embedder, self._now, progress)
+        self._report.embedded += built.embedded
+        self._report.cache_hits += built.cached
+        spaces.change(self._database, built.stamp, title_repeats(embedder), spaces.token_model_of(embedder), self._now)
 
     def _same_tokens(self, embedder: Embedder) -> bool:
         """Whether the store's tokens, if it has any, are those of the embedder."""

@@ -9,11 +9,12 @@ from hashlib import sha256
 import numpy as np
 
 from speckit_memory.memory.indexing.anchors import without_tags
-from speckit_memory.memory.indexing.embedders.protocol import Embedder, PoolingModel, TokenModel
+from speckit_memory.memory.indexing.embedders.protocol import Embedder, PoolingModel, Provenance, Stamped, TokenModel
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.records import Document
-from speckit_memory.memory.store.tables import embedding_cache, token_sets
+from speckit_memory.memory.store.tables import embedding_cache, embedding_models, token_sets
+from speckit_memory.memory.store.tables.embedding_models import Stamp
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
 
 TITLE_REPEATS = 3
@@ -49,9 +50,15 @@ class Embedded:
     token_model_id: str
     computed: dict[str, Vectors]
     used: tuple[str, ...]
+    provenance: Provenance | None = None
 
     def note(self, txn: Transaction, model_id: str, now: float) -> None:
-        """Writes to the cache what this run has learned about it. Raises E002 for tokens that the store cannot take."""
+        """Writes to the cache what this run has learned about it, and what its model is.
+
+        Raises E002 for tokens that the store cannot take.
+        """
+        if self.provenance and self.rows.size:
+            embedding_models.note(txn, Stamp(model_id, *self.provenance, self.rows.shape[1]), now)
         if self.tokens:
             token_sets.claim(txn, self.token_model_id)
         embedding_cache.store(txn, model_id, self.computed, now)
@@ -101,7 +108,7 @@ def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[P
             rows[at] = cached[key]
     computed = {key: row for key, row in zip(hashes, rows, strict=True) if key not in cached}
     tokens = [each for document in passages for each in document.tokens]
-    return Embedded(rows, tokens, embedder.token_model_id, computed, tuple(cached))
+    return Embedded(rows, tokens, embedder.token_model_id, computed, tuple(cached), embedder.provenance)
 
 
 def embed(connection: Connection, embedder: Embedder, texts: Iterable[str]) -> Embedded:
@@ -133,7 +140,11 @@ def embed(connection: Connection, embedder: Embedder, texts: Iterable[str]) -> E
     rows = np.array([vectors[key] for key in hashes], np.float32) if hashes else np.empty((0, 0), np.float32)
     computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # each is held once
     token_model = embedder.token_model_id if isinstance(embedder, TokenModel) else ""
-    return Embedded(rows, tokens, token_model, computed, tuple(cached))
+    return Embedded(rows, tokens, token_model, computed, tuple(cached), _provenance(embedder) if hashes else None)
+
+
+def _provenance(embedder: Embedder) -> Provenance | None:
+    return embedder.provenance if isinstance(embedder, Stamped) else None
 
 
 def _group(texts: Iterator[str]) -> list[str]:

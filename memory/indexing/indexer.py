@@ -299,7 +299,7 @@ class Indexer:
         """
         batches = BatchWriter(self._database, self._embedder, now, report)
         if not report.dry_run:
-            batches.begin()
+            batches.begin(progress=progress)
         done, key, written = 0, "", set()
         targets: list[tuple[str, Where]] = []
         touched: dict[int, int] = {}

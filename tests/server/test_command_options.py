@@ -29,6 +29,7 @@ from speckit_memory.evaluation.comparing import baseline, compare, gate, good_en
 from speckit_memory.evaluation.judging import cases
 from speckit_memory.evaluation.made_queries import run as making
 from speckit_memory.memory.indexing import Source
+from speckit_memory.memory.indexing.embedders.pulled import fetching
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Scoring, Snapshot, StoredEvaluation
 from speckit_memory.server import http, stdio
@@ -45,7 +46,7 @@ WORK = {
     "replay": (replaying, "replay"),
     "audit": (flags_audit, "audit"),
     "promote": (flags_promote, "promote"), "demote": (flags_demote, "demote"), "make-queries": (making, "make_queries"),
-    "stdio": (stdio, "serve_stdio"), "http": (http, "serve_http"), "demo": (demo, "_open"),
+    "pull": (fetching, "fetch"), "stdio": (stdio, "serve_stdio"), "http": (http, "serve_http"), "demo": (demo, "_open"),
 }  # fmt: skip
 """What the long commands set to work, by the name under which its arguments are kept."""
 
@@ -143,6 +144,8 @@ SHOW = ["pipeline", "show"]
 LINEAGE = ["lineage", "docs/tone.md"]
 LINK = ["links", "add", "docs/tone.md", "supports", "docs/cjk.md"]
 LINKED = ["links", "history"]
+PULL = ["model", "pull", "fastembed:BAAI/bge-small-en-v1.5"]
+USE = ["model", "use", "bundled"]
 TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
 CALIBRATE = ["pipeline", "calibrate", "default", "--dataset", "one", "--out", "out.yaml"]
 RUN, ABLATE = ["eval", "run", "--dataset", "one"], ["eval", "ablate", "--dataset", "one"]
@@ -448,6 +451,22 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "name": (["checkpoint", "delete", "kept"], ["checkpoint", "delete", "other"], ends(0, 2)),
         "--db": (["checkpoint", "delete", "kept"], ["checkpoint", "delete", "kept", *OTHER_DB], ends(0, 2)),
         "--json": (["checkpoint", "delete", "kept"], ["checkpoint", "delete", "foreign", "--json"], document),
+    },
+    "model list": {
+        "--db": (["model", "list"], ["model", "list", *OTHER_DB], said),
+        "--json": (["model", "list"], ["model", "list", "--json"], document),
+    },
+    "model pull": {
+        "name": (PULL, ["model", "pull", "fastembed:BAAI/bge-base-en-v1.5"], at_work),
+        "--json": (PULL, [*PULL, "--json"], document),
+    },
+    "model use": {
+        "name": (USE, ["model", "use", "bundld"], ends(0, 1)),
+        "--rollback": (USE, ["model", "use", "--rollback"], ends(0, 2)),
+        "--compare-only": (USE, [*USE, "--compare-only"], said),
+        "--no-compare": ([*USE, "--compare-only"], [*USE, "--compare-only", "--no-compare"], ends(0, 2)),
+        "--db": (USE, [*USE, *OTHER_DB], ends(0, 2)),
+        "--json": (USE, [*USE, "--json"], document),
     },
     "pipeline check": {
         "file": (["pipeline", "check", "bm25"], ["pipeline", "check", "docs/tone.md"], ends(0, 2)),

@@ -14,8 +14,10 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checkpoint_schema import STORE_IDENTITY
+from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.graph_schema import EDGE_HISTORY
 from speckit_memory.memory.store.file.learning_schema import LEARNING
+from speckit_memory.memory.store.file.models_schema import EMBEDDING_MODELS
 from speckit_memory.memory.store.file.queries import table_exists
 from speckit_memory.memory.store.file.schema import (
     CHANGE_TOKENS,
@@ -31,7 +33,6 @@ from speckit_memory.memory.store.file.schema import (
     TOKEN_MODEL,
     UNCOUNTED_FOLDERS,
 )
-from speckit_memory.memory.store.file.store_file import make_file
 from speckit_memory.memory.store.file.structure_schema import STRUCTURE
 
 
@@ -60,6 +61,7 @@ MIGRATIONS = (
     Migration("0014_former_keys", FORMER_KEYS),
     Migration("0015_structure", STRUCTURE),
     Migration("0016_store_identity", STORE_IDENTITY),
+    Migration("0017_embedding_models", EMBEDDING_MODELS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
@@ -95,7 +97,7 @@ def migrate(
     """
     todo = pending(connection, migrations)
     if todo and copied and applied(connection):
-        _copy(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
+        copy_into(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
     done = tuple(migration.name for migration in todo if _run(connection, migration))
     if todo and not copied:
         for step in migrations:
@@ -121,15 +123,3 @@ def _run(connection: apsw.Connection, migration: Migration) -> bool:
             raise SpeckitError("E023", f"migration {migration.name} failed: {error}") from error
         raise
     return True
-
-
-def _copy(connection: apsw.Connection, target: Path) -> None:
-    """A consistent copy of the file, replacing one left by an attempt that did not finish."""
-    target.unlink(missing_ok=True)
-    make_file(target)
-    copy = apsw.Connection(str(target))
-    try:
-        with copy.backup("main", connection, "main") as backup:
-            backup.step()
-    finally:
-        copy.close()

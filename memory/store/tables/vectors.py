@@ -105,9 +105,17 @@ def forget_all(txn: Transaction) -> None:
     """Drops all vectors, their tokens and the models, so that others can take over; all chunks become pending."""
     if get_meta(txn.connection, MODEL) is None:
         return
+    token_sets.forget_all(txn)
+    drop(txn)
+
+
+def drop(txn: Transaction) -> None:
+    """As `forget_all`, but for the tokens, which stay what they are whichever model makes the vectors.
+
+    The store must hold vectors.
+    """
     txn.connection.execute("DROP TABLE chunk_vectors")
     txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (MODEL, DIMENSIONS))
-    token_sets.forget_all(txn)
     txn.connection.execute("UPDATE chunks SET vector = 'pending'")
     txn.connection.execute("UPDATE memories SET embedding_status = 'pending' WHERE chunk_count > 0")
     changes.record(txn, [id_ for (id_,) in rows(txn.connection, "SELECT id FROM memories ORDER BY id")], "put")

@@ -8,6 +8,7 @@ import pytest
 
 from speckit_memory.config.vector_indexing import SHIPPED
 from speckit_memory.engine.models import QueryModels
+from speckit_memory.engine.serving_models import serving
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.indexing.crossencoders import chosen
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
@@ -75,7 +76,7 @@ def test_a_model_that_tells_no_tokens_leaves_none(
     Indexer(database, Plain(), Analyser(), root).index([root], now=2.0)
     assert stored(database) == [[]]
     assert database.check() == []
-    models = QueryModels(database, Plain(), Analyser(), chosen(""), SHIPPED)
+    models = QueryModels(database, lambda: serving(Plain()), Analyser(), chosen(""), SHIPPED)
     np.testing.assert_array_equal(models.embed("text", np.ones_like), Plain().embed_query("text"))
 
 

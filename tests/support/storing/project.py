@@ -246,7 +246,7 @@ class Store(OpenStore):
     def read_model(self) -> ReadModel:
         relevance = GuardedCrossEncoder(WordsInCommon())
         return ReadModel(
-            self.database, QueryModels(self.database, self.embedder, self.analyser, relevance, self.vector_index)
+            self.database, QueryModels(self.database, self.models.now, self.analyser, relevance, self.vector_index)
         )
 
 

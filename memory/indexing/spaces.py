@@ -1,0 +1,203 @@
+"""Vectors of another model beside those in use, and the change from one to the other (features I6, I7).
+
+New vectors are made in the cache, batch by batch, while searches go on with the old ones: whoever is killed loses one
+batch, and who comes next goes on. The change itself is one transaction that computes nothing. The old vectors stay in
+the cache, so that going back computes nothing either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing.embedders.protocol import Embedder, Stamped, TokenModel
+from speckit_memory.memory.indexing.embedding import GROUP, embedding_text, title_repeats
+from speckit_memory.memory.indexing.sources import OnProgress, Progress
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.tables import embedding_cache, embedding_models, token_sets, vectors
+from speckit_memory.memory.store.tables.embedding_models import LEASE_SECONDS, Build, Stamp
+from speckit_memory.memory.store.tables.meta import get_meta
+
+MOVED_AT_ONCE = 1_000
+"""Passages whose vectors are held at a time while they take the place of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What was made: `embedded` passages were computed now and `cached` were there, of `total`."""
+
+    stamp: Stamp
+    embedded: int
+    cached: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A change of vectors: the ids of both models ("" for none), and how many memories wait for theirs."""
+
+    before: str
+    after: str
+    pending: int
+
+
+def stamp(embedder: Embedder) -> Stamp:
+    """What an embedder says of itself. It may ask a service for the length of its vectors. Raises E001."""
+    model_id = embedder.model_id
+    found = embedder.provenance if isinstance(embedder, Stamped) else None
+    name, revision, pooling = found or (model_id, "unknown", "unknown")
+    return Stamp(model_id, name, revision, pooling, embedder.dimensions)
+
+
+def build(database: Database, embedder: Embedder, now: float, progress: OnProgress | None = None) -> Built:
+    """Makes the vectors of all passages by this model that the cache does not hold, and nothing else changes.
+
+    Raises E022 while another process makes some, and E001 when the model fails: what was made until then stays.
+    """
+    made = stamp(embedder)
+    work = _Building(database, made, embedding_models.new_holder())
+    work.begin(now)
+    embedded = cached = 0
+    try:
+        for ids in _pages(database.reader(), GROUP):
+            texts = _texts(database.reader(), ids, title_repeats(embedder))
+            known = embedding_cache.lookup(database.reader(), made.model_id, set(texts))
+            missing = {key: text for key, text in texts.items() if key not in known}
+            found: dict[str, np.ndarray] = {}
+            if missing:
+                found = dict(zip(missing, embedder.embed_documents(list(missing.values())), strict=True))
+            embedded, cached = embedded + len(found), cached + len(known)
+            work.go_on(found, known, len(ids))
+            if progress:
+                progress(Progress(work.done, max(work.done, work.total), made.name))
+    finally:
+        work.end()
+    return Built(made, embedded, cached, work.done)
+
+
+def change(database: Database, made: Stamp, repeats: int, token_model_id: str, now: float) -> Changed:
+    """Puts the cached vectors of a model in the place of those in use, in one transaction.
+
+    `repeats` tells how often this model sees titles. A passage without a cached vector is pending afterwards.
+    """
+    with database.write() as txn, txn.with_small_cache():
+        connection = txn.connection
+        before = get_meta(connection, vectors.MODEL) or ""
+        if before and before != made.model_id:
+            _exchange(txn, made, repeats, token_model_id)
+            embedding_models.note_previous(txn, before)
+        embedding_models.note(txn, made, now)
+        embedding_models.choose(txn, made.name)
+        embedding_models.end_build(txn)
+    return Changed(before, made.model_id, reader.statistics(database.reader()).pending_embeddings)
+
+
+def _exchange(txn: Transaction, made: Stamp, repeats: int, token_model_id: str) -> None:
+    connection = txn.connection
+    if get_meta(connection, token_sets.MODEL) not in (None, token_model_id):
+        vectors.forget_all(txn)  # their tokens are cut anew as well: every passage waits
+        return
+    waiting = {chunk for (chunk,) in rows(connection, "SELECT id FROM chunks WHERE vector = 'pending'")}
+    vectors.drop(txn)
+    for ids in _pages(connection, MOVED_AT_ONCE):
+        keys = _keys(connection, ids, repeats)
+        found = embedding_cache.lookup(connection, made.model_id, set(keys.values()))
+        there = [chunk for chunk in ids if chunk not in waiting and keys.get(chunk) in found]
+        if there:
+            vectors.insert(txn, there, np.stack([found[keys[chunk]] for chunk in there]), made.model_id)
+    connection.execute("DELETE FROM chunk_tokens WHERE chunk_id IN (SELECT id FROM chunks WHERE vector = 'pending')")
+    connection.execute(
+        "UPDATE memories SET embedding_status = 'done' WHERE chunk_count > 0 AND NOT EXISTS "
+        "(SELECT 1 FROM chunks WHERE memory_id = memories.id AND vector = 'pending')"
+    )
+
+
+class _Building:
+    """The record of vectors in the making, which every process of the store sees."""
+
+    def __init__(self, database: Database, made: Stamp, holder: str) -> None:
+        self._database, self._made, self._holder = database, made, holder
+        self.done = self.total = 0
+
+    def begin(self, now: float) -> None:
+        """Takes the lease. Raises E022 when a process that lives has it."""
+        with self._database.write() as txn:
+            found = embedding_models.build(txn.connection)
+            if found and embedding_models.at_work(found, time.time()):
+                raise SpeckitError(
+                    "E022",
+                    f"another process makes the vectors of {found.name}: {found.done:,} of {found.total:,} passages",
+                    hint="One at a time does.",
+                    actions=("wait until it is through", "look at `speckit-memory model list`"),
+                )
+            self.total = value(txn.connection, "SELECT count(*) FROM chunks") or 0
+            embedding_models.note(txn, self._made, now)
+            embedding_models.note_build(txn, self._state())
+
+    def go_on(self, computed: dict[str, np.ndarray], used: dict[str, np.ndarray], passages: int) -> None:
+        """Keeps what was computed, and says how far this is."""
+        self.done += passages
+        now = time.time()
+        with self._database.write() as txn:
+            embedding_cache.store(txn, self._made.model_id, computed, now)
+            embedding_cache.touch(txn, self._made.model_id, used, now)
+            embedding_models.note_build(txn, self._state())
+
+    def end(self) -> None:
+        """Gives the lease back; how far this is stays known until the vectors are in use."""
+        with suppress(SpeckitError), self._database.write() as txn:
+            embedding_models.note_build(txn, self._state()._replace(until=0.0))
+
+    def _state(self) -> Build:
+        return Build(
+            self._made.model_id,
+            self._made.name,
+            self.done,
+            max(self.total, self.done),
+            self._holder,
+            time.time() + LEASE_SECONDS,
+        )
+
+
+def _pages(connection: Connection, size: int) -> Iterator[list[int]]:
+    """The ids of all passages, ascending, so many at a time; those written meanwhile come last."""
+    last = -1
+    while found := [
+        chunk for (chunk,) in rows(connection, "SELECT id FROM chunks WHERE id > ? ORDER BY id LIMIT ?", (last, size))
+    ]:
+        yield found
+        last = found[-1]
+
+
+def _texts(connection: Connection, ids: Sequence[int], repeats: int) -> dict[str, str]:
+    """What is embedded of each passage, by its hash."""
+    return {sha256(text.encode()).hexdigest(): text for text in _embedded(connection, ids, repeats).values()}
+
+
+def _keys(connection: Connection, ids: Sequence[int], repeats: int) -> dict[int, str]:
+    """The hash of what is embedded of each passage."""
+    embedded = _embedded(connection, ids, repeats)
+    return {chunk: sha256(text.encode()).hexdigest() for chunk, text in embedded.items()}
+
+
+def _embedded(connection: Connection, ids: Sequence[int], repeats: int) -> dict[int, str]:
+    found = rows(
+        connection,
+        "SELECT c.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, c.heading, c.text FROM chunks c "
+        "JOIN memories m ON m.id = c.memory_id WHERE c.id IN (SELECT value FROM carray(?))",
+        (integers(ids),),
+    )
+    return {chunk: embedding_text(title, heading, text, repeats) for chunk, title, heading, text in found}
+
+
+def token_model_of(embedder: Embedder) -> str:
+    """The token model beside an embedder, "" for none."""
+    return embedder.token_model_id if isinstance(embedder, TokenModel) else ""

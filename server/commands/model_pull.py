@@ -1,0 +1,42 @@
+"""`model pull`: fetches a model by name, once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+
+import click
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
+
+
+@click.command("pull")
+@click.argument("name")
+@shared("json")
+def command(common: Common, name: str) -> None:
+    """Fetch the embedding model NAME, such as fastembed:BAAI/bge-small-en-v1.5. Needs the extra 'quality'.
+
+    Every file is compared with the checksum that its repository tells. Afterwards nothing is asked of a network.
+    """
+    from speckit_memory.memory.indexing.embedders.model_name import FASTEMBED, parsed
+    from speckit_memory.memory.indexing.embedders.pulled import fetching, shelf
+
+    wanted = parsed(name, {})
+    if wanted.kind != FASTEMBED:
+        raise SpeckitError(
+            "E030",
+            f"'{name}' is not fetched: models that are have names such as fastembed:BAAI/bge-small-en-v1.5",
+            actions=("run `speckit-memory model list` for their names",),
+        )
+    with ProgressReporter("fetching") as bar:
+        manifest, fetched = fetching.fetch(wanted.model, os.environ, bar.update)
+    place = shelf.place_of(manifest.model, os.environ)
+    if common.as_json:
+        print_json({**asdict(manifest), "folder": str(place), "fetched": fetched})
+        return
+    what = "fetched into" if fetched else "is there and whole in"
+    click.echo(wrapped(f"fastembed:{manifest.model}, revision {manifest.revision[:12]}, {what} {place}"))
+    click.echo(wrapped(f"`speckit-memory model use fastembed:{manifest.model}` puts it in use"))

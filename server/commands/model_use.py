@@ -1,0 +1,101 @@
+"""`model use`: changes the embedding model of a store, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    from speckit_memory.engine import Memory
+    from speckit_memory.evaluation.spaces import SpaceComparison
+    from speckit_memory.memory.indexing import Progress
+
+
+@click.command("use")
+@click.argument("name", required=False)
+@click.option("--rollback", is_flag=True, help="Go back to the model that was in use before the last change.")
+@click.option("--compare-only", is_flag=True, help="Make the vectors and compare them; leave those in use.")
+@click.option("--no-compare", is_flag=True, help="Change without a comparison.")
+@shared("db", "json")
+def command(common: Common, name: str | None, rollback: bool, compare_only: bool, no_compare: bool) -> None:
+    """Make the vectors of the embedding model NAME, compare them with those in use, and change to them.
+
+    Searches go on with the old vectors until the change, which is one step for all processes. A run that is interrupted
+    is gone on with by the next. --rollback goes back and computes nothing.
+    """
+    if rollback == bool(name):
+        raise click.UsageError("give either a NAME or --rollback", click.get_current_context())
+    if rollback and (compare_only or no_compare):
+        raise click.UsageError("--rollback goes alone", click.get_current_context())
+    if compare_only and no_compare:
+        raise click.UsageError("--compare-only and --no-compare exclude each other", click.get_current_context())
+    with existing_store(common) as memory:
+        found: dict[str, Any] = _back(memory) if name is None else _to(memory, name, compare_only, no_compare, common)
+    if common.as_json:
+        print_json(found)
+        return
+    if "built" in found:
+        built = found["built"]
+        told = f"{built['embedded']:,} embedded, {built['cached']:,} taken from the cache"
+        click.echo(wrapped(f"{counted(built['total'], 'passage')}: {told}"))
+    if "changed" not in found:
+        click.echo(wrapped(f"nothing was changed; `speckit-memory model use {name}` changes"))
+        return
+    changed = found["changed"]
+    waiting = f", {changed['pending']:,} memories wait for their vectors" if changed["pending"] else ""
+    if changed["before"] in ("", changed["after"]):
+        click.echo(wrapped(f"{changed['after']} is in use{waiting}"))
+    else:
+        click.echo(wrapped(f"{changed['after']} is in use, {changed['before']} was before{waiting}"))
+        click.echo(wrapped("`speckit-memory model use --rollback` goes back"))
+
+
+def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common: Common) -> dict[str, Any]:
+    with ProgressReporter("embedding") as bar:
+
+        def note(now: Progress) -> None:
+            bar.update(now.done, now.total or 0)
+
+        built = memory.build_model(name, progress=note)
+    found: dict[str, Any] = {"built": {"embedded": built.embedded, "cached": built.cached, "total": built.total}}
+    if not no_compare and memory.models().serving not in ("", built.stamp.model_id):
+        compared = _compared(memory, name)
+        found["compared"] = compared if isinstance(compared, str) else compared.as_json()
+        if not common.as_json:
+            click.echo(compared if isinstance(compared, str) else compared.as_text())
+    if not compare_only:
+        found["changed"] = _plain(memory.use_model(name))
+    return found
+
+
+def _compared(memory: Memory, name: str) -> SpaceComparison | str:
+    """The comparison, or why there is none: that is no reason not to change."""
+    from speckit_memory.evaluation.spaces import compare_spaces
+
+    try:
+        with ProgressReporter("comparing") as bar:
+            return compare_spaces(memory, name, bar.update)
+    except SpeckitError as error:
+        if error.code != "E125":
+            raise
+        return f"not compared: {error.problems[0].message}"
+
+
+def _back(memory: Memory) -> dict[str, Any]:
+    with ProgressReporter("embedding") as bar:
+
+        def note(now: Progress) -> None:
+            bar.update(now.done, now.total or 0)
+
+        return {"changed": _plain(memory.roll_back_model(progress=note))}
+
+
+def _plain(changed: Any) -> dict[str, Any]:
+    return {"before": changed.before, "after": changed.after, "pending": changed.pending}
