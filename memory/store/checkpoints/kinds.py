@@ -69,6 +69,8 @@ MADE = {
     "changed_links": "work that is due, noted again by a restore",
     "uncounted_folders": "work that is due, noted again by a restore",
     "embedding_cache": "vectors of texts that were embedded before: a cache",
+    "embedding_models": "what the ids of models mean; noted again by who embeds",
+    "embedding_build": "vectors that a process is making here",
     "graph_state": "how often edges have changed here, so that ranks are known to be due",
     "graph_ranks": "computed of the edges in the background",
     "entity_scans": "which texts entities were taken from",
