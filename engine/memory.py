@@ -16,8 +16,8 @@ from speckit_memory.config.recording import recording_in_force
 from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.engine import assembly, consumption, events
-from speckit_memory.engine.checkpointing import Checkpointing
 from speckit_memory.engine.connecting import Connecting
+from speckit_memory.engine.deleting import Deleting
 from speckit_memory.engine.editing import Editing
 from speckit_memory.engine.following import Following, Replacement
 from speckit_memory.engine.learning import Learning
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.health import HealthReport
 
 
-class Memory(Remembering, Editing, MatchingTriggers, Connecting, Checkpointing, Learning, Shadowed, Telling):
+class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learning, Shadowed, Telling):
     """Everything remembered in one file, searchable through one pipeline.
 
     Use it as a context manager. One object may be shared by threads.

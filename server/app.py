@@ -25,6 +25,7 @@ from speckit_memory.server.failures import internal
 from speckit_memory.server.options import Common
 from speckit_memory.server.tool import SpeckitTool
 from speckit_memory.server.tools import (
+    bulk_delete,
     causal_link,
     causal_stats,
     causal_unlink,
@@ -33,6 +34,7 @@ from speckit_memory.server.tools import (
     checkpoint_list,
     checkpoint_restore,
     context,
+    delete,
     drift_why,
     health,
     index_scan,
@@ -167,6 +169,8 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
         reading(match_triggers),
         writing(save, idempotent=False, destructive=True),
         writing(update, destructive=True),
+        writing(delete, destructive=True),
+        writing(bulk_delete, destructive=True),
         writing(validate, idempotent=False),
         writing(index_scan, destructive=True),
         reading(list_memories),

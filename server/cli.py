@@ -20,6 +20,8 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "show": "show",
     "save": "save",
     "update": "update",
+    "delete": "delete",
+    "undelete": "undelete",
     "serve": "serve",
     "doctor": "doctor",
     "maintain": "maintain",

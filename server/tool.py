@@ -62,7 +62,6 @@ class SpeckitTool(Tool):
                 read_only_hint=read_only,
                 destructive_hint=destructive,
                 idempotent_hint=idempotent,
-                open_world_hint=False,
             ),
             structured_output=False,
         )
@@ -170,6 +169,8 @@ def _is_surplus(key: str, item: Any) -> bool:
             return isinstance(item, str)
         case "default":
             return item in (None, "", [], False)
+        case "additionalProperties":
+            return item is True
         case "minLength" | "maxLength" | "maxItems":
             return isinstance(item, int)
         case "maximum":
@@ -185,10 +186,11 @@ def _lean(schema: Any) -> Any:
         return [_lean(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
+    unbounded = schema.get("maximum", FAR) >= FAR
     lean = {
         key: ({name: _lean(value) for name, value in item.items()} if key == "properties" else _lean(item))
         for key, item in schema.items()
-        if not _is_surplus(key, item)
+        if not _is_surplus(key, item) and not (key == "minimum" and unbounded)
     }
     options = lean.get("anyOf")
     if options is not None and {"type": "null"} in options:

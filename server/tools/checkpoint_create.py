@@ -21,7 +21,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         metadata: Annotated[dict[str, Any] | None, Field(description="Told by checkpoint_list")] = None,
     ) -> Reply:
-        """Keep all memories as they are now, with all that was learned of them, under a new name."""
+        """Keep all memories as they are now, under a new name."""
         from speckit_memory.server.checkpoint_text import as_row, told
 
         made = workspace.memory().checkpoint_create(name, folder=specFolder, metadata=metadata)

@@ -22,7 +22,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             bool,
             Field(
                 strict=True,
-                description="Memories it does not have go, of its folder or of all; the state before is kept first",
+                description="Memories that it does not have go; the state before is kept",
             ),
         ] = False,
     ) -> Reply:

@@ -21,9 +21,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_index_scan(
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         force: Annotated[bool, Field(strict=True, description="Read unchanged files again")] = False,
-        incremental: Annotated[bool, Field(strict=True, description="false is the same as force")] = True,
+        incremental: Annotated[bool, Field(strict=True, description="false: as force")] = True,
     ) -> Reply:
-        """Index new and changed documents of the workspace; delete memories of files now gone or ignored."""
+        """Index new and changed documents; delete memories of files now gone or ignored."""
         from speckit_memory.server.saving_text import told
         from speckit_memory.server.tools.rows import problem_text
 

@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         turnNumber: Annotated[int | None, Field(strict=True, ge=0, le=2**31)] = None,  # noqa: N803
         include_cognitive: Flag = True,
     ) -> Reply:
-        """Fast: memories whose trigger phrases stand in a prompt, those in the session's mind first."""
+        """Fast: memories whose trigger phrases stand in a prompt."""
         from speckit_memory.memory.indexing.limits import cut_at_word
         from speckit_memory.server.output import counted
 

@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-Folder = Annotated[str, Field(max_length=200, description="Only this folder and below")]
+Folder = Annotated[str, Field(max_length=200, description="This folder and below")]
 Name = Annotated[str, Field(max_length=200)]
 Anchors = Annotated[list[Name], Field(max_length=20, description="Only these named sections of each memory")]
 SessionId = Name
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
-MemoryName = Annotated[str | int, Field(description="An id or a key")]
+MemoryName = Annotated[str | int, Field(description="Id or key")]
 CheckpointName = Annotated[str, Field(min_length=1, max_length=100)]
 Direction = Literal["outgoing", "incoming", "both"]
 RelationName = Literal["caused", "enabled", "supersedes", "contradicts", "derived_from", "supports"]

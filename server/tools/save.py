@@ -22,10 +22,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
     def memory_save(
         filePath: Annotated[  # noqa: N803 -- parameter names of the specification
-            str, Field(max_length=500, description="A Markdown or text file of the workspace")
+            str, Field(max_length=500, description="A document of the workspace")
         ] = "",
         content: Annotated[
-            str, Field(max_length=1_000_000, description="Markdown for a new file, or for edit of filePath")
+            str, Field(max_length=1_000_000, description="Markdown for a new file, or to edit with")
         ] = "",
         title: Annotated[str, Field(max_length=500)] = "",
         folder: Annotated[str, Field(max_length=200, description="Of the new file, named for its title")] = "memories",
@@ -38,7 +38,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
-        """Remember a file, or content: writes it into a new file, or edits one; then checks and indexes it."""
+        """Remember a file, or content as a new file, or edit one; it is checked and indexed."""
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
         if edit:

@@ -42,7 +42,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
         deadlineMs: Annotated[  # noqa: N803
-            float | None, Field(ge=0, description="Leave out costly steps after so long; 0: never")
+            float | None, Field(ge=0, description="Skip costly steps after so long; 0: never")
         ] = None,
     ) -> Reply:
         """Search the project's memory: the best memories with the matching passage and why; or read one by key."""

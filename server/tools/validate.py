@@ -19,7 +19,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_validate(
         id: MemoryId,  # noqa: A002 -- parameter names of the specification
         wasUseful: Flag,  # noqa: N803
-        promote: Annotated[bool, Field(strict=True, description="Also make it critical, once it is eligible")] = False,
+        promote: Annotated[bool, Field(strict=True, description="Make it critical, once eligible")] = False,
     ) -> Reply:
         """Tell whether a memory that you read was useful: its confidence rises or falls."""
         from speckit_memory.server.output import counted

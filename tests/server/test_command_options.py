@@ -140,6 +140,8 @@ DRAFT = ["save", "--content", "Some words to keep.", "--dry-run"]
 TEXT = ["save", "docs/fusion.md", "--content", "More words."]
 BROKEN = ["save", "docs/broken.md", "--content", "# Broken\n\n<!-- ANCHOR:open -->\nNo end."]
 UPDATE = ["update", "docs/fusion.md", "--weight", "0.25"]
+GO = ["delete", "--folder"]
+TIER = ["delete", "--tier", "normal", "--dry-run"]
 SHOW = ["pipeline", "show"]
 LINEAGE = ["lineage", "docs/tone.md"]
 LINK = ["links", "add", "docs/tone.md", "supports", "docs/cjk.md"]
@@ -323,6 +325,26 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--partial": (UPDATE, [*UPDATE, "--partial"], given("update", "allow_partial")),
         "--db": (UPDATE, [*UPDATE, *OTHER_DB], ends(0, 2)),
         "--json": (UPDATE, [*UPDATE, "--json"], document),
+    },
+    "delete": {
+        "name": (["delete", "docs/tone.md", "--dry-run"], ["delete", "docs/cjk.md", "--dry-run"], said),
+        "--folder": ([*GO, "docs/storage", "--dry-run"], [*GO, "docs", "--dry-run"], said),
+        "--tier": ([*GO, "docs", "--dry-run"], [*GO, "docs", "--dry-run", "--tier", "temporary"], said),
+        "--older-than": (TIER, [*TIER, "--older-than", "9"], said),
+        "--skip-checkpoint": (
+            ["delete", "--tier", "normal", "--confirm", "--folder", "docs/storage", "--json"],
+            ["delete", "--tier", "normal", "--confirm", "--folder", "docs", "--skip-checkpoint", "--json"],
+            lambda a, b: a.json["checkpoint"] is not None and b.json["checkpoint"] is None,
+        ),
+        "--confirm": ([*GO, "docs/storage"], [*GO, "docs/storage", "--confirm"], ends(2, 0)),
+        "--dry-run": ([*GO, "docs/storage"], [*GO, "docs/storage", "--dry-run"], ends(2, 0)),
+        "--db": (TIER, [*TIER, *OTHER_DB], ends(0, 2)),
+        "--json": (TIER, [*TIER, "--json"], document),
+    },
+    "undelete": {
+        "deletion": (["undelete"], ["undelete", "absent"], ends(0, 2)),
+        "--db": (["undelete"], ["undelete", *OTHER_DB], ends(0, 2)),
+        "--json": (["undelete"], ["undelete", "--json"], document),
     },
     "unarchive": {
         "names": (["unarchive"], ["unarchive", "docs/tone.md"], said),

@@ -34,6 +34,8 @@ TOOLS = [
     "memory_match_triggers",
     "memory_save",
     "memory_update",
+    "memory_delete",
+    "memory_bulk_delete",
     "memory_validate",
     "memory_index_scan",
     "memory_list",
@@ -54,12 +56,12 @@ TOOLS = [
 WRITING = (
     "memory_save", "memory_update", "memory_validate", "memory_index_scan", "memory_causal_link",
     "memory_causal_unlink", "task_preflight", "task_postflight", "checkpoint_create", "checkpoint_restore",
-    "checkpoint_delete",
+    "checkpoint_delete", "memory_delete", "memory_bulk_delete",
 )  # fmt: skip
 COUNTING = ("memory_save", "memory_validate", "memory_causal_unlink", "checkpoint_create", "checkpoint_delete")
 REMOVING = (
     "memory_save", "memory_update", "memory_index_scan", "memory_causal_unlink", "checkpoint_restore",
-    "checkpoint_delete",
+    "checkpoint_delete", "memory_delete", "memory_bulk_delete",
 )  # fmt: skip
 BUDGETS = {
     "memory_context": 2000,
@@ -67,6 +69,8 @@ BUDGETS = {
     "memory_match_triggers": 1500,
     "memory_save": 1500,
     "memory_update": 500,
+    "memory_delete": 500,
+    "memory_bulk_delete": 500,
     "memory_validate": 500,
     "memory_index_scan": 1000,
     "memory_list": 800,

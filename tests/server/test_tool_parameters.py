@@ -114,6 +114,10 @@ def other_keys(one: Answer, other: Answer) -> bool:
     return bool(one["data"]["key"] != other["data"]["key"])
 
 
+def gone(first: list[str], second: list[str]) -> Callable[[Answer, Answer], bool]:
+    return lambda *answers: [[row["key"] for row in each["data"]["memories"]] for each in answers] == [first, second]
+
+
 def changes(name: str) -> Callable[[Answer, Answer], bool]:
     return lambda one, other: name not in one["data"]["changed"] and name in other["data"]["changed"]
 
@@ -236,6 +240,26 @@ CASES: dict[str, dict[str, Case]] = {
             lambda a, b: [x["data"]["embedding_pending"] for x in (a, b)] == [False, False],
         ),
     },
+    "memory_delete": {
+        "id": Case({"dryRun": True}, ("notes/fix.md", "notes/bug.md"), gone(["notes/fix.md"], ["notes/bug.md"])),
+        "specFolder": Case(
+            {"dryRun": True}, ("notes", "docs/index"),
+            gone(["notes/bug.md", "notes/fix.md"], ["docs/index/wallaby.md"]),
+        ),
+        "confirm": Case({"specFolder": "docs/index"}, (None, True), refused_first),
+        "dryRun": Case({"specFolder": "docs/index"}, (False, True), refused_first),
+        "undo": Case({}, (None, "absent"), lambda a, b: [x["error"]["code"] for x in (a, b)] == ["E031", "E106"]),
+    },
+    "memory_bulk_delete": {
+        "tier": Case({"dryRun": True}, ("important", "temporary"), gone(["docs/cache/spec.md"], [])),
+        "confirm": Case({"tier": "important"}, (None, True), refused_first),
+        "specFolder": Case({"tier": "important", "dryRun": True}, (None, "notes"), gone(["docs/cache/spec.md"], [])),
+        "olderThanDays": Case({"tier": "important", "dryRun": True}, (None, 99_000), gone(["docs/cache/spec.md"], [])),
+        "skipCheckpoint": Case(
+            {"tier": "constitutional", "specFolder": "rules", "confirm": True}, (True, None), refused_first
+        ),
+        "dryRun": Case({"tier": "important"}, (False, True), refused_first),
+    },
     "memory_validate": {
         "id": Case({"wasUseful": True}, (SPEC, SPEC + 1), lambda a, b: a["data"]["key"] != b["data"]["key"]),
         "wasUseful": Case({"id": SPEC}, (True, False), lambda a, b: a["data"]["confidence"] > b["data"]["confidence"]),
@@ -329,7 +353,8 @@ CASES: dict[str, dict[str, Case]] = {
 }  # fmt: skip
 IDS = {
     "memory_context": "T1", "memory_search": "T2", "memory_save": "T4", "memory_list": "T5", "memory_stats": "T6",
-    "memory_match_triggers": "T3", "memory_update": "T8", "memory_validate": "T10", "memory_index_scan": "T22",
+    "memory_match_triggers": "T3", "memory_update": "T8", "memory_delete": "T9", "memory_bulk_delete": "T11",
+    "memory_validate": "T10", "memory_index_scan": "T22",
     "memory_drift_why": "T18", "memory_causal_link": "T19", "memory_causal_unlink": "T21",
     "task_preflight": "T16", "task_postflight": "T17", "memory_get_learning_history": "T23",
     "checkpoint_create": "T12", "checkpoint_list": "T13", "checkpoint_restore": "T14", "checkpoint_delete": "T15",

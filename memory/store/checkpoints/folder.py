@@ -71,11 +71,13 @@ class Folder:
     """The checkpoints of one store."""
 
     store: Path
+    ending: str = ENDING
+    """What follows the name of the store in that of the folder."""
     path: Path = field(init=False)
 
     def __post_init__(self) -> None:
         """The folder lies beside the file itself, where the store's path is a link."""
-        object.__setattr__(self, "path", Path(os.path.realpath(self.store) + ENDING))
+        object.__setattr__(self, "path", Path(os.path.realpath(self.store) + self.ending))
 
     def all(self) -> list[Checkpoint]:
         """Those there are, the latest first; one that is torn says so."""

@@ -22,7 +22,7 @@ from speckit_memory.memory.store.file import migrations
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import failure
-from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.file.queries import integers, rows, value
 
 SPARE_BYTES = 16 << 20
 """Room that must be left on the disk beside the copy."""
@@ -53,13 +53,18 @@ def make(
     folder: str = "",
     metadata: Mapping[str, Any] | None = None,
     spared: tuple[str, ...] = (),
+    chosen: tuple[int, ...] = (),
+    shelf: Folder | None = None,
 ) -> Made:
     """Keeps the current state under a new name, then drops the oldest beyond the limits but for those to be `spared`.
+
+    Only the memories `chosen` by id are kept, if any are, and then nothing that belongs to no memory. A `shelf` other
+    than that of the store's checkpoints may be given.
 
     The file is read back before it counts: digest, SQLite's own check, and as many rows as the store has. `now` is in
     epoch seconds. Raises E030, E062 and E063; nothing is left behind then.
     """
-    shelf = Folder(database.path)
+    shelf = shelf or Folder(database.path)
     shelf.require_new(name)
     with shelf.changing():
         shelf.require_new(name)
@@ -71,7 +76,10 @@ def make(
                     raise SpeckitError("E080", f"no memory is in the folder '{folder}'")
                 schema, whose = migrations.applied(connection)[-1], store_id(connection)
                 with _told(name, partial):
-                    counts = _copy_folder(connection, partial, folder) if folder else _copy_all(connection, partial)
+                    if folder or chosen:
+                        counts = _copy_part(connection, partial, folder, chosen)
+                    else:
+                        counts = _copy_all(connection, partial)
             with _told(name, partial):
                 complete(partial)
                 faults = _verified(partial, counts)
@@ -111,20 +119,23 @@ def _copy_all(connection: apsw.Connection, partial: Path) -> dict[str, int]:
     return counted(connection)
 
 
-def _copy_folder(connection: apsw.Connection, partial: Path, folder: str) -> dict[str, int]:
+def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
     inside, parameters = transfer.within(folder)
-    memories = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
-    chosen = f"SELECT id FROM chunks WHERE memory_id IN (SELECT id FROM memories WHERE {inside})"
-    chunks = [row for (row,) in rows(connection, chosen, parameters)]
+    below = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
+    memories = [row for row in below if not chosen or row in set(chosen)]
+    passages = "SELECT id FROM chunks WHERE memory_id IN (SELECT value FROM carray(?))"
+    chunks = [row for (row,) in rows(connection, passages, (integers(memories),))]
     ids = {MEMORIES: dict(zip(memories, memories, strict=True)), CHUNKS: dict(zip(chunks, chunks, strict=True))}
     with Database.open(partial) as copy:
         with copy.write() as txn:
             transfer.copy_facts(connection, txn)
             copied = transfer.copy(connection, txn, ids, whole=False, keep_ids=True, folder=folder)
-            outer_edges.keep(connection, txn, folder)
+            if chosen:
+                transfer.forget_what_belongs_to_no_memory(txn)
+            outer_edges.keep(connection, txn, memories)
             sequence = value(connection, "SELECT next FROM id_sequence")
             txn.connection.execute("UPDATE id_sequence SET next = ?", (sequence,))
-        return {**counted(copy.reader()), **copied.rows}
+        return counted(copy.reader()) if chosen else {**counted(copy.reader()), **copied.rows}
 
 
 def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import apsw
 
-from speckit_memory.memory.store.checkpoints.transfer import within
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows, table_exists
+from speckit_memory.memory.store.file.queries import integers, rows, table_exists
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS outer_edges (
@@ -22,16 +23,15 @@ RETURNING source_id, target_id
 """
 
 
-def keep(source: apsw.Connection, txn: Transaction, folder: str) -> int:
-    """Notes in a folder's checkpoint the edges between its memories and others; returns how many."""
-    inside, parameters = within(folder)
+def keep(source: apsw.Connection, txn: Transaction, memories: Sequence[int]) -> int:
+    """Notes in the checkpoint of some memories the edges between these and others; returns how many."""
     txn.connection.execute(_TABLE)
     found = rows(
         source,
         "SELECT s.key, t.key, e.relation, e.strength, e.evidence, e.created_by, e.created_at, e.said "
         "FROM causal_edges e JOIN memories s ON s.id = e.source_id JOIN memories t ON t.id = e.target_id "
-        f"WHERE {inside.replace('folder', 's.folder')} <> {inside.replace('folder', 't.folder')}",
-        parameters,
+        "WHERE (s.id IN (SELECT value FROM carray(?1))) <> (t.id IN (SELECT value FROM carray(?1)))",
+        (integers(memories),),
     )
     txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
     return len(found)

@@ -16,7 +16,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.checkpoints import identity, outer_edges, transfer
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder
-from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, forms
+from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES
 from speckit_memory.memory.store.checkpoints.opened import opened
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.consistency import inconsistencies
@@ -55,14 +55,21 @@ class _Plan:
 
 
 def restore(
-    database: Database, checkpoint: Checkpoint, *, replace: bool, now: float, foreign: bool = False
+    database: Database,
+    checkpoint: Checkpoint,
+    *,
+    replace: bool,
+    now: float,
+    foreign: bool = False,
+    shelf: Folder | None = None,
 ) -> Restored:
     """Brings a checkpoint back. To `replace`, memories that it does not have go: of its folder, or of the store.
 
     Else they stay. Either way its memories are set back to what they were, and keep their ids where those are free.
-    `foreign` allows that of another store. Raises E061 with nothing changed.
+    `foreign` allows that of another store; `shelf` is where it lies, if not among the checkpoints. Raises E061 with
+    nothing changed.
     """
-    shelf = Folder(database.path)
+    shelf = shelf or Folder(database.path)
     with shelf.changing(), opened(shelf, checkpoint, shelf.partial()) as source:
         faults = inconsistencies(source)
         if len(checkpoint.faults) < FAULTS and (new := [fault for fault in faults if fault not in checkpoint.faults]):
@@ -95,7 +102,7 @@ def _restored(
         _require_same_words(source, connection, checkpoint)
     plan = _room_made(source, txn, checkpoint.folder, replace=replace, keep_ids=same)
     if replace:
-        _forget_what_belongs_to_no_memory(txn, checkpoint.folder)
+        transfer.forget_what_belongs_to_no_memory(txn, checkpoint.folder)
     if empty or (replace and whole):
         if transfer.models(source) != transfer.models(connection):
             vectors.forget_all(txn)
@@ -171,15 +178,6 @@ def _draw(connection: apsw.Connection, count: int) -> range:
 def _folders(connection: apsw.Connection, memory_ids: Iterable[int]) -> set[str]:
     known = dict(rows(connection, "SELECT id, folder FROM memories"))
     return {known[row] for row in memory_ids}
-
-
-def _forget_what_belongs_to_no_memory(txn: Transaction, folder: str) -> None:
-    """Of all of the store, or of a folder those rows that name it."""
-    for form in forms(txn.connection):
-        if form.loose and (form.kept.folder or not folder):
-            inside, parameters = transfer.within(folder)
-            scope = inside.replace("folder", form.kept.folder) if folder else inside
-            txn.connection.execute(f"DELETE FROM {form.kept.name} WHERE {scope}", parameters)
 
 
 def _require_same_words(source: apsw.Connection, connection: apsw.Connection, checkpoint: Checkpoint) -> None:

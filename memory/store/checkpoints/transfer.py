@@ -80,6 +80,15 @@ def clear(txn: Transaction, memory_ids: Sequence[int]) -> None:
     connection.execute("DROP TABLE temp.cleared")
 
 
+def forget_what_belongs_to_no_memory(txn: Transaction, folder: str = "") -> None:
+    """Of all of the store, or of a folder those rows that name it."""
+    for form in forms(txn.connection):
+        if form.loose and (form.kept.folder or not folder):
+            inside, parameters = within(folder)
+            scope = inside.replace("folder", form.kept.folder) if folder else inside
+            txn.connection.execute(f"DELETE FROM {form.kept.name} WHERE {scope}", parameters)
+
+
 def copy_facts(source: apsw.Connection, txn: Transaction) -> None:
     """Takes the facts about a store as a whole over, but for those about its file and its vectors: see `copy`."""
     mine = ", ".join(f"'{key}'" for key in (*_OF_THE_FILE, *_OF_VECTORS))

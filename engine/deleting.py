@@ -1,0 +1,234 @@
+"""Memories that are deleted with their files, and brought back (features T9 and T11)."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os.path import lexists
+from typing import TYPE_CHECKING
+
+from speckit_memory.engine import assembly
+from speckit_memory.engine.checkpointing import Checkpointing
+from speckit_memory.engine.questions import normalised_folder
+from speckit_memory.errors import Problem, SpeckitError, nearest
+from speckit_memory.errors.echo import listed
+from speckit_memory.memory.store.records import MemoryRecord, Tier
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.store.checkpoints.deletions import Deletion
+
+PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
+"""Tiers that nothing deletes beside others."""
+DAY = 86_400
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What was deleted, or would be by a dry run. `name` undoes it and `checkpoint` keeps the state before it, both ""
+    where there is none; `files` are the keys of files that were moved aside."""
+
+    memories: tuple[MemoryRecord, ...]
+    name: str = ""
+    files: tuple[str, ...] = ()
+    checkpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undeleted:
+    """A deletion that was undone: keys of the memories and of the files that are back, and how many passages wait for
+    vectors."""
+
+    name: str
+    memories: tuple[str, ...]
+    files: tuple[str, ...]
+    pending: int
+
+
+class Deleting(Checkpointing):
+    """The operations that delete memories. Their files are moved aside, or the next index run would bring them back."""
+
+    @abstractmethod
+    def get(self, name: int | str) -> MemoryRecord:
+        """A memory by id or key."""
+
+    @abstractmethod
+    def list(
+        self, folder: str = "", *, sort: str = "updated_at", limit: int = 20, offset: int = 0
+    ) -> tuple[list[MemoryRecord], int]:
+        """A page of the memories of a folder."""
+
+    def delete(self, name: int | str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
+        """Deletes a memory, by id or key, and moves its file aside; `undelete` brings both back (feature T9).
+
+        Raises E080 for an unknown one, E105 for a constitutional or critical one without `confirm`, E062 when it cannot
+        be kept and E101 when its file cannot be moved; nothing is deleted then.
+        """
+        memory = self.get(name)
+        if memory.tier in PROTECTED and not (confirm or dry_run):
+            raise SpeckitError("E105", f"{memory.key} is {memory.tier}: it is deleted only when that is confirmed")
+        return Deleted((memory,)) if dry_run else self._deleted([memory], memory.key)
+
+    def delete_folder(self, folder: str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
+        """Deletes all memories of a folder and below it, after a checkpoint of it (feature T9).
+
+        Raises E080 for a folder without memories, E030 for that of the whole workspace, E107 when it holds
+        constitutional or critical ones, E105 without `confirm`, and E062 when there can be no checkpoint.
+        """
+        below = normalised_folder(folder)
+        if not below:
+            raise SpeckitError("E030", "the folder to be deleted is the whole workspace", actions=("name a folder",))
+        memories = self._all(below)
+        if not memories:
+            raise SpeckitError("E080", f"there is no memory in the folder '{below}'")
+        if spared := [one.key for one in memories if one.tier in PROTECTED]:
+            message = f"'{below}' holds protected memories, {len(spared)} in all: {listed(spared, NAMED)}"
+            raise SpeckitError("E107", message)
+        return self._with_checkpoint(memories, f"folder {below}", "pre-cleanup", below, confirm, dry_run)
+
+    def delete_tier(
+        self,
+        tier: str,
+        *,
+        folder: str = "",
+        older_than_days: int | None = None,
+        confirm: bool = False,
+        skip_checkpoint: bool = False,
+        dry_run: bool = False,
+    ) -> Deleted:
+        """Deletes the memories of a tier, of a folder and below it if one is named, and those alone that have not
+        changed for so many days if they are given; after a checkpoint (feature T11).
+
+        Constitutional and critical ones need a folder and a checkpoint (E107). Raises E030 and E032 for values, E105
+        without `confirm`, and E062 when there can be no checkpoint. Without any such memory nothing happens.
+        """
+        below = normalised_folder(folder)
+        if tier not in set(map(str, Tier)):
+            raise SpeckitError("E030", f"'{tier}' is not an importance tier", hint=nearest(tier, Tier))
+        if older_than_days is not None and older_than_days < 1:
+            raise SpeckitError("E032", f"{older_than_days} days are less than 1")
+        if tier in PROTECTED and not below:
+            raise SpeckitError("E107", f"{tier} memories are deleted only in a folder that is named")
+        if tier in PROTECTED and skip_checkpoint:
+            raise SpeckitError("E107", f"{tier} memories are deleted only after a checkpoint")
+        since = None if older_than_days is None else time.time() - older_than_days * DAY
+        memories = [
+            one
+            for one in self._all(below)
+            if one.tier == tier and (since is None or (one.updated_at is not None and one.updated_at < since))
+        ]
+        why = f"tier {tier}{f' in {below}' if below else ''}"
+        named = "" if skip_checkpoint else f"pre-bulk-delete-{tier}"
+        return self._with_checkpoint(memories, why, named, below, confirm, dry_run)
+
+    def undelete(self, name: str) -> Undeleted:
+        """Brings back what a deletion took: memories with their ids, links and all that was learned, and files.
+
+        Raises E106 for an unknown deletion, E108 where something has taken the place of a memory or file; nothing is
+        brought back then.
+        """
+        from speckit_memory.memory.editing import aside
+        from speckit_memory.memory.store.checkpoints import deletions
+        from speckit_memory.memory.store.writing import writer
+
+        root = self.settings.root
+        store = self._followed.current.database.path
+        gone = deletions.deletion(store, name)
+        files = aside.lying_aside(gone.files)
+        self._require_free(gone, files)
+
+        def run(opened: assembly.OpenStore) -> int:
+            pending = deletions.bring_back(opened.database, gone, now=time.time()).pending
+            try:
+                aside.move_back(root, files, gone.files)
+            except SpeckitError:
+                with opened.database.write() as txn:
+                    writer.delete_memories(txn, list(gone.memories))
+                raise
+            return pending
+
+        pending = self._followed.run(run, repeatable=False)
+        self._followed.upkeep.indexed()
+        deletions.drop(store, gone)
+        return Undeleted(name, tuple(gone.memories.values()), tuple(files), pending)
+
+    def deletions(self, limit: int = 50) -> Sequence[Deletion]:
+        """The deletions that can be undone, the latest first."""
+        from speckit_memory.memory.store.checkpoints.deletions import deletions
+
+        return deletions(self._followed.current.database.path)[:limit]
+
+    def _with_checkpoint(
+        self, memories: Sequence[MemoryRecord], why: str, named: str, folder: str, confirm: bool, dry_run: bool
+    ) -> Deleted:
+        if dry_run or not memories:
+            return Deleted(tuple(memories))
+        if not confirm:
+            message = f"deleting {_counted(memories)} must be confirmed: {why}"
+            raise SpeckitError("E105", message)
+        checkpoint = ""
+        if named:
+            checkpoint = f"{named}-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
+            self.checkpoint_create(checkpoint, folder=folder)
+        return self._deleted(memories, why, checkpoint)
+
+    def _deleted(self, memories: Sequence[MemoryRecord], why: str, checkpoint: str = "") -> Deleted:
+        """Keeps the rows, moves the files aside, then removes the rows: whoever is killed meanwhile has lost nothing,
+        and the next index run or an undoing goes on from there."""
+        from speckit_memory.memory.editing import aside
+        from speckit_memory.memory.lifecycle import interference
+        from speckit_memory.memory.store.checkpoints import deletions
+        from speckit_memory.memory.store.reading import reader
+        from speckit_memory.memory.store.writing import writer
+        from speckit_memory.memory.store.writing.links import resolve_links
+
+        keys = {one.id: one.key for one in memories}
+
+        def run(opened: assembly.OpenStore) -> tuple[str, list[str]]:
+            opened.usage.write()  # what was counted belongs to what is kept
+            stored = reader.known_files(opened.database.reader())
+            own = [key for key in keys.values() if key in stored and stored[key].mtime_ns is not None]
+            gone = deletions.keep(opened.database, keys, why, now=time.time())
+            try:
+                files = aside.move_aside(self.settings.root, own, gone.files)
+                try:
+                    with opened.database.write() as txn:
+                        writer.delete_memories(txn, list(keys))
+                        resolve_links(txn, time.time())
+                except SpeckitError:
+                    aside.move_back(self.settings.root, files, gone.files)
+                    raise
+            except SpeckitError:
+                deletions.drop(opened.database.path, gone)
+                raise
+            interference.recount(opened.database)
+            return gone.name, files
+
+        name, files = self._followed.run(run, repeatable=False)
+        self._followed.upkeep.forgotten()
+        return Deleted(tuple(memories), name, tuple(files), checkpoint)
+
+    def _all(self, folder: str) -> Sequence[MemoryRecord]:
+        return sorted(self.list(folder, limit=2**31)[0], key=lambda memory: memory.key)
+
+    def _require_free(self, gone: Deletion, files: Sequence[str]) -> None:
+        """Raises E108 where a memory or a file of that name has come since."""
+        problems: list[Problem] = []
+        for each, key in gone.memories.items():
+            if key in files and lexists(self.settings.root / key):
+                problems += SpeckitError("E108", f"{key}: there is another file of that name").problems
+                continue
+            try:
+                there = self.get(key)
+            except SpeckitError:
+                continue
+            if there.id != each:
+                problems += SpeckitError("E108", f"{key}: there is another memory of that key").problems
+        if problems:
+            raise SpeckitError.of(problems)
+
+
+def _counted(memories: Sequence[MemoryRecord]) -> str:
+    return "1 memory" if len(memories) == 1 else f"{len(memories)} memories"

@@ -1,0 +1,82 @@
+"""The files of deleted memories: moved aside, where nothing reads them, and moved back (features T9 and T11)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from os.path import lexists
+from pathlib import Path
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import inside
+
+
+def move_aside(root: Path, keys: Sequence[str], aside: Path) -> list[str]:
+    """Moves the files with these keys below the root into a folder, under the same paths; returns the keys of those
+    that were there. A link is moved, not what it leads to.
+
+    Raises E101, and E014 when a folder on the way leads out of the root; every file is where it was then.
+    """
+    moved: list[str] = []
+    try:
+        for key in keys:
+            if lexists(root / key):
+                _require_inside(root, key)
+                _move(root / key, aside / key)
+                moved.append(key)
+    except (OSError, SpeckitError) as error:
+        _put_back(moved, aside, root)
+        if isinstance(error, SpeckitError):
+            raise
+        message = f"{key} cannot be moved aside: {(error.strerror or str(error)).lower()}; nothing was deleted"
+        raise SpeckitError("E101", message) from error
+    return moved
+
+
+def lying_aside(aside: Path) -> list[str]:
+    """The keys of the files that a folder holds, in order."""
+    return sorted(
+        Path(folder, name).relative_to(aside).as_posix() for folder, _, names in os.walk(aside) for name in names
+    )
+
+
+def move_back(root: Path, keys: Sequence[str], aside: Path) -> None:
+    """Moves files from the folder to where they were below the root, and removes the folder when it is empty.
+
+    Raises E101, and E014 as `move_aside`; every file lies aside then. Nothing is ever written over.
+    """
+    moved: list[str] = []
+    try:
+        for key in keys:
+            _require_inside(root, key)
+            if lexists(root / key):
+                raise SpeckitError("E101", f"{key} cannot be moved back: there is a file of that name")
+            _move(aside / key, root / key)
+            moved.append(key)
+    except (OSError, SpeckitError) as error:
+        _put_back(moved, root, aside)
+        if isinstance(error, SpeckitError):
+            raise
+        message = f"{key} cannot be moved back: {(error.strerror or str(error)).lower()}"
+        raise SpeckitError("E101", message) from error
+    if not lying_aside(aside):
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _require_inside(root: Path, key: str) -> None:
+    top = Path(os.path.realpath(root))
+    if not Path(os.path.realpath((root / key).parent)).is_relative_to(top):
+        raise SpeckitError("E014", f"{key}: {inside.LEADS_OUT}")
+
+
+def _move(old: Path, new: Path) -> None:
+    new.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(old, new)  # the store may lie on another file system
+
+
+def _put_back(keys: Sequence[str], where: Path, home: Path) -> None:
+    for key in keys:
+        with suppress(OSError):
+            _move(where / key, home / key)

@@ -1,0 +1,62 @@
+"""`delete`: deletes memories with their files."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.memory_names import known_key
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json, wrapped
+
+
+@click.command("delete")
+@click.argument("name", required=False, metavar="[ID|KEY]")
+@click.option(
+    "--folder", default="", metavar="DIR", help="All memories of this folder and below it; of a tier with --tier."
+)
+@click.option("--tier", default="", metavar="TIER", help="All memories of this tier.")
+@click.option(
+    "--older-than", type=click.IntRange(1, 100_000), metavar="DAYS", help="With --tier: not changed for so long."
+)
+@click.option("--skip-checkpoint", is_flag=True, help="With --tier: make no checkpoint first.")
+@click.option("--confirm", is_flag=True, help="Needed for folders, tiers, and constitutional or critical memories.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@shared("db", "json")
+def command(
+    common: Common, name: str | None, folder: str, tier: str, older_than: int | None, skip_checkpoint: bool,
+    confirm: bool, dry_run: bool,
+) -> None:  # fmt: skip
+    """Delete a memory, a folder of them or a tier, and move their files aside; `undelete` brings them back.
+
+    Before a folder or a tier goes, a checkpoint is made; where that fails, nothing is deleted.
+    """
+    context = click.get_current_context()
+    if (name is None) == (not folder and not tier):
+        raise click.UsageError("a memory, or --folder or --tier, is needed", context)
+    if (older_than or skip_checkpoint) and not tier:
+        raise click.UsageError("--older-than and --skip-checkpoint go with --tier", context)
+    with existing_store(common) as memory:
+        if name is not None:
+            deleted = memory.delete(known_key(memory, name), confirm=confirm, dry_run=dry_run)
+        elif tier:
+            deleted = memory.delete_tier(
+                tier, folder=folder, older_than_days=older_than, confirm=confirm, skip_checkpoint=skip_checkpoint,
+                dry_run=dry_run,
+            )  # fmt: skip
+        else:
+            deleted = memory.delete_folder(folder, confirm=confirm, dry_run=dry_run)
+    from speckit_memory.server.deleted_text import LISTED, deleted_data, told
+
+    if common.as_json:
+        print_json(deleted_data(deleted, dry_run))
+        return
+    click.echo(wrapped(told(deleted, dry_run)))
+    for one in deleted.memories[:LISTED]:
+        click.echo(wrapped(f"  {one.key} (id {one.id}, {one.tier})"))
+    if len(deleted.memories) > LISTED:
+        click.echo(wrapped(f"  and {len(deleted.memories) - LISTED} more"))
+    if deleted.checkpoint:
+        click.echo(wrapped(f"the state before it is the checkpoint {deleted.checkpoint}", dim=True))
+    if deleted.name:
+        click.echo(wrapped(f"to take it back: speckit-memory undelete {deleted.name}", dim=True))

@@ -1,0 +1,49 @@
+"""`undelete`: brings deleted memories and their files back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, table, wrapped
+
+LISTED = 50
+
+
+@click.command("undelete")
+@click.argument("deletion", required=False)
+@shared("db", "json")
+def command(common: Common, deletion: str | None) -> None:
+    """Bring back what DELETION took: memories with all that was learned of them, and files. Without one, list them."""
+    with existing_store(common) as memory:
+        if deletion is None:
+            found = memory.deletions(LISTED)
+        else:
+            back = memory.undelete(deletion)
+    if deletion is not None:
+        if common.as_json:
+            shown = {"memories": list(back.memories), "files": list(back.files), "pending": back.pending}
+            print_json({"undone": deletion, **shown})
+            return
+        memories, files = counted(len(back.memories), "memory"), counted(len(back.files), "file")
+        click.echo(wrapped(f"{memories} and {files} are back"))
+        if back.pending:
+            click.echo(
+                wrapped(f"{counted(back.pending, 'passage')} without vectors until the next index run", dim=True)
+            )
+        return
+    rows = [
+        {"name": one.name, "at": datetime.fromtimestamp(one.at, UTC).isoformat(timespec="seconds"), "what": one.why,
+         "memories": len(one.memories)}
+        for one in found
+    ]  # fmt: skip
+    if common.as_json:
+        print_json({"deletions": rows})
+    elif rows:
+        lines = [(str(row["name"]), str(row["at"]), str(row["memories"]), str(row["what"])) for row in rows]
+        click.echo(table([("deletion", "at", "memories", "what"), *lines], right=[2], headed=True))
+    else:
+        click.echo(wrapped("nothing was deleted that could be brought back"))

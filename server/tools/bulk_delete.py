@@ -1,0 +1,40 @@
+"""`memory_bulk_delete`: delete the memories of a tier (feature T11)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.tools.deleted_rows import deleted_reply
+from speckit_memory.server.tools.parameters import Flag, Folder, Tier
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 500
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_bulk_delete(
+        tier: Tier,
+        confirm: Flag = False,
+        specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
+        olderThanDays: Annotated[  # noqa: N803
+            int | None, Field(strict=True, ge=1, le=100_000, description="Not changed for so long")
+        ] = None,
+        skipCheckpoint: Flag = False,  # noqa: N803
+        dryRun: Flag = False,  # noqa: N803
+    ) -> Reply:
+        """Delete a tier after a checkpoint; needs confirm. memory_delete can undo it."""
+        deleted = workspace.memory().delete_tier(
+            tier,
+            folder=specFolder,
+            older_than_days=olderThanDays,
+            confirm=confirm,
+            skip_checkpoint=skipCheckpoint,
+            dry_run=dryRun,
+        )
+        return deleted_reply(deleted, dryRun)
+
+    return memory_bulk_delete

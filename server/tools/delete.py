@@ -1,0 +1,52 @@
+"""`memory_delete`: delete a memory or a folder of them, and take that back (feature T9)."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.tools.deleted_rows import deleted_reply
+from speckit_memory.server.tools.parameters import Flag, Folder, MemoryName, Name
+from speckit_memory.server.workspace import Workspace
+
+BUDGET = 500
+
+
+def build(workspace: Workspace) -> Callable[..., Reply]:
+    """The tool over a workspace."""
+
+    def memory_delete(
+        id: MemoryName | None = None,  # noqa: A002 -- parameter names of the specification
+        specFolder: Folder = "",  # noqa: N803
+        confirm: Annotated[bool, Field(strict=True, description="For a folder, or a critical memory")] = False,
+        dryRun: Flag = False,  # noqa: N803
+        undo: Annotated[Name, Field(description="Name of a deletion to take back")] = "",
+    ) -> Reply:
+        """Delete a memory or folder; files are moved aside, undo brings all back."""
+        _require_one(id is not None, bool(specFolder), bool(undo))
+        if undo and (confirm or dryRun):
+            raise SpeckitError("E031", "an 'undo' takes no other parameter")
+        memory = workspace.memory()
+        if undo:
+            back = memory.undelete(undo)
+            return Reply(
+                f"{len(back.memories)} memories and {len(back.files)} files are back",
+                {"undone": undo, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
+                hints=("words find all of it already; vectors follow with the next index run",) if back.pending else (),
+            )
+        if id is not None:
+            from speckit_memory.server.memory_names import known_key
+
+            deleted = memory.delete(known_key(memory, id), confirm=confirm, dry_run=dryRun)
+        else:
+            deleted = memory.delete_folder(specFolder, confirm=confirm, dry_run=dryRun)
+        return deleted_reply(deleted, dryRun)
+
+    return memory_delete
+
+
+def _require_one(*given: bool) -> None:
+    if sum(given) != 1:
+        raise SpeckitError("E031", "memory_delete needs one of 'id', 'specFolder' and 'undo'")

@@ -1,0 +1,29 @@
+"""The reply about a deletion (features T9 and T11)."""
+
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import about, one_line
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.deleting import Deleted
+
+
+def deleted_reply(deleted: "Deleted", dry_run: bool) -> Reply:
+    """What was deleted, and how to take it back."""
+    from speckit_memory.server.deleted_text import LISTED, deleted_data, told
+
+    hints = []
+    if deleted.name:
+        hints.append(f'to take it back: memory_delete with undo="{deleted.name}"')
+    if deleted.checkpoint:
+        hints.append(f"the state before it is the checkpoint {deleted.checkpoint}")
+    if len(deleted.memories) > LISTED:
+        hints.append(f"the first {LISTED} are named")
+    return Reply(
+        told(deleted, dry_run), deleted_data(deleted, dry_run), tuple(hints), rows="memories", row_text=_row_text
+    )
+
+
+def _row_text(_number: int, row: dict[str, Any]) -> str:
+    return "- " + about(one_line(row["key"]), f"id {row['id']}", row["tier"])

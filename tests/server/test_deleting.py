@@ -1,0 +1,198 @@
+"""Memories that are deleted and brought back: over an MCP client on stdio, and by the console script."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.doors import call
+from tests.server.test_mcp_stdio import calls
+
+A, B, RULE, OLD = "docs/del/a.md", "docs/del/deep/b.md", "rules/rule.md", "old/old.md"
+
+
+@pytest.fixture
+def filled(workspace: Path) -> Path:
+    texts = {
+        A: "---\ntrigger_phrases: [kangaroo pouch]\n---\n# A\n\nKangaroos have pouches.\n",
+        B: "# B\n\nWombats dig burrows, unlike kangaroos.\n",
+        RULE: "---\nimportance_tier: critical\n---\n# Rule\n\nNever feed the wombats.\n",
+        OLD: "---\nimportance_tier: temporary\n---\n# Old\n\nEmus run past.\n",
+    }
+    for key, text in texts.items():
+        (workspace / key).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / key).write_text(text)
+    assert call(workspace, ["index", "docs", "rules", "old"]).status == 0
+    assert call(workspace, ["links", "add", A, "supports", RULE]).status == 0
+    return workspace
+
+
+def keys(root: Path) -> list[str]:
+    [listed] = calls(root, ("memory_list", {"limit": 100}))
+    return sorted(row["key"] for row in listed["data"]["memories"])
+
+
+def supporters(root: Path, key: str) -> list[str]:
+    groups = call(root, ["lineage", key, "--json"]).json["groups"]
+    return [link["source"] for links in groups.values() for link in links]
+
+
+@pytest.mark.requirement("T9.undone", "T9.file")
+def test_a_deleted_memory_goes_with_its_file_and_comes_back_as_it_was(filled: Path) -> None:
+    text, modified = (filled / A).read_bytes(), (filled / A).stat().st_mtime_ns
+    judged, preview, deleted, again, found = calls(
+        filled,
+        ("memory_validate", {"id": call(filled, ["show", A, "--json"]).json["id"], "wasUseful": True}),
+        ("memory_delete", {"id": A, "dryRun": True}),
+        ("memory_delete", {"id": A}),
+        ("memory_delete", {"id": A}),
+        ("memory_match_triggers", {"prompt": "the kangaroo pouch"}),
+    )
+    assert (preview["data"]["count"], preview["data"]["undo"]) == (1, None)
+    assert (deleted["data"]["count"], deleted["data"]["files_moved"]) == (1, 1)
+    assert again["error"]["code"] == "E080"
+    assert found["data"]["total"] == 0
+    assert not (filled / A).exists()
+    assert supporters(filled, RULE) == []
+    # the next index run finds nothing to bring back, and keeps what can be undone
+    report = call(filled, ["index", "docs", "--json"]).json
+    assert (report["created"], report["deleted"]) == ([], [])
+    name = deleted["data"]["undo"]
+    shown = call(filled, ["undelete", "--json"]).json["deletions"]
+    assert [(one["name"], one["what"], one["memories"]) for one in shown] == [(name, A, 1)]
+
+    undone, found, unknown = calls(
+        filled,
+        ("memory_delete", {"undo": name}),
+        ("memory_match_triggers", {"prompt": "the kangaroo pouch"}),
+        ("memory_delete", {"undo": name}),
+    )
+    assert (undone["data"]["count"], undone["data"]["files"], undone["data"]["pending"]) == (1, 1, 0)
+    [row] = found["data"]["results"]
+    assert (row["key"], row["id"]) == (A, judged["data"]["id"])
+    assert unknown["error"]["code"] == "E106"
+    assert ((filled / A).read_bytes(), (filled / A).stat().st_mtime_ns) == (text, modified)
+    assert supporters(filled, RULE) == [A]
+    [again] = calls(filled, ("memory_validate", {"id": judged["data"]["id"], "wasUseful": True}))
+    assert again["data"]["confidence"] > judged["data"]["confidence"]
+    report = call(filled, ["index", "docs", "--json"]).json
+    assert (report["created"], report["updated"], report["deleted"]) == ([], [], [])
+
+
+@pytest.mark.requirement("T9.gates")
+def test_folders_need_a_confirmation_a_checkpoint_and_no_protected_memory(filled: Path) -> None:
+    before = keys(filled)
+    refused, protected, single, root, absent, both, none = calls(
+        filled,
+        ("memory_delete", {"specFolder": "docs/del"}),
+        ("memory_delete", {"specFolder": "rules", "confirm": True}),
+        ("memory_delete", {"id": RULE}),
+        ("memory_delete", {"specFolder": "/", "confirm": True}),
+        ("memory_delete", {"specFolder": "absent", "confirm": True}),
+        ("memory_delete", {"specFolder": "docs/del", "id": A, "confirm": True}),
+        ("memory_delete", {}),
+    )
+    codes = [each["error"]["code"] for each in (refused, protected, single, root, absent, both, none)]
+    assert codes == ["E105", "E107", "E105", "E030", "E080", "E031", "E031"]
+    assert keys(filled) == before
+
+    # where no checkpoint can be made nothing is deleted
+    shelf = filled / "memory.db.checkpoints"
+    shelf.write_text("in the way")
+    ran = call(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (1, "E062")
+    assert keys(filled) == before
+    assert (filled / A).exists()
+    shelf.unlink()
+
+    ran = call(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"])
+    assert (ran.json["count"], ran.json["files_moved"]) == (2, 2)
+    assert not (filled / A).exists()
+    assert not (filled / B).exists()
+    kept = call(filled, ["checkpoint", "list", "--json"]).json["checkpoints"]
+    assert [one["name"] for one in kept] == [ran.json["checkpoint"]]
+    assert ran.json["checkpoint"].startswith("pre-cleanup-")
+    assert call(filled, ["undelete", ran.json["undo"]]).status == 0
+    assert keys(filled) == before
+
+
+@pytest.mark.requirement("T11.gates", "T11.parameters")
+def test_a_tier_is_deleted_behind_its_gates(filled: Path) -> None:
+    before = keys(filled)
+    wishes: list[tuple[dict[str, Any], str]] = [
+        ({"tier": "temporary"}, "E105"),
+        ({"tier": "critical", "confirm": True}, "E107"),
+        ({"tier": "critical", "confirm": True, "specFolder": "rules", "skipCheckpoint": True}, "E107"),
+        ({"tier": "golden", "confirm": True}, "E030"),
+        ({"tier": "temporary", "confirm": "yes"}, "E030"),
+        ({"tier": "temporary", "confirm": True, "olderThanDays": 0}, "E032"),
+        ({"tier": "temporary", "confirm": True, "folder": "old"}, "E033"),
+        ({"confirm": True}, "E031"),
+    ]
+    answers = calls(filled, *(("memory_bulk_delete", wish) for wish, _ in wishes))
+    assert [answer["error"]["code"] for answer in answers] == [code for _, code in wishes]
+    young, preview, elsewhere = calls(
+        filled,
+        ("memory_bulk_delete", {"tier": "temporary", "confirm": True, "olderThanDays": 1}),
+        ("memory_bulk_delete", {"tier": "temporary", "dryRun": True}),
+        ("memory_bulk_delete", {"tier": "temporary", "confirm": True, "specFolder": "docs"}),
+    )
+    assert (young["data"]["count"], elsewhere["data"]["count"]) == (0, 0)
+    assert [row["key"] for row in preview["data"]["memories"]] == [OLD]
+    assert keys(filled) == before
+
+    gone, rules = calls(
+        filled,
+        ("memory_bulk_delete", {"tier": "temporary", "confirm": True, "skipCheckpoint": True}),
+        ("memory_bulk_delete", {"tier": "critical", "confirm": True, "specFolder": "rules"}),
+    )
+    assert (gone["data"]["count"], gone["data"]["checkpoint"]) == (1, None)
+    assert rules["data"]["checkpoint"].startswith("pre-bulk-delete-critical-")
+    assert keys(filled) == [key for key in before if key not in (OLD, RULE)]
+    for answer in (gone, rules):
+        assert call(filled, ["undelete", answer["data"]["undo"]]).status == 0
+    assert keys(filled) == before
+
+
+@pytest.mark.requirement("T9.undone")
+def test_undoing_writes_over_nothing_that_has_come_since(filled: Path) -> None:
+    name = call(filled, ["delete", A, "--json"]).json["undo"]
+    (filled / A).write_text("# Another\n\nNumbats eat termites.\n")
+    ran = call(filled, ["undelete", name, "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E108")
+    assert (filled / A).read_text().startswith("# Another")
+    (filled / A).unlink()
+    assert call(filled, ["undelete", name]).status == 0
+    assert "Kangaroos" in (filled / A).read_text()
+
+
+@pytest.mark.requirement("T9.file")
+def test_a_file_that_cannot_be_moved_keeps_its_memory(filled: Path) -> None:
+    outside = filled.parent / f"{filled.name}-outside"
+    (filled / "docs/del").rename(outside)
+    (filled / "docs/del").symlink_to(outside)
+    ran = call(filled, ["delete", A, "--json"])
+    assert (ran.status, ran.json["error"]["code"]) == (2, "E014")
+    assert (outside / "a.md").exists()
+    assert call(filled, ["undelete", "--json"]).json["deletions"] == []
+    assert A in keys(filled)
+
+
+@pytest.mark.requirement("T9.undone")
+def test_a_deletion_that_was_cut_off_is_undone_all_the_same(filled: Path) -> None:
+    """As after a process that was killed once the file had moved, and before the rows were gone."""
+    name = call(filled, ["delete", A, "--json"]).json["undo"]
+    [leaf] = (filled / "memory.db.deleted").glob("*.json")
+    kept = leaf.read_text(), (leaf.parent / json.loads(leaf.read_text())["file"]).read_bytes()
+    assert call(filled, ["undelete", name]).status == 0
+    leaf.write_text(kept[0])
+    (leaf.parent / json.loads(kept[0])["file"]).write_bytes(kept[1])
+    aside = leaf.parent / f".{name}.files" / A
+    aside.parent.mkdir(parents=True)
+    (filled / A).rename(aside)
+    assert call(filled, ["undelete", name]).status == 0
+    assert (filled / A).exists()
+    assert A in keys(filled)
