@@ -15,6 +15,8 @@ from speckit_memory.memory.store.records import Relation
 
 DEPTH = 3
 """Hops that are looked at unless others are wanted."""
+MOST_HINTS = 20
+"""Hints that are told."""
 READINGS: dict[tuple[Relation, str], str] = {
     (Relation.CAUSED, "incoming"): "caused by",
     (Relation.CAUSED, "outgoing"): "caused",
@@ -112,7 +114,13 @@ def lineage_of(
         walked = lineage.walk(connection, memory.id, direction, depth, relations)
         suspected = suspicions.standing(connection)
     hints = tuple(_hints(walked.steps)) + tuple(_suspected(suspected, memory.key, walked.steps))
-    return Lineage(memory.id, memory.key, memory.title, direction, depth, walked.steps, hints, walked.cut)
+    return Lineage(memory.id, memory.key, memory.title, direction, depth, walked.steps, _few(hints), walked.cut)
+
+
+def _few(hints: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of them, and how many more there are."""
+    more = len(hints) - MOST_HINTS
+    return hints if more <= 0 else (*hints[:MOST_HINTS], f"{more} more: ask for fewer hops or some relations")
 
 
 def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[Step]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckit_memory.memory.graph import ranking
-from speckit_memory.memory.indexing import suspicions
+from speckit_memory.memory.indexing import interrupted, suspicions
 from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 
@@ -45,6 +45,10 @@ JOBS = (
     Job("sessions", HOUR, "sessions that are over forgotten", old_sessions.over, old_sessions.forget_over),
     Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
     Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
+    Job(
+        "verdicts", HOUR, "saves judged that an interruption left", interrupted.waiting,
+        Prepared(interrupted.judged, interrupted.write),
+    ),
     Job(
         "contradictions", WEEK, "memories compared for contradictions", suspicions.waiting,
         Prepared(suspicions.compared, suspicions.write),

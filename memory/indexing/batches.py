@@ -6,7 +6,7 @@ run finishes the work. A model that fails leaves memories pending; every later r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
 from speckit_memory.errors import Problem, SpeckitError
@@ -16,7 +16,7 @@ from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, known, title_repeats
 from speckit_memory.memory.indexing.making import Made
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import embedding_cache, token_sets, vectors
@@ -38,9 +38,20 @@ CACHE_SECONDS = 90 * 86_400.0
 
 
 class BatchWriter:
-    """Writes the documents of one run and keeps its report. `now` is in epoch seconds."""
+    """Writes the documents of one run and keeps its report. `now` is in epoch seconds.
 
-    def __init__(self, database: Database, embedder: Embedder | None, now: float, report: IndexReport) -> None:
+    `created` is called with the id of every new memory, in the transaction that stores it.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder | None,
+        now: float,
+        report: IndexReport,
+        created: Callable[[Transaction, int], None] | None = None,
+    ) -> None:
+        self._created = created
         self._database = database
         self._embedder = embedder
         self._now = now
@@ -115,6 +126,8 @@ class BatchWriter:
                     report.failures.append(Problem("E081", message))
                 else:
                     outcomes[put.outcome].append(entry.document.key)
+                    if put.outcome == "created" and self._created is not None:
+                        self._created(txn, put.id)
                     if put.outcome != "unchanged":
                         report.count(entry.document)
 

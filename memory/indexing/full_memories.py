@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from speckit_memory.errors import Problem, Where
@@ -26,7 +27,8 @@ def _without_room(txn: Transaction, links: Sequence[tuple[int, int, str]]) -> li
     wanted = "SELECT id, key FROM memories WHERE id IN (SELECT value FROM carray(?))"
     keys = dict(rows(txn.connection, wanted, (integers(ends),)))
     hint = "The strongest declarations count; the link is kept, and holds as soon as there is room."
-    actions = (f"declare fewer links, or weaker ones: `speckit-memory lineage {keys[links[0][1]]}` shows them",)
+    shown = f"speckit-memory lineage {shlex.quote(keys[links[0][1]])}"
+    actions = (f"declare fewer links, or weaker ones: `{shown}` shows them",)
     return [
         Problem(
             "E094",

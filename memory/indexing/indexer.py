@@ -9,7 +9,7 @@ from typing import Literal
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, judging, preflight, secrets
+from speckit_memory.memory.indexing import aliases, causal_links, interrupted, judging, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
@@ -243,7 +243,9 @@ class Indexer:
         if problems and not force:
             raise SpeckitError.of(problems)
         report = IndexReport()
-        batches = BatchWriter(self._database, self._embedder, now, report)
+        acting = of_path is None and rules.prediction_error == "act" and not force
+        noted = (lambda txn, memory: interrupted.note(txn, memory, now)) if acting else None
+        batches = BatchWriter(self._database, self._embedder, now, report, noted)
         batches.begin(takeover=False)
         batches.add(document)
         batches.finish()
@@ -262,7 +264,6 @@ class Indexer:
         pending = memory.embedding_status == "pending"
         verdict = of_path
         if verdict is None and outcome == "created":
-            acting = rules.prediction_error == "act" and not force
             verdict = judging.judged(self._database, document.body, memory.id, now, acting=acting)
         elif verdict is not None and outcome == "updated":
             verdict = judging.changed(self._database, verdict, now)

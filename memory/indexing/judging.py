@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import interrupted
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.embedding import document_texts, embed
 from speckit_memory.memory.indexing.prediction_error import MOST_PASSAGES, Verdict, act, judge
@@ -45,11 +47,24 @@ def foreseen(connection: Connection, embedder: Embedder | None, document: Docume
 
 
 def judged(database: Database, text: str, own_id: int, now: float, *, acting: bool) -> Verdict:
-    """The verdict on a document of this text that has just been stored, and what was done about it."""
+    """The verdict on a document of this text that has just been stored, and what was done about it.
+
+    What cannot be done now is done by background work: see `interrupted`.
+    """
     connection = database.reader()
     own = comparing.vectors_of(connection, own_id, MOST_PASSAGES)
     verdict = judge(connection, text, own, own_id, now)
-    return replace(verdict, done=act(database, verdict, own_id, now) if acting else verdict.done or "nothing")
+    if not acting:
+        return replace(verdict, done=verdict.done or "nothing")
+    if not len(own):  # its vectors are to come
+        return verdict
+    try:
+        with database.write() as txn:
+            done = act(txn, verdict, own_id, now)
+            interrupted.settle(txn, own_id)
+    except SpeckitError as error:
+        return replace(verdict, done=f"nothing yet, background work will: {error.problems[0].message}")
+    return replace(verdict, done=done)
 
 
 def changed(database: Database, verdict: Verdict, now: float) -> Verdict:

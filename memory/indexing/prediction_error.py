@@ -15,7 +15,7 @@ import numpy as np
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.contradictions import Contradiction, contradiction
 from speckit_memory.memory.lifecycle.reviews import USED, Review, review
-from speckit_memory.memory.store.file.connection import Connection, Database
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.reading import comparing, reader
 from speckit_memory.memory.store.reading.comparing import LivePassages
 from speckit_memory.memory.store.records import Relation, Tier
@@ -106,33 +106,31 @@ def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | Non
     return Verdict(decide(similarity, found), name, other.key, other.id, similarity, found)
 
 
-def act(database: Database, verdict: Verdict, own_id: int, now: float) -> str:
+def act(txn: Transaction, verdict: Verdict, own_id: int, now: float) -> str:
     """Does what follows from a verdict, and says what that was; nothing that a document says is lost by it."""
     if verdict.id is None:
         return verdict.done
     if verdict.kind == "reinforce":
-        with database.write() as txn:
-            count_uses(txn, {verdict.id: Use(1, now)})
-            review(txn, {verdict.id: Review(USED, now)})
+        count_uses(txn, {verdict.id: Use(1, now)})
+        review(txn, {verdict.id: Review(USED, now)})
         return f"{verdict.key} counts as used and reviewed once more"
     if verdict.kind == "supersede":
-        return _supersede(database, verdict, own_id, now)
+        return _supersede(txn, verdict, own_id, now)
     if verdict.kind == "update":
         return f"nothing: edit {verdict.key}, or link to it, if this is about the same"
     return f"nothing: {verdict.key} is related" if verdict.band == "medium" else ""
 
 
-def _supersede(database: Database, verdict: Verdict, own_id: int, now: float) -> str:
+def _supersede(txn: Transaction, verdict: Verdict, own_id: int, now: float) -> str:
     found = verdict.contradiction
     evidence = f"similarity {verdict.similarity:.2f}"
     if found:
         evidence += f"; {found.pattern} ({found.confidence:.2f}): {found.sentence}"
     try:
-        with database.write() as txn:
-            other = reader.get_memory(txn.connection, verdict.key)
-            if other.tier in PROTECTED:
-                return f"nothing: {verdict.key} is {other.tier}, which only a declared link supersedes"
-            add_edge(txn, own_id, other.id, Relation.SUPERSEDES, STRONGEST_AUTOMATIC, evidence, MAKER, now)
+        other = reader.get_memory(txn.connection, verdict.key)
+        if other.tier in PROTECTED:
+            return f"nothing: {verdict.key} is {other.tier}, which only a declared link supersedes"
+        add_edge(txn, own_id, other.id, Relation.SUPERSEDES, STRONGEST_AUTOMATIC, evidence, MAKER, now)
     except SpeckitError as error:
         return f"nothing: {error.problems[0].message}"
     return f"{verdict.key} is marked as superseded, by an edge of {MAKER}"

@@ -19,10 +19,11 @@ BATCH = 25
 PASSAGES_READ = 2_000_000
 """Of a large store fewer are, so that no batch reads more vectors than this, four times for each memory."""
 
+# a hash of '' is of a save that waits for its verdict, which goes first: see `interrupted`
 _UNSCANNED = (
     "FROM memories m WHERE m.embedding_status = 'done' AND m.tier <> 'deprecated' "
     "AND (m.expires_at IS NULL OR m.expires_at > :now) AND NOT EXISTS "
-    "(SELECT 1 FROM scanned_memories s WHERE s.memory_id = m.id AND s.content_hash = m.content_hash)"
+    "(SELECT 1 FROM scanned_memories s WHERE s.memory_id = m.id AND s.content_hash IN (m.content_hash, ''))"
 )
 _STANDING = """
 SELECT c.id, n.key, o.key, c.similarity, c.pattern, c.confidence, c.sentence, c.found_at

@@ -59,6 +59,19 @@ def test_what_contradicts_or_holds_no_longer_is_said(memory: Memory) -> None:
     assert memory.lineage("b.md").hints[1:] == ("b.md and c.md supersede each other: review which of them holds",)
 
 
+@pytest.mark.requirement("M8.lineage")
+def test_of_many_hints_the_first_are_told_and_how_many_more_there_are(tmp_path: Path) -> None:
+    keys = [f"{number:02}.md" for number in range(31)]
+    for key in keys:
+        (tmp_path / key).write_text(f"# About {key}\n\nNothing but {key}.\n", encoding="utf-8")
+    with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}) as opened:
+        opened.index(tmp_path)
+        opened.link([(keys[number > 15], "supersedes", keys[number], 1.0) for number in range(1, 31)])
+        hints = opened.lineage("00.md").hints
+    assert hints[:20] == tuple(f"{keys[n]} is superseded by {keys[n > 15]}" for n in range(1, 21))
+    assert hints[20:] == ("10 more: ask for fewer hops or some relations",)
+
+
 @pytest.mark.requirement("M8.mermaid")
 def test_a_diagram_has_a_node_for_each_memory_and_an_arrow_for_each_link(memory: Memory) -> None:
     memory.link([("a.md", "caused", "b.md", 0.9), ("b.md", "contradicts", "c.md", 0.25)])

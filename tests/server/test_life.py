@@ -143,7 +143,8 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
     assert (planned.status, planned.json["dry_run"], planned.json["elsewhere"]) == (0, True, False)
     assert [(job["job"], job["state"], job["count"]) for job in planned.json["jobs"]] == [
         ("sessions", "waiting", 0), ("expiry", "waiting", 0), ("archival", "waiting", 1),
-        ("contradictions", "waiting", 6), ("consolidation", "waiting", 0), ("ranks", "waiting", 0),
+        ("verdicts", "waiting", 0), ("contradictions", "waiting", 6), ("consolidation", "waiting", 0),
+        ("ranks", "waiting", 0),
     ]  # fmt: skip
     assert "would be run: 1 unused memories archived" in call(workspace, ["maintain", "--dry-run"]).out
 
@@ -215,8 +216,12 @@ def test_a_server_does_the_background_work_beside_its_answers(workspace: Path) -
         server.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
         server.stdin.flush()
         server.stdout.readline()
-        while not stored(workspace, "SELECT 1 FROM job_runs WHERE job = 'archival' AND ended_at IS NOT NULL"):
+        ended = "SELECT job FROM job_runs WHERE ended_at IS NOT NULL AND failure = '' AND NOT remains ORDER BY job"
+        while len(stored(workspace, ended)) < len(JOBS):
             assert server.poll() is None
         server.stdin.close()
         assert server.wait() == 0
     assert stored(workspace, "SELECT key FROM archivals JOIN memories ON id = memory_id") == [("docs/tone.md",)]
+    compared = "SELECT key FROM scanned_memories JOIN memories ON id = memory_id WHERE key = 'docs/tone.md'"
+    assert stored(workspace, "SELECT count(*) FROM scanned_memories") == [(5,)]
+    assert stored(workspace, compared) == []  # it was archived before
