@@ -5,92 +5,89 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from speckit_memory.config.files.paths import named_path, resolved, working_folder
-from speckit_memory.config.settings import CONFIG_FILE, DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
+from speckit_memory.config.settings import DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_folder
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, printable
-
-TEMPLATE = """\
-# What holds for everybody who works in this workspace. Commit this file. docs/workspace.md explains it,
-# `speckit-memory doctor` checks it. Beside it may lie pipeline.yaml, how searches go, and flags.yaml.
-
-# Which files `speckit-memory index` takes below the folders it is given. Patterns are those of .gitignore files,
-# relative to this workspace. What .gitignore files leave out is left out already.
-# sources:
-#   include:            # hidden folders to enter; with other patterns too, only what matches is taken
-#     - .notes/
-#   exclude:            # left out; "!" takes back what a .gitignore leaves out
-#     - drafts/
-#     - "!private/decisions/"
-
-# Milliseconds after which a search skips optional steps.
-# deadline_ms: 2000
-
-# Where components of installed extensions run: "trusted" in the server's process, "isolated" in one of their own that
-# may have so many megabytes, "none" nowhere. docs/extending.md says what each is for.
-# extensions: trusted
-# extensions_memory_mb: 2048
-
-# How documents are taken in; docs/saving.md says what each means.
-# saving:
-#   secrets: credentials      # "all" with addresses of e-mail, "keep" for nothing
-#   quality: mend             # "require" or "report"
-#   prediction_error: act     # "report"
-
-# What is noted beside answers, to compare pipelines later: "all" queries that were served, only those that "shadows"
-# answered too, or "off". What was asked is kept with texts: true alone; the rest is ids and figures.
-# evaluation:
-#   record: all
-#   texts: false
-#   keep_days: 90
-#   max_mb: 50
-#   observe: 0.05       # share of the queries whose scores are kept part by part
-#   sample: 1.0         # share of the queries that are noted when one pipeline answered alone
-
-# From how many passages on the nearest vectors are found by an index that is approximate, if the extra "ann" is
-# installed; "exact" answers without it, "off" has none written. docs/large-stores.md says what it costs.
-# vector_index: 200000
-
-# How many checkpoints of the store are kept, and for how many days; the oldest goes for a new one.
-# checkpoints:
-#   keep: 10
-#   days: null
-"""
+from speckit_memory.server.setup.client_file import NAME
+from speckit_memory.server.setup.clients import CLIENTS, Entry
+from speckit_memory.server.setup.writing import Configured, Made, agents_section, configure, starter_files
 
 
 @click.command("init")
-@click.option("--write", is_flag=True, help="Also write a config.yaml with everything in it commented out.")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Also write config.yaml and pipeline.yaml to start from, a section of AGENTS.md that tells agents when to use "
+    "the memory, and the server into the files of clients.",
+)
+@click.option(
+    "--client",
+    "named",
+    type=click.Choice(list(CLIENTS)),
+    multiple=True,
+    help="A client to configure; may be repeated. Else those that the folder shows signs of (.cursor, .vscode, ...).",
+)
 @shared("json")
-def command(common: Common, write: bool) -> None:
+def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
     """Make the current folder (or SPECKIT_ROOT) a workspace, and print what an MCP client needs to know.
 
-    Creates the folder .speckit with a .gitignore of its own, which keeps the store out of version control. Files that
-    are there already stay as they are.
+    Creates the folder .speckit with a .gitignore of its own, which keeps the store out of version control. What --write
+    puts there changes nothing until you edit it. Files of yours are never replaced: a client's file and AGENTS.md are
+    added to, after a copy beside them, and what cannot be added to without a loss is printed for you to paste.
     """
-    named = os.environ.get(ROOT_VARIABLE)
-    root = resolved(named_path(named, ROOT_VARIABLE) if named else working_folder())
+    place = os.environ.get(ROOT_VARIABLE)
+    root = resolved(named_path(place, ROOT_VARIABLE) if place else working_folder())
     before = workspace_root(root)
-    created = _folder(root)
-    if write and _config_file(root):
-        created.append(CONFIG_FILE.as_posix())
-    client = _client(root)
+    made = Made(created=_folder(root))
+    entry = _entry(root)
+    chosen = [CLIENTS[name] for name in dict.fromkeys(named)] or [
+        client for client in CLIENTS.values() if client.is_used(root)
+    ]
+    if write:
+        starter_files(root, made)
+        agents_section(root, made)
+    configured = [configure(client, entry, root, made if write else None) for client in chosen]
+    client = {"mcpServers": {NAME: entry}}
     if common.as_json:
-        store = str(settings(root=root).db)
-        print_json({"workspace": str(root), "store": store, "created": created, "client": client})
+        document = {"workspace": str(root), "store": str(settings(root=root).db), **asdict(made), "client": client}
+        print_json({**document, "clients": [asdict(one) for one in configured]})
         return
-    done = f"created {', '.join(created)}" if created else "nothing to create"
+    done = f"created {', '.join(made.created)}" if made.created else "nothing to create"
     click.echo(printable(f"workspace {root}; {done}"))
     if before != root:
         click.echo(printable(f"until now this folder belonged to the workspace {before}"))
+    _tell(configured, made)
     click.echo("\nFor an MCP client:")
     print_json(client)
+    _tell_how(named, write)
+
+
+def _tell(configured: list[Configured], made: Made) -> None:
+    for file, copy in made.changed.items():
+        click.echo(printable(f"added to {file}; as it was: {copy}"))
+    for left, why in made.left.items():
+        click.echo(printable(f"left {left} as it is: {why}"))
+    for one in configured:
+        if one.outcome in ("to do", "by hand"):
+            why = f" ({one.reason})" if one.reason else ""
+            click.echo(printable(f"\n{one.title}, to add to {one.file}{why}:\n{one.configuration.rstrip()}"))
+        else:
+            click.echo(printable(f"{one.title} starts the server from {one.file}: {one.outcome}"))
+
+
+def _tell_how(named: tuple[str, ...], write: bool) -> None:
+    if not named:
+        click.echo(f"\nIn the form of one client: --client {', '.join(CLIENTS)}; with --write it goes into its file.")
+    if not write:
+        click.echo("Files to start from, and a section of AGENTS.md for agents: speckit-memory init --write")
     click.echo("\nNext: speckit-memory index PATH")
 
 
@@ -104,27 +101,14 @@ def _folder(root: Path) -> list[str]:
     return [f"{FOLDER}/.gitignore"] if keep_out_of_git(folder) else []
 
 
-def _config_file(root: Path) -> bool:
-    try:
-        # a link is there already, even one that leads nowhere: nothing is written through it
-        with (root / CONFIG_FILE).open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise SpeckitError("E020", f"{root / CONFIG_FILE} could not be written: {error.strerror}") from error
-    return True
-
-
-def _client(root: Path) -> dict[str, Any]:
-    """The entry of this server in the configuration of a client, which starts it in a folder of its own choice."""
+def _entry(root: Path) -> Entry:
+    """How a client starts this server, which it does in a folder of its own choice."""
     script = shutil.which(sys.argv[0])
     environment = {ROOT_VARIABLE: str(root)}
     if db := os.environ.get(DB_VARIABLE):
         environment[DB_VARIABLE] = str(named_path(db, DB_VARIABLE).absolute())
-    entry = {
+    return {
         "command": str(Path(script).absolute()) if script else "speckit-memory",
         "args": ["serve"],
         "env": environment,
     }
-    return {"mcpServers": {"speckit-memory": entry}}

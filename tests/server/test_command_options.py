@@ -199,6 +199,11 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
                 ".speckit/config.yaml" in b.json["created"] and ".speckit/config.yaml" not in a.json["created"]
             ),
         ),
+        "--client": (
+            ["init", "--json"],
+            ["init", "--json", "--client", "zed"],
+            lambda a, b: a.json["clients"] == [] and [one["name"] for one in b.json["clients"]] == ["zed"],
+        ),
         "--json": (["init"], ["init", "--json"], document),
     },
     "index": {

@@ -129,7 +129,8 @@ def test_init_makes_the_folder_a_workspace_and_prints_what_a_client_needs(tmp_pa
     ran = shell(project, "init", "--write")
     assert ran.status == 0
     assert ran.out.splitlines()[:2] == [
-        f"workspace {project}; created .speckit/.gitignore, .speckit/config.yaml",
+        f"workspace {project}; created .speckit/.gitignore, .speckit/config.yaml, .speckit/pipeline.yaml, "
+        ".speckit/pipeline.schema.json, AGENTS.md",
         f"until now this folder belonged to the workspace {tmp_path}",
     ]
     assert load_workspace_config(project) == WorkspaceConfig()
@@ -204,7 +205,7 @@ def test_index_says_what_it_left_out_and_what_only_its_name_brought_in(project: 
     assert shell(project, "index", "docs/out.md").status == 2
 
     gone = shell(project, "index", "--forget", "docs/secret.md")
-    assert (gone.status, gone.out.splitlines()[0]) == (0, "0 created, 0 updated, 0 unchanged, 1 deleted")
+    assert (gone.status, gone.out.splitlines()[0]) == (0, "0 created, 0 updated, 0 renamed, 0 unchanged, 1 deleted")
     assert json.loads(shell(project, "search", "password", "--json").out)["results"] == []
 
 

@@ -1,0 +1,139 @@
+"""A client's file with the entry of this server in it: what else the file says stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from speckit_memory.config.files.regular_file import as_written
+from speckit_memory.config.settings import ROOT_VARIABLE
+from speckit_memory.server.setup.clients import Client, Entry
+
+NAME = "speckit-memory"
+_INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+
+
+class ByHandError(Exception):
+    """The file cannot be changed without losing something of it; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a file holds and what it shall hold. Both are the same where the entry is there already."""
+
+    file: Path
+    before: str | None
+    after: str
+
+
+def configuration(client: Client, entry: Entry, name: str = NAME) -> str:
+    """The entry as people paste it into the client's file."""
+    if client.form == "toml":
+        return _toml(client, entry, name)
+    return json.dumps({client.keys: {name: client.entry(entry)}}, indent=2, ensure_ascii=False) + "\n"
+
+
+def change(client: Client, entry: Entry, root: Path) -> Change:
+    """The client's file with the entry in it.
+
+    An entry of the same workspace is brought up to date; one of another workspace keeps its name, and the new one is
+    called after its folder. Raises ByHandError where the file is a link, is no regular file, holds comments or is not
+    what the client would read.
+    """
+    file = client.file(root)
+    if file.is_symlink() or file.parent.is_symlink():
+        raise ByHandError("it is a link, or lies behind one")
+    try:
+        before = as_written(file)
+    except FileNotFoundError:
+        return Change(file, None, configuration(client, entry))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ByHandError(f"it cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from error
+    if not before.strip():
+        return Change(file, before, configuration(client, entry))
+    after = _in_toml(before, client, entry) if client.form == "toml" else _in_json(before, client, entry)
+    return Change(file, before, with_ends_of(before, after))
+
+
+def with_ends_of(before: str, after: str) -> str:
+    """The text with the ends of lines that another one has."""
+    plain = after.replace("\r\n", "\n")
+    return plain.replace("\n", "\r\n") if "\r\n" in before else plain
+
+
+def _in_json(before: str, client: Client, entry: Entry) -> str:
+    try:
+        document = json.loads(before.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise ByHandError("it is not plain JSON; comments in it would be lost") from error
+    servers = document.get(client.keys, {}) if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        raise ByHandError(f"its '{client.keys}' is not an object")
+    name = _free(servers, entry)
+    wanted = _brought_up(servers.get(name), client.entry(entry))
+    if servers.get(name) == wanted:
+        return before
+    document[client.keys] = {**servers, name: wanted}
+    indent = _INDENT.search(before)
+    return json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+
+
+def _in_toml(before: str, client: Client, entry: Entry) -> str:
+    try:
+        document = tomllib.loads(before.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise ByHandError(f"it is not TOML: {error}") from error
+    servers = document.get(client.keys, {})
+    if not isinstance(servers, dict):
+        raise ByHandError(f"its '{client.keys}' is not a table")
+    name = _free(servers, entry)
+    if name in servers and servers[name] == _brought_up(servers[name], client.entry(entry)):
+        return before
+    if name in servers:
+        raise ByHandError(f"its table '{client.keys}.{name}' says something else")
+    after = f"{before.rstrip()}\n\n{_toml(client, entry, name)}"
+    try:
+        tomllib.loads(after.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        # an inline table, `mcp_servers = {...}`, cannot be added to
+        raise ByHandError(f"its '{client.keys}' cannot be added to at the end of the file") from error
+    return after
+
+
+def _free(servers: dict[str, Any], entry: Entry) -> str:
+    """The name of the entry among others: its own, unless another workspace has it."""
+    root = entry["env"][ROOT_VARIABLE]
+    folder = re.sub(r"[^a-z0-9]+", "-", Path(root).name.lower()).strip("-") or "workspace"
+    names = [NAME, f"{NAME}-{folder}", *(f"{NAME}-{folder}-{number}" for number in range(2, len(servers) + 3))]
+    return next(name for name in names if name not in servers or _root(servers[name]) in (root, None))
+
+
+def _brought_up(there: Any, entry: Entry) -> Entry:
+    """The entry, with what people have said in it of other things."""
+    if not isinstance(there, dict):
+        return entry
+    env = there.get("env")
+    return {**there, **entry, "env": {**(env if isinstance(env, dict) else {}), **entry["env"]}}
+
+
+def _root(entry: Any) -> Any:
+    env = entry.get("env") if isinstance(entry, dict) else None
+    return env.get(ROOT_VARIABLE) if isinstance(env, dict) else None
+
+
+def _toml(client: Client, entry: Entry, name: str) -> str:
+    """A table; a basic string of TOML has the escapes of one of JSON, for text without lone surrogates."""
+    told = client.entry(entry)
+    plain = [f"{key} = {_value(value)}" for key, value in told.items() if not isinstance(value, dict)]
+    tables = [f"{key} = {{ {', '.join(f'{inner} = {_value(one)}' for inner, one in value.items())} }}"
+              for key, value in told.items() if isinstance(value, dict)]  # fmt: skip
+    return "\n".join([f"[{client.keys}.{name}]", *plain, *tables]) + "\n"
+
+
+def _value(value: Any) -> str:
+    # DEL is a control character, which TOML wants escaped and JSON does not
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

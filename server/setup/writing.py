@@ -1,0 +1,156 @@
+"""What `init --write` writes: new files only where none is, and files of people after a copy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from speckit_memory.config.files.regular_file import as_written, read_text
+from speckit_memory.config.files.written_file import written
+from speckit_memory.config.settings import CONFIG_FILE, FOLDER, PIPELINE_FILE
+from speckit_memory.errors import SpeckitError
+from speckit_memory.server.setup import agents_section as section
+from speckit_memory.server.setup.client_file import ByHandError, Change, change, configuration, with_ends_of
+from speckit_memory.server.setup.clients import Client, Entry
+from speckit_memory.server.setup.starter_files import CONFIG, PIPELINE, SCHEMA_FILE
+
+Outcome = Literal["created", "added", "there already", "by hand", "to do"]
+
+
+@dataclass(slots=True)
+class Made:
+    """What was done to files: `created`, `changed` with the copies of what they were, and `left` with the reasons."""
+
+    created: list[str] = field(default_factory=list)
+    changed: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What became of one client: "to do" where nothing was to be written, "by hand" where nothing could be."""
+
+    name: str
+    title: str
+    file: str
+    outcome: Outcome
+    configuration: str
+    reason: str = ""
+
+
+def starter_files(root: Path, made: Made) -> None:
+    """Writes the files that people edit where there are none, and the schema that their editors read. Raises E020."""
+    for file, content in ((CONFIG_FILE, CONFIG), (PIPELINE_FILE, PIPELINE)):
+        if _new(root / file, content):
+            made.created.append(file.as_posix())
+    from speckit_memory.engine.pipelines import schema  # every component, which nobody else waits for
+
+    file = root / FOLDER / SCHEMA_FILE
+    try:
+        text = json.dumps(schema(), indent=1) + "\n"
+    except SpeckitError as error:  # which extensions there are is said by files of the workspace
+        made.left[f"{FOLDER}/{SCHEMA_FILE}"] = str(error)
+        return
+    if not file.is_symlink() and not _says(file, text):
+        if not file.exists():
+            made.created.append(f"{FOLDER}/{SCHEMA_FILE}")
+        _write(file, text)
+
+
+def agents_section(root: Path, made: Made) -> None:
+    """Puts the section for agents into AGENTS.md. Raises E020."""
+    file = root / section.FILE
+    try:
+        before = None if file.is_symlink() else as_written(file)
+    except FileNotFoundError:
+        _write(file, section.with_section(""))
+        made.created.append(section.FILE)
+        return
+    except (OSError, UnicodeDecodeError):
+        before = None
+    if before is None:
+        made.left[section.FILE] = "it is a link or no text; `init` adds nothing to it"
+        return
+    _changed(Change(file, before, with_ends_of(before, section.with_section(before))), root, made)
+
+
+def configure(client: Client, entry: Entry, root: Path, made: Made | None) -> Configured:
+    """Puts the server into the client's file; only says what belongs there where `made` is None. Raises E020."""
+    text, file = configuration(client, entry), str(client.file(root))
+    if made is None:
+        return Configured(client.name, client.title, file, "to do", text)
+    try:
+        wanted = change(client, entry, root)
+    except ByHandError as error:
+        return Configured(client.name, client.title, file, "by hand", text, str(error))
+    outcome = _changed(wanted, root, made)
+    return Configured(client.name, client.title, file, outcome, text)
+
+
+def _changed(change: Change, root: Path, made: Made) -> Outcome:
+    if change.before == change.after:
+        return "there already"
+    shown = _shown(change.file, root)
+    if change.before is None:
+        _make_folder(change.file.parent)
+        _write(change.file, change.after)
+        made.created.append(shown)
+        return "created"
+    copy = _copied(change.file, change.before)
+    _write(change.file, change.after)
+    made.changed[shown] = _shown(copy, root)
+    return "added"
+
+
+def _copied(file: Path, content: str) -> Path:
+    """A copy beside the file under a name that nothing has."""
+    number = 1
+    while True:
+        copy = file.with_name(f"{file.name}.before-speckit-memory{'' if number == 1 else f'-{number}'}")
+        if _new(copy, content):
+            return copy
+        number += 1
+
+
+def _new(file: Path, content: str) -> bool:
+    """Writes a file unless something has its name, be it a link that leads nowhere; whether it was written."""
+    try:
+        with file.open("x", encoding="utf-8", newline="") as stream:
+            stream.write(content)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    return True
+
+
+def _says(file: Path, content: str) -> bool:
+    try:
+        return read_text(file, errors="replace") == content
+    except OSError:
+        return False
+
+
+def _write(file: Path, content: str) -> None:
+    try:
+        with written(file) as stream:
+            stream.write(content)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> SpeckitError:
+    return SpeckitError("E020", f"{file} could not be written: {error.strerror}")
+
+
+def _shown(file: Path, root: Path) -> str:
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)

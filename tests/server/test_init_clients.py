@@ -1,0 +1,278 @@
+"""What `init` says and writes for clients, agents and people."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.doors import Ran, call
+from tests.server.test_mcp_stdio import calls
+
+FILES = {
+    "claude-code": (".mcp.json", "mcpServers"),
+    "cursor": (".cursor/mcp.json", "mcpServers"),
+    "vscode": (".vscode/mcp.json", "servers"),
+    "zed": (".zed/settings.json", "context_servers"),
+    "codex": (".codex/config.toml", "mcp_servers"),
+    "claude-desktop": ("home/.config/Claude/claude_desktop_config.json", "mcpServers"),
+    "windsurf": ("home/.codeium/windsurf/mcp_config.json", "mcpServers"),
+}
+JSON = [name for name in FILES if name != "codex"]
+
+
+def init(folder: Path, *arguments: str) -> Ran:
+    bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": "", "XDG_CONFIG_HOME": "", "HOME": str(folder / "home")}
+    return call(folder, ["init", *arguments], bare)
+
+
+def servers(folder: Path, client: str) -> dict[str, Any]:
+    """The servers that a client's file names."""
+    name, key = FILES[client]
+    text = (folder / name).read_text()
+    found: dict[str, Any] = (tomllib.loads(text) if name.endswith(".toml") else json.loads(text))[key]
+    return found
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_every_client_starts_the_server_from_its_own_file(tmp_path: Path, client: str) -> None:
+    ran = init(tmp_path, "--write", "--client", client, "--json")
+
+    [told] = ran.json["clients"]
+    assert (told["name"], told["file"], told["outcome"]) == (client, str(tmp_path / FILES[client][0]), "created")
+    entry = servers(tmp_path, client)["speckit-memory"]
+    assert (entry["args"], entry["env"]) == (["serve"], {"SPECKIT_ROOT": str(tmp_path)})
+    assert os.access(entry["command"], os.X_OK)
+    before = (tmp_path / FILES[client][0]).read_bytes()
+    assert init(tmp_path, "--write", "--client", client, "--json").json["clients"][0]["outcome"] == "there already"
+    assert (tmp_path / FILES[client][0]).read_bytes() == before
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_without_write_nothing_is_written_and_the_entry_is_printed(tmp_path: Path, client: str) -> None:
+    ran = init(tmp_path, "--client", client)
+
+    assert f"to add to {tmp_path / FILES[client][0]}" in ran.out
+    assert not (tmp_path / FILES[client][0]).exists()
+    [told] = init(tmp_path, "--client", client, "--json").json["clients"]
+    read = tomllib.loads if client == "codex" else json.loads
+    assert read(told["configuration"])[FILES[client][1]]["speckit-memory"]["args"] == ["serve"]
+
+
+@pytest.mark.parametrize("client", JSON)
+def test_what_a_file_says_otherwise_stays_and_a_copy_is_kept(tmp_path: Path, client: str) -> None:
+    name, key = FILES[client]
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = json.dumps({"first": [1, "ü"], key: {"other": {"command": "x"}}, "last": None}, indent=4).replace(
+        "\n", "\r\n"
+    )
+    file.write_text(before, newline="")
+
+    ran = init(tmp_path, "--write", "--client", client, "--json")
+
+    assert [one["outcome"] for one in ran.json["clients"]] == ["added"]
+    after = file.read_bytes().decode()
+    assert after.count("\n") == after.count("\r\n")
+    assert after.startswith('{\r\n    "first"')
+    document = json.loads(after)
+    assert list(document) == ["first", key, "last"]
+    assert document["first"] == [1, "ü"]
+    assert document[key]["other"] == {"command": "x"}
+    [copy] = [path for shown, path in ran.json["changed"].items() if shown == name]
+    assert (tmp_path / copy).read_bytes().decode() == before
+
+
+def test_a_table_of_another_program_stays_in_a_toml_file(tmp_path: Path) -> None:
+    file = tmp_path / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "a"\n')
+
+    init(tmp_path, "--write", "--client", "codex")
+
+    assert file.read_text().startswith(
+        '# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "a"\n\n[mcp_servers.speckit'
+    )
+    assert set(servers(tmp_path, "codex")) == {"other", "speckit-memory"}
+
+
+LEFT = {
+    "comments": (".zed/settings.json", '{ // mine\n  "theme": "x",\n}\n', "zed", "comments in it would be lost"),
+    "a list": (".mcp.json", "[1]", "claude-code", "is not an object"),
+    "no object": (".mcp.json", '{"mcpServers": [1]}', "claude-code", "'mcpServers' is not an object"),
+    "half": (".cursor/mcp.json", '{"mcpServers": {', "cursor", "it is not plain JSON"),
+    "deep": (".cursor/mcp.json", "[" * 100_000, "cursor", "it is not plain JSON"),
+    "binary": (".vscode/mcp.json", "\udcff\udcfe", "vscode", "it is not UTF-8"),
+    "no toml": (".codex/config.toml", "x = \n", "codex", "it is not TOML"),
+    "inline": (".codex/config.toml", "mcp_servers = {a = {command = 'b'}}\n", "codex", "cannot be added to"),
+    "changed": (".codex/config.toml", "[mcp_servers.speckit-memory]\ncommand = 'b'\n", "codex", "says something else"),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_what_cannot_be_added_to_without_a_loss_is_printed_to_be_pasted(tmp_path: Path, case: str) -> None:
+    name, content, client, reason = LEFT[case]
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content.encode(errors="surrogateescape"))
+
+    ran = init(tmp_path, "--write", "--client", client)
+
+    assert ran.status == 0
+    assert f"to add to {file} (" in ran.out
+    assert reason in ran.out
+    assert "speckit-memory" in ran.out.partition(reason)[2]
+    assert file.read_bytes() == content.encode(errors="surrogateescape")
+    assert {path.name for path in file.parent.iterdir()} - {".speckit", "AGENTS.md", "home"} == {file.name}
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    root, foreign = tmp_path / "project", tmp_path / "foreign"
+    (foreign / "cursor").mkdir(parents=True)
+    (foreign / "mcp.json").write_text("{}")
+    (foreign / "agents.md").write_text("# Theirs\n")
+    root.mkdir()
+    (root / ".mcp.json").symlink_to(foreign / "mcp.json")
+    (root / ".cursor").symlink_to(foreign / "cursor")
+    (root / "AGENTS.md").symlink_to(foreign / "agents.md")
+
+    ran = init(root, "--write", "--json")
+
+    assert {one["name"]: one["outcome"] for one in ran.json["clients"]} == {
+        "claude-code": "by hand",
+        "cursor": "by hand",
+    }
+    assert set(ran.json["left"]) == {"AGENTS.md"}
+    assert (foreign / "mcp.json").read_text() == "{}"
+    assert (foreign / "agents.md").read_text() == "# Theirs\n"
+    assert list((foreign / "cursor").iterdir()) == []
+
+
+def test_clients_are_told_by_what_lies_in_the_folder(tmp_path: Path) -> None:
+    for sign in (".vscode", ".zed", ".codex", ".cursor", ".claude"):
+        (tmp_path / sign).mkdir()
+
+    ran = init(tmp_path, "--write", "--json")
+
+    assert {one["name"] for one in ran.json["clients"]} == {"vscode", "zed", "codex", "cursor", "claude-code"}
+    assert all(servers(tmp_path, one["name"]) for one in ran.json["clients"])
+    assert not (tmp_path / "home").exists(), "files of a person are written when they are asked for by name"
+
+
+def test_two_projects_share_a_file_of_a_person(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for folder in ("one", "one more", "one/two/one more"):
+        (tmp_path / folder).mkdir(parents=True)
+        bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": "", "HOME": str(home)}
+        assert call(tmp_path / folder, ["init", "--write", "--client", "windsurf"], bare).status == 0
+
+    found = json.loads((home / ".codeium/windsurf/mcp_config.json").read_text())["mcpServers"]
+
+    assert {name: entry["env"]["SPECKIT_ROOT"] for name, entry in found.items()} == {
+        "speckit-memory": str(tmp_path / "one"),
+        "speckit-memory-one-more": str(tmp_path / "one more"),
+        "speckit-memory-one-more-2": str(tmp_path / "one/two/one more"),
+    }
+
+
+def test_an_entry_is_brought_up_to_date_and_keeps_what_people_said_in_it(tmp_path: Path) -> None:
+    mine = {"command": "/old/place", "args": ["serve"], "disabled": True, "env": {"SPECKIT_LOG_CONTENT": "1"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"speckit-memory": mine}}))
+
+    init(tmp_path, "--write")
+
+    entry = servers(tmp_path, "claude-code")["speckit-memory"]
+    assert entry["disabled"]
+    assert entry["env"] == {"SPECKIT_LOG_CONTENT": "1", "SPECKIT_ROOT": str(tmp_path)}
+    assert os.access(entry["command"], os.X_OK)
+
+
+def test_agents_are_told_when_to_search_and_what_people_wrote_stays(tmp_path: Path) -> None:
+    file = tmp_path / "AGENTS.md"
+    file.write_text("# House rules\n\nNo tabs.\n")
+
+    first = init(tmp_path, "--write", "--json").json
+
+    text = file.read_text()
+    assert text.startswith("# House rules\n\nNo tabs.\n\n<!-- speckit-memory")
+    assert all(tool in text for tool in ("memory_context", "memory_search", "memory_save", "memory_validate"))
+    assert (tmp_path / first["changed"]["AGENTS.md"]).read_text() == "# House rules\n\nNo tabs.\n"
+
+    file.write_text(text.replace("memory_search", "memory_find") + "\n# After\n")
+    second = init(tmp_path, "--write", "--json").json
+    assert file.read_text() == text + "\n# After\n"
+    assert second["changed"]["AGENTS.md"] != first["changed"]["AGENTS.md"], "no copy replaces another"
+    assert init(tmp_path, "--write", "--json").json["changed"] == {}
+
+
+def test_the_pipeline_to_start_from_changes_nothing_and_its_examples_hold(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "note.md").write_text("# Rank fusion\n\nWe fuse by score.\n")
+    bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": ""}
+    assert call(tmp_path, ["index", "docs"], bare).status == 0
+    before = call(tmp_path, ["search", "fuse", "--json"], bare).json
+    init(tmp_path, "--write")
+
+    after = call(tmp_path, ["search", "fuse", "--json"], bare).json
+
+    assert [(row["key"], row["score"]) for row in after["results"]] == [
+        (row["key"], row["score"]) for row in before["results"]
+    ]
+    assert (before["pipeline"]["name"], after["pipeline"]["name"]) == ("default", "workspace")
+    file = tmp_path / ".speckit" / "pipeline.yaml"
+    schema = file.read_text().splitlines()[0].rpartition("=")[2]
+    assert json.loads((file.parent / schema).read_text())["type"] == "object"
+    examples = [
+        line.removeprefix("# ")
+        for line in file.read_text().splitlines()
+        if line.startswith(("# candidates:", "#   ", "# shadows:"))
+    ]
+    assert len(examples) == 4
+    file.write_text("pipeline: workspace\nextends: default\n" + "\n".join(examples))
+    checked = call(tmp_path, ["pipeline", "check", str(file)], bare)
+    assert checked.status == 0, checked.out
+    diff = call(tmp_path, ["pipeline", "diff", "default", str(file)], bare)
+    assert "limit" in diff.out
+
+
+def test_the_written_entry_starts_a_server_that_answers(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Rank fusion\n\nWe fuse by score.\n")
+    init(tmp_path, "--write", "--client", "vscode")
+    entry = servers(tmp_path, "vscode")["speckit-memory"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    [saved] = calls(elsewhere, ("memory_save", {"filePath": "note.md"}), **{"SPECKIT_DB": "", **entry["env"]})
+
+    assert saved["data"]["outcome"] == "created"
+    assert (tmp_path / ".speckit" / "memory.db").exists()
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".cursor").write_text("a file where a folder is expected")
+    (tmp_path / "AGENTS.md").mkdir()
+    ran = init(tmp_path, "--write", "--json")
+    assert [(one["name"], one["outcome"]) for one in ran.json["clients"]] == [("cursor", "by hand")]
+    assert set(ran.json["left"]) == {"AGENTS.md"}
+
+    schema = tmp_path / ".speckit" / "pipeline.schema.json"
+    schema.unlink()
+    schema.mkdir()
+    ran = init(tmp_path, "--write", "--json")
+    assert (ran.status, ran.json["error"]["code"]) == (1, "E020")
+    assert str(schema) in ran.json["error"]["message"]
+
+
+def test_a_broken_configuration_keeps_nobody_from_the_rest(tmp_path: Path) -> None:
+    (tmp_path / ".speckit").mkdir()
+    (tmp_path / ".speckit" / "config.yaml").write_text("extensoins: none\n")
+
+    ran = init(tmp_path, "--write", "--json")
+
+    assert ran.status == 0
+    assert "E115" in ran.json["left"][".speckit/pipeline.schema.json"]
+    assert "AGENTS.md" in ran.json["created"]
