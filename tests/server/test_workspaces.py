@@ -137,7 +137,9 @@ def test_init_makes_the_folder_a_workspace_and_prints_what_a_client_needs(tmp_pa
     uncommented = [
         line.removeprefix("# ")
         for line in (project / ".speckit" / "config.yaml").read_text().splitlines()
-        if line.startswith(("# sources", "#   ", "# deadline", "# extensions", "# saving", "# evaluation"))
+        if line.startswith(
+            ("# sources", "#   ", "# deadline", "# extensions", "# saving", "# evaluation", "# checkpoints")
+        )
     ]
     (project / ".speckit" / "config.yaml").write_text("\n".join(uncommented))
     config = load_workspace_config(project)
