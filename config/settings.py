@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from os.path import lexists
 from pathlib import Path
 
+from speckit_memory.config.entity_linking import EntityLinking
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolved, working_folder
 from speckit_memory.config.recording_modes import Recording
 from speckit_memory.config.vector_indexing import VectorIndexing
@@ -103,7 +104,8 @@ class Settings:
     `pipeline` is a path, the name of a preset or what messages call a value, and `pipeline_by` who chose it: the call,
     a variable of the environment, the workspace's file by its path, or nobody, so that it is what is shipped.
     `overrides` are the values of its steps that the call sets; `recording` is what is noted beside answers, and
-    `vector_index` tells which stores have an index of their vectors.
+    `vector_index` tells which stores have an index of their vectors; `entities` tells whether background work links
+    what names the same.
     """
 
     db: Path
@@ -115,6 +117,7 @@ class Settings:
     overrides: Mapping[str, str] = field(default_factory=dict)
     recording: Recording = field(default_factory=Recording)
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
+    entities: EntityLinking = "off"
 
     @property
     def pipeline_told(self) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from speckit_memory.config.checkpoint_limits import CheckpointLimits
 from speckit_memory.config.checkpoint_values import checkpoints_of
+from speckit_memory.config.entity_linking import EntityLinking, entity_linking_of
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
 from speckit_memory.config.files.patterns import compiled
 from speckit_memory.config.recording_modes import Recording
@@ -34,6 +35,7 @@ _KEYS = (
     "vector_index",
     "saving",
     "checkpoints",
+    "entities",
 )
 _SOURCE_KEYS = ("include", "exclude")
 
@@ -69,6 +71,7 @@ class WorkspaceConfig:
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     saving: SavingRules = SHIPPED_RULES
     checkpoints: CheckpointLimits = field(default_factory=CheckpointLimits)
+    entities: EntityLinking = "off"
     places: MappingOf[str, Where] = field(default_factory=dict)
     """Where each key of the file stands; a key that is not written has none."""
 
@@ -103,6 +106,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
             vector_index=_vector_indexing(node, "vector_index", problems),
             saving=saving_of(node.get("saving"), problems),
             checkpoints=checkpoints_of(node.get("checkpoints"), problems),
+            entities=entity_linking_of(node.get("entities"), problems),
             places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
         ),
         problems,

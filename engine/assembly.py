@@ -21,6 +21,7 @@ from speckit_memory.channels.identifier import Identifier
 from speckit_memory.channels.phrase import Phrase
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.channels.vector import Vector
+from speckit_memory.config.entity_linking import EntityLinking
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.settings import CROSS_ENCODER_VARIABLE, EMBEDDER_VARIABLE
 from speckit_memory.config.vector_indexing import SHIPPED, VectorIndexing
@@ -284,9 +285,11 @@ class OpenStore:
         models: TextModels,
         recorder: Recorder,
         vector_index: VectorIndexing = SHIPPED,
+        entities: EntityLinking = "off",
     ) -> None:
         """`root` is the folder that keys of memories are relative to; `recorder` notes what is asked of the store, and
-        `vector_index` tells from which size on its vectors have an index."""
+        `vector_index` tells from which size on its vectors have an index; `entities` tells whether background work
+        links what names the same."""
         self.guard = RLock()
         self.name = uuid4().hex
         """Tells it from every other store that was ever opened."""
@@ -294,6 +297,7 @@ class OpenStore:
         self.usage = Usage(database)
         self.recorder = recorder
         self.vector_index = vector_index
+        self.entities = entities
         self._root = root
         self._models = models
 

@@ -41,6 +41,8 @@ _VARIABLE_OF = {
     "extensions_memory_mb": EXTENSIONS_MEMORY_VARIABLE,
     "evaluation": EVALUATION_VARIABLE,
     "vector_index": VECTOR_INDEX_VARIABLE,
+    "saving": "",
+    "entities": "",
 }
 """The keys of `config.yaml`, and the variables that go before them."""
 

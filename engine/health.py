@@ -176,8 +176,9 @@ def _segment(seen: Examined) -> Check:
 def _maintenance(seen: Examined) -> Check:
     """What was done in the background, and when."""
     from speckit_memory.engine.maintenance import told_runs  # loads what runs it
+    from speckit_memory.engine.maintenance_jobs import jobs_for
 
-    detail, hint = told_runs(seen.database.reader(), time.time())
+    detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened.entities))
     return Check("maintenance", not hint, detail, hint)
 
 

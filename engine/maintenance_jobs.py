@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from speckit_memory.memory.graph import ranking
+from speckit_memory.config.entity_linking import EntityLinking
+from speckit_memory.memory.graph import entity_links, entity_scan, ranking
 from speckit_memory.memory.indexing import interrupted, suspicions
 from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Transaction
@@ -57,3 +58,19 @@ JOBS = (
     Job("ranks", HOUR, "memories ranked", ranking.stale, Prepared(ranking.computed, ranking.write)),
 )  # fmt: skip
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""
+
+NAME_JOBS = (
+    Job(
+        "names", HOUR, "memories searched for names", entity_scan.waiting, Prepared(entity_scan.found, entity_scan.keep)
+    ),
+    Job(
+        "entities", HOUR, "links of what names the same changed", entity_links.waiting,
+        Prepared(entity_links.differences, entity_links.write),
+    ),
+)  # fmt: skip
+"""What a workspace asks for by `entities: link`."""
+
+
+def jobs_for(entities: EntityLinking) -> tuple[Job, ...]:
+    """The jobs of a workspace. What names the same is linked before the graph is ranked."""
+    return (*JOBS[:-1], *NAME_JOBS, JOBS[-1]) if entities == "link" else JOBS

@@ -15,6 +15,7 @@ from speckit_memory.config.deadline import deadline_in_force, deadline_of
 from speckit_memory.config.recording import recording_in_force
 from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
+from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly, consumption, events
 from speckit_memory.engine.connecting import Connecting
 from speckit_memory.engine.deleting import Deleting
@@ -101,6 +102,7 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
             overrides=overrides or {},
             recording=recording_in_force(config),
             vector_index=vector_indexing_in_force(config),
+            entities=load_workspace_config(config.root).entities,
         )
         searching = Searching.through(source, config, overrides, strict=strict)
         models = assembly.TextModels(config.environ)
@@ -108,7 +110,7 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
 
         def opened(may_create: bool) -> assembly.OpenStore:
             database = Database.open(config.db, create=may_create)
-            return assembly.OpenStore(database, config.root, models, recorder, config.vector_index)
+            return assembly.OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         share = Share(Following(opened, create=create, measured=not shadows))
         return cls(share, config, searching, beside_searches(searching, config, recorder) if shadows else None)

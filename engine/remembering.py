@@ -18,6 +18,7 @@ from speckit_memory.memory.lifecycle import archival, validations
 from speckit_memory.memory.store.tables.archivals import Archived, archived
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.graph import LinkedNames
     from speckit_memory.engine.maintenance import Maintained
     from speckit_memory.engine.model_use import StoreModels
     from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
@@ -134,6 +135,16 @@ class Remembering(ABC):
             lambda opened: remove_edges(opened.database, made_by, dry_run=dry_run), repeatable=False
         )
 
+    def link_names(self) -> LinkedNames:
+        """Links memories that name the same, wherever the graph is not dense without it (features M10 and S5).
+
+        The edges are made by `entities`; `remove_edges` takes them out. Raises SpeckitError when the store cannot be
+        written.
+        """
+        from speckit_memory.engine.graph import link_names
+
+        return self._followed.run(lambda opened: link_names(opened.database))
+
     def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
         """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
 
@@ -171,15 +182,16 @@ class Remembering(ABC):
 
     def maintain(self, *, dry_run: bool = False) -> Maintained:
         """Runs the background work that is due now: forgets sessions that are over, puts away what has expired or
-        is old, unused and doubted, and ranks what the causal graph connects (features M5, M10 and M13). Nothing, when
-        another process does so.
+        is old, unused and doubted, links what names the same where `entities: link` is configured, and ranks what the
+        causal graph connects (features M5, M10 and M13). Nothing, when another process does so.
 
         Raises SpeckitError when the store cannot be written.
         """
         from speckit_memory.engine import maintenance  # a search has no use for it
+        from speckit_memory.engine.maintenance_jobs import jobs_for
 
         work = maintenance.foreseen if dry_run else maintenance.run_due
-        return self._followed.run(lambda opened: work(opened.database))
+        return self._followed.run(lambda opened: work(opened.database, every=jobs_for(opened.entities)))
 
     def models(self) -> StoreModels:
         """The models of the store: whose vectors are in use, were before, and are being made (feature I6)."""

@@ -164,9 +164,12 @@ class Upkeep:
         if not self._jobs or self._current().database.only_read:
             return
         from speckit_memory.engine import maintenance  # a search has no use for it
+        from speckit_memory.engine.maintenance_jobs import jobs_for
 
         try:
-            maintenance.run_due(self._current().database, patience_ms=BUSY_MS, pause=self._pause)
+            opened = self._current()
+            every = jobs_for(opened.entities)
+            maintenance.run_due(opened.database, patience_ms=BUSY_MS, pause=self._pause, every=every)
         except GivenUpError:
             return
         except SpeckitError as error:

@@ -35,7 +35,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "review": "links_review",
     },
     "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
-    "graph": {"show": "graph_show", "remove": "graph_remove"},
+    "graph": {"show": "graph_show", "link": "graph_link", "remove": "graph_remove"},
     "checkpoint": {
         "create": "checkpoint_create",
         "list": "checkpoint_list",
@@ -76,7 +76,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
 GROUPS = {
     "links": "Causal links between memories: add, remove, what became of them, undo, review.",
     "task": "Record what is known before and after a task, and see what tasks taught.",
-    "graph": "The causal graph: how dense it is, and taking out what an automatic process put there.",
+    "graph": "The causal graph: how dense it is, linking what names the same, and taking that out again.",
     "checkpoint": "Keep the state of the store, and bring it back: create, list, restore, delete.",
     "model": "Embedding models: list, fetch, put in use, go back.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",

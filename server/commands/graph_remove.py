@@ -16,8 +16,9 @@ from speckit_memory.server.output import counted, print_json, wrapped
 def command(common: Common, made_by: str, dry_run: bool) -> None:
     """Delete every causal edge that an automatic process made.
 
-    Edges that documents declare and people make are not deleted this way. What is left of the graph is ranked anew by
-    the next background work.
+    Edges that documents declare and people make are not deleted this way. Those of names that documents share come back
+    with the next background work where .speckit/config.yaml says `entities: link`. What is left of the graph is ranked
+    anew then. `links undo --by "graph remove"` takes the deletion back.
     """
     with existing_store(common) as memory:
         removed = memory.remove_edges(made_by, dry_run=dry_run)

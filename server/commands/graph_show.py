@@ -29,6 +29,8 @@ def command(common: Common) -> None:
                 "ranked": found.ranked,
                 "communities": found.communities,
                 "waiting": found.waiting,
+                "searched": found.searched,
+                "names": found.names,
             }
         )
         return
@@ -38,6 +40,8 @@ def command(common: Common) -> None:
         *((f"by {maker}", counted(count, "edge")) for maker, count in found.makers.items()),
         ("ranked", f"{counted(found.ranked, 'memory')} in {counted(found.communities, 'community')}"),
     ]
+    if found.searched:
+        facts.append(("names", f"{counted(found.names, 'name')} in {counted(found.searched, 'memory')}"))
     if found.waiting:
         facts.append(("waiting", f"{counted(found.waiting, 'memory')} for `speckit-memory maintain`"))
     for row in table_rows(facts):

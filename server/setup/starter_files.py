@@ -29,6 +29,9 @@ CONFIG = """\
 #   quality: mend             # "require" or "report"
 #   prediction_error: act     # "report"
 
+# Whether background work links documents that name the same: "link" or "off". docs/lifecycle.md says by which rules.
+# entities: link
+
 # What is noted beside answers, to compare pipelines later: "all" queries that were served, only those that "shadows"
 # answered too, or "off". What was asked is kept with texts: true alone; the rest is ids and figures.
 # evaluation:

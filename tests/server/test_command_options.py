@@ -431,6 +431,10 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--db": (["graph", "show"], ["graph", "show", *OTHER_DB], ends(0, 2)),
         "--json": (["graph", "show"], ["graph", "show", "--json"], document),
     },
+    "graph link": {
+        "--db": (["graph", "link"], ["graph", "link", *OTHER_DB], ends(0, 2)),
+        "--json": (["graph", "link"], ["graph", "link", "--json"], document),
+    },
     "graph remove": {
         "--by": (REMOVE, [*REMOVE[:2], "--by", "manual"], ends(0, 2)),
         "--dry-run": ([*REMOVE, "--dry-run"], REMOVE, said),

@@ -81,6 +81,7 @@ _VECTOR_RULES = (
     ),
 )
 _SINGLE_RULES = (
+    ("the state of the causal graph is lost", "SELECT 1 WHERE (SELECT count(*) FROM graph_state) <> 1"),
     ("the sequence of ids is lost", "SELECT 1 WHERE (SELECT count(*) FROM id_sequence WHERE next >= 1) <> 1"),
     ("the log of changes has impossible numbers", f"SELECT 1 FROM changes WHERE seq NOT BETWEEN 1 AND {1 << 60}"),
     (
@@ -98,6 +99,7 @@ _TEXTS = {
     "chunks": ("heading", "anchor", "tokens", "text"),
     "triggers": ("normalised", "phrase"),
     "declared_links": ("relation", "target", "evidence"),
+    "memory_entities": ("entity", "kind"),
     "meta": ("key", "value"),
 }
 """Columns that are read as text: SQLite does not look whether they hold UTF-8."""
@@ -162,7 +164,7 @@ def _is_unit(vector: bytes) -> bool:
 
 
 def _texts(connection: apsw.Connection, table: str, columns: Sequence[str]) -> Iterator[str]:
-    number = "rowid" if table not in ("triggers", "declared_links", "meta") else "0"
+    number = "rowid" if table not in ("triggers", "declared_links", "memory_entities", "meta") else "0"
     read = ", ".join(f"CAST({column} AS BLOB)" for column in columns)
     wrong = (
         f"{table}.{column}" + (f" of row {row}" if row else "")

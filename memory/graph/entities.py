@@ -1,0 +1,84 @@
+"""What a text names, by rules alone (feature M10, R10).
+
+Five places are looked at: words with capitals that stand together, the language of fenced code, the word after "using"
+and its like, headings below the title, and what is quoted. A name is compared without regard to case and to an article.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+LONGEST = 100
+"""Characters of a name; one has at least 2."""
+MOST = 50
+"""Names of one text that are kept, those that stand in it most often."""
+LONGEST_TEXT = 200_000
+"""Characters of a text that are looked at."""
+
+_CAPITALS = re.compile(r"\b[A-Z][A-Za-z0-9]+(?:[ \t][A-Z][A-Za-z0-9]+){1,5}\b")
+_FENCE = re.compile(r"^[ \t]{0,3}(?:`{3,}|~{3,})[ \t]*([A-Za-z][\w+#.-]{0,29})[ \t]*$", re.MULTILINE)
+_CODE = re.compile(r"^[ \t]{0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^[ \t]{0,3}\1[`~]*+[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_USED = re.compile(r"\b(?:using|with|via|implements)[ \t]+([A-Z][\w.+#-]{1,60}|[a-z][a-z0-9]*[._-][\w.-]{1,60})")
+_HEADING = re.compile(r"^#{2,4}[ \t]+(\S[^\n]{0,198})$", re.MULTILINE)
+_QUOTED = re.compile(r"(?<!\w)[\"“]([^\"“”\n]{2,50})[\"”](?!\w)")
+_BEFORE = (
+    "the|a|an|this|that|these|those|in|on|at|by|for|from|to|of|with|if|when|and|or|but|we|it|as|see"
+)  # fmt: skip
+_ARTICLES = re.compile(rf"(?:(?:{_BEFORE}) )+")
+_EDGES = " \t\"'`*_#.,:;!?()[]{}<>"
+
+DENIED = frozenset(
+    {
+        "abstract", "acceptance", "acknowledgements", "alternatives", "appendix", "background", "changelog",
+        "conclusion", "consequences", "considerations", "contents", "context", "copyright", "decision", "definitions",
+        "dependencies", "description", "design", "details", "discussion", "evidence", "example", "examples", "goals",
+        "implementation", "introduction", "notes", "overview", "problem", "proposal", "purpose", "questions",
+        "rationale", "references", "requirements", "results", "risks", "scope", "solution", "specification", "status",
+        "summary", "testing", "title", "todo", "usage", "backwards compatibility", "design details", "drawbacks",
+        "future work", "graduation criteria", "how to teach this", "implementation history", "next steps",
+        "non-goals", "open issues", "open questions", "prior art", "reference implementation", "rejected ideas",
+        "release signoff checklist", "security considerations", "security implications", "test plan", "user stories",
+    }
+)  # fmt: skip
+"""Names that say nothing about what a document is about; they were gathered from the headings that most documents of
+two projects share."""
+
+
+class Entity(NamedTuple):
+    """A name as it is compared, and the rule that found it first."""
+
+    name: str
+    kind: str
+
+
+def entities(text: str) -> tuple[Entity, ...]:
+    """The names in a text, those that are found most often first, then by name; at most `MOST`."""
+    text = text[:LONGEST_TEXT]
+    prose = _CODE.sub("\n", text)
+    counts: dict[str, int] = {}
+    kinds: dict[str, str] = {}
+    found = [
+        *(("phrase", match[0]) for match in _CAPITALS.finditer(_HEADING.sub("\n", prose))),
+        *(("used", match[1]) for match in _USED.finditer(prose)),
+        *(("heading", match[1]) for match in _HEADING.finditer(prose)),
+        *(("quoted", match[1]) for match in _QUOTED.finditer(prose)),
+        *(("language", match[1]) for match in _FENCE.finditer(text)),
+    ]
+    for kind, written in found:
+        name = _named(written)
+        if kind == "phrase" and " " not in name:
+            continue  # a word that begins a sentence, and an article before it
+        if 1 < len(name) <= LONGEST and name not in DENIED and any(sign.isalpha() for sign in name):
+            counts[name] = counts.get(name, 0) + 1
+            kinds.setdefault(name, kind)
+    best = sorted(counts, key=lambda name: (-counts[name], name))[:MOST]
+    return tuple(Entity(name, kinds[name]) for name in best)
+
+
+def _named(written: str) -> str:
+    """A name as it is compared: without what stands around it, articles and the like before it, and capitals."""
+    name = unicodedata.normalize("NFC", " ".join(written.strip(_EDGES).split())).casefold()
+    leading = _ARTICLES.match(name)
+    return name[leading.end() :] if leading else name
