@@ -18,6 +18,7 @@ from speckit_memory.channels.fts5 import Fts5
 from speckit_memory.channels.graph import Graph
 from speckit_memory.channels.handover import Handover
 from speckit_memory.channels.identifier import Identifier
+from speckit_memory.channels.learned_trigger import LearnedTrigger
 from speckit_memory.channels.phrase import Phrase
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.channels.vector import Vector
@@ -119,6 +120,7 @@ CHANNELS: tuple[Callable[[Any], Channel], ...] = (
     Identifier,
     Phrase,
     Trigger,
+    LearnedTrigger,
     Vector,
 )
 RECOVERERS: tuple[Callable[[Any], Recoverer], ...] = (Fallback,)

@@ -1,18 +1,22 @@
-"""What a memory learns beside documents: what tasks taught."""
+"""What a memory learns beside documents: what tasks taught, and what selections did."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from speckit_memory.engine.assembly import OpenStore
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.errors.names import shown
+from speckit_memory.memory.store.tables.phrases import normalised_phrase
 
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.tasks import Task, TaskHistory
+    from speckit_memory.memory.store.tables.selections import LearnedPhrase
 
 
 class Learning(ABC):
@@ -88,6 +92,60 @@ class Learning(ABC):
                 opened.database, wanted, session=shown(session), limit=limit, only_complete=only_complete
             )
         )
+
+    def learned(self) -> LearnedPhrases:
+        """The trigger phrases that were learned from selections and count now, with what taught them (feature M12)."""
+        from speckit_memory.memory.lifecycle import learned_triggers
+        from speckit_memory.memory.store.tables import selections
+
+        def found(opened: OpenStore) -> LearnedPhrases:
+            now = time.time()
+            with opened.database.snapshot_read() as connection:
+                stands = learned_triggers.phase(connection, now)
+                return LearnedPhrases(
+                    tuple(selections.learned(connection, now)), stands.learns, stands.pairs, stands.pairs_wanting,
+                    stands.seconds_wanting, opened.recorder.wanted.texts,
+                )  # fmt: skip
+
+        return self._followed.run(found)
+
+    def unlearn(self, name: int | str | None = None, phrase: str = "") -> tuple[LearnedPhrase, ...]:
+        """Takes learned phrases away, for good: those of a memory by id or key, or of all memories (None); this phrase
+        alone, or every one (""). Returns what was taken. Raises E080.
+        """
+        from speckit_memory.memory.store.reading import reader
+        from speckit_memory.memory.store.tables import selections
+
+        def take(opened: OpenStore) -> tuple[LearnedPhrase, ...]:
+            now, wanted = time.time(), normalised_phrase(phrase)
+            with opened.database.write() as txn:
+                memory = None if name is None else reader.get_memory(txn.connection, name).id
+                going = [
+                    one
+                    for one in selections.learned(txn.connection, now)
+                    if memory in (None, one.memory) and wanted in ("", one.phrase)
+                ]
+                for one in going:
+                    selections.unlearn(txn, one.memory, one.phrase, now)
+            return tuple(going)
+
+        return self._followed.run(take, repeatable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedPhrases:
+    """What was learned from selections, and where learning stands.
+
+    It `learns` once enough `pairs` of a query and a memory have been seen for long enough; what is wanting is told in
+    pairs and seconds. Without `texts` of questions nothing can be learned.
+    """
+
+    phrases: tuple[LearnedPhrase, ...]
+    learns: bool
+    pairs: int
+    pairs_wanting: int
+    seconds_wanting: float
+    texts: bool
 
 
 def _place(folder: str, task: str) -> tuple[str, str]:

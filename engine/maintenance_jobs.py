@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckit_memory.config.entity_linking import EntityLinking
+from speckit_memory.engine import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
 from speckit_memory.memory.indexing import interrupted, suspicions
 from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
@@ -55,6 +56,7 @@ JOBS = (
         Prepared(suspicions.compared, suspicions.write),
     ),
     Job("consolidation", WEEK, "links that use or idleness bears on", consolidation.waiting, consolidation.consolidate),
+    Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
     Job("ranks", HOUR, "memories ranked", ranking.stale, Prepared(ranking.computed, ranking.write)),
 )  # fmt: skip
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""

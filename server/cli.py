@@ -34,6 +34,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "undo": "links_undo",
         "review": "links_review",
     },
+    "learned": {"list": "learned_list", "forget": "learned_forget"},
     "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
     "graph": {"show": "graph_show", "link": "graph_link", "remove": "graph_remove"},
     "checkpoint": {
@@ -75,6 +76,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
 }
 GROUPS = {
     "links": "Causal links between memories: add, remove, what became of them, undo, review.",
+    "learned": "Trigger phrases that were learned from what readers selected: list, forget.",
     "task": "Record what is known before and after a task, and see what tasks taught.",
     "graph": "The causal graph: how dense it is, linking what names the same, and taking that out again.",
     "checkpoint": "Keep the state of the store, and bring it back: create, list, restore, delete.",

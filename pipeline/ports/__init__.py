@@ -1,6 +1,7 @@
 """What the pipeline asks of a store, and the values that go between the two."""
 
 from speckit_memory.pipeline.ports.protocols import (
+    AUTHORED,
     Attributes,
     Bags,
     CausalGraph,
@@ -34,6 +35,7 @@ from speckit_memory.pipeline.ports.values import (
 )
 
 __all__ = [
+    "AUTHORED",
     "FIELDS",
     "Attributes",
     "Bags",

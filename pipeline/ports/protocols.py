@@ -245,17 +245,21 @@ class CausalGraph(Protocol):
         """The `limit` highest ranked other members of the community of a memory, best first (feature M10)."""
 
 
+AUTHORED = 1.0
+"""The weight of a phrase that a document declares; learned ones weigh less."""
+
+
 class Triggers(Protocol):
     """The trigger phrases of memories."""
 
     def exact(self, text: str) -> bool:
-        """True when the text, case-folded and NFC-normalised, is a whole trigger phrase of some memory."""
+        """True when the text, case-folded and NFC-normalised, is a whole phrase that some document declares."""
 
     def matches(self, text: str, now: float) -> tuple[Ids, Column]:
         """Every trigger phrase that stands in the text as a whole phrase, one row each: the memory and the weight.
 
-        Weights are 1.0 for authored phrases and 0.7 for learned ones; expired ones are left out. Rows ascend by memory;
-        a memory appears once per matching phrase (feature C7).
+        Weights are 1.0 (`AUTHORED`) for authored phrases and 0.7 for learned ones; expired ones are left out. Rows
+        ascend by memory; a memory appears once per matching phrase (feature C7).
         """
 
 

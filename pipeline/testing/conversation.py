@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.ports import Column, FolderDescription, Ids
+from speckit_memory.pipeline.ports import AUTHORED, Column, FolderDescription, Ids
 from speckit_memory.pipeline.testing.memories import words
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class FakeTriggers:
         ]
 
     def exact(self, text: str) -> bool:
-        """Whether a text is a phrase."""
-        return any(phrase == words(text) for _, phrase, _ in self._phrases)
+        """Whether a text is an authored phrase."""
+        return any(phrase == words(text) and weight >= AUTHORED for _, phrase, weight in self._phrases)
 
     def matches(self, text: str, now: float) -> tuple[Ids, Column]:
         """The phrases that stand in a text."""

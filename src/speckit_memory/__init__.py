@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.following import Replacement as Replacement
     from speckit_memory.engine.health import Check as Check
     from speckit_memory.engine.health import HealthReport as HealthReport
+    from speckit_memory.engine.learning import LearnedPhrases as LearnedPhrases
     from speckit_memory.engine.maintenance import Done as Done
     from speckit_memory.engine.maintenance import Maintained as Maintained
     from speckit_memory.engine.memory import Memory as Memory
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.records import MemoryRecord as MemoryRecord
     from speckit_memory.memory.store.records import Tier as Tier
     from speckit_memory.memory.store.tables.archivals import Archived as Archived
+    from speckit_memory.memory.store.tables.selections import LearnedPhrase as LearnedPhrase
+    from speckit_memory.memory.store.tables.selections import Selection as Selection
     from speckit_memory.pipeline.explain import StepExplanation as StepExplanation
     from speckit_memory.pipeline.trace import Degradation as Degradation
 
@@ -80,6 +83,7 @@ _MODULES = {
     "engine.changes": ("Change",),
     "engine.following": ("Replacement",),
     "engine.health": ("Check", "HealthReport"),
+    "engine.learning": ("LearnedPhrases",),
     "engine.maintenance": ("Done", "Maintained"),
     "engine.memory": ("Memory",),
     "engine.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
@@ -109,6 +113,7 @@ _MODULES = {
     "memory.store.reading.reader": ("StoreStatistics",),
     "memory.store.records": ("MemoryRecord", "Tier"),
     "memory.store.tables.archivals": ("Archived",),
+    "memory.store.tables.selections": ("LearnedPhrase", "Selection"),
     "pipeline.explain": ("StepExplanation",),
     "pipeline.trace": ("Degradation",),
 }  # fmt: skip

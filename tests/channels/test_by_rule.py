@@ -6,6 +6,7 @@ import pytest
 from components.asking import query, scores
 
 from speckit_memory.channels.constitutional import Constitutional, ConstitutionalParams
+from speckit_memory.channels.learned_trigger import LearnedTrigger
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.pipeline.contracts import ChannelParams
 from speckit_memory.pipeline.model import Plan
@@ -56,18 +57,25 @@ TRIGGERS = FakeStore(
 
 @pytest.mark.requirement("C7.learned")
 def test_more_phrases_count_more_learned_ones_less_and_importance_decides_between_equals() -> None:
-    found = Trigger(ChannelParams()).search(query("Deploy on release day"), 10, TRIGGERS)
+    found = LearnedTrigger(ChannelParams()).search(query("Deploy on release day"), 10, TRIGGERS)
 
     # s/(1 + s): 1: 2 + .05; 2: 1 + .09; 3: .7 + .05. A phrase must be whole: "deployment" is another word.
     assert scores(found) == {1: round(2.05 / 3.05, 6), 2: round(1.09 / 2.09, 6), 3: round(0.75 / 1.75, 6)}
     assert found.scale is Scale.UNIT
 
 
+@pytest.mark.requirement("C7", "M12.apart")
+def test_what_was_learned_counts_for_the_channel_of_learned_phrases_alone() -> None:
+    declared = Trigger(ChannelParams()).search(query("Deploy on release day"), 10, TRIGGERS)
+
+    assert scores(declared) == {1: round(2.05 / 3.05, 6), 2: round(1.09 / 2.09, 6)}
+
+
 @pytest.mark.requirement("C16.most")
 def test_a_correction_raises_the_importance_of_matches_up_to_one() -> None:
     asked = query("deploy", plan=Plan(variants=("deploy",), importance_boost=0.3))
 
-    found = Trigger(ChannelParams()).search(asked, 10, TRIGGERS)
+    found = LearnedTrigger(ChannelParams()).search(asked, 10, TRIGGERS)
 
     # 1: 1 + .1 · .8; 2: 1 + .1 · min(1.2, 1); 3: .7 + .1 · .8.
     assert scores(found) == {2: round(1.1 / 2.1, 6), 1: round(1.08 / 2.08, 6), 3: round(0.78 / 1.78, 6)}

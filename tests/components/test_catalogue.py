@@ -126,14 +126,14 @@ PROVES = {
 """Which facts of the requirements the figures of a step are."""
 
 WITHOUT = {
-    "intent", "folder_prefilter", "trigger", "encoding_intent", "min_max", "pin", "superseded", "anchor_filter",
-    "constitutional_guarantee", "attribution",
+    "intent", "folder_prefilter", "trigger", "learned_trigger", "encoding_intent", "min_max", "pin", "superseded",
+    "anchor_filter", "constitutional_guarantee", "attribution",
 }  # fmt: skip
 """Steps of which the catalogue names no figure."""
 
 OURS = {
     "z_score", "confidence", "regularise", "standardise", "maxsim", "relevance_floor", "identifier", "named", "phrase",
-    "spelling", "duplicates", "encoder_notice",
+    "spelling", "duplicates", "encoder_notice", "learned_fallback",
 }  # fmt: skip
 """Steps that the catalogue does not know."""
 

@@ -224,11 +224,11 @@ def test_leaving_a_component_out_changes_an_answer(name: str, memory: Project, n
 
 @pytest.mark.requirement("C7.learned")
 def test_a_phrase_that_use_has_taught_finds_its_memory(memory: Project, now: float) -> None:
-    outcome = run(build("catalogue", registry(), OPEN), Asked(LEARNED, {}), memory, now)
+    outcome = run(build("catalogue", registry(), opened("learned_trigger")), Asked(LEARNED, {}), memory, now)
 
     [row] = [row for row in answer(outcome, memory.store(), (), 0).results if row.key == "docs/code/mpab.md"]
     # 0.7 for the learned phrase and 0.1 of an importance of 0.5: 0.75 / 1.75
-    assert row.channels["trigger"].score == pytest.approx(0.75 / 1.75)
+    assert row.channels["learned_trigger"].score == pytest.approx(0.75 / 1.75)
 
 
 def test_leaving_nothing_out_changes_nothing(memory: Project, now: float) -> None:

@@ -19,7 +19,7 @@ def test_help_names_every_command(run: Run) -> None:
     listed = [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()]
     assert listed == [
         "demo", "init", "index", "search", "show", "save", "update", "delete", "undelete", "serve", "doctor",
-        "maintain", "unarchive", "lineage", "links", "task", "graph", "checkpoint", "model", "pipeline",
+        "maintain", "unarchive", "lineage", "links", "learned", "task", "graph", "checkpoint", "model", "pipeline",
         "shadow", "flags", "eval",
     ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation import bringing, kept, lost, observations
+from speckit_memory.memory.store.evaluation import selections as selected
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
     Dropped,
@@ -29,6 +30,7 @@ from speckit_memory.memory.store.evaluation.records import (
     Tally,
     UseRecord,
 )
+from speckit_memory.memory.store.evaluation.selections import Selected
 
 T = TypeVar("T")
 
@@ -130,6 +132,11 @@ class EvaluationDatabase:
         """What is known of pipelines, by their hashes."""
         with self._file.reading() as connection:
             return observations.pipelines(connection)
+
+    def selections(self, since: float, asked_since: float) -> list[Selected]:
+        """What was used since a time, with the question whose answer had brought it, if its text is kept."""
+        with self._file.reading() as connection:
+            return selected.selections(connection, since, asked_since)
 
     def queries(self, since: float | None = None) -> list[QueryRecord]:
         """What was asked, by time."""

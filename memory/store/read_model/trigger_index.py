@@ -11,7 +11,7 @@ import numpy as np
 
 from speckit_memory.memory.store.read_model.trigger_table import Trigger, TriggerTable
 from speckit_memory.memory.store.tables.phrases import normalised_phrase
-from speckit_memory.pipeline.ports import Column, Ids
+from speckit_memory.pipeline.ports import AUTHORED, Column, Ids
 
 # Kana, CJK ideographs and Hangul are written without blanks: there every character begins a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -59,9 +59,11 @@ class TriggerIndex:
         return twin
 
     def exact(self, text: str) -> bool:
-        """True when the text, case-folded and NFC-normalised, is a whole trigger phrase of some memory."""
+        """True when the text, case-folded and NFC-normalised, is a whole phrase that some document declares."""
         phrase = normalised_phrase(text)
-        return phrase in self._triggers or any(self._of_base(phrase))
+        return any(
+            trigger.weight >= AUTHORED for trigger in chain(self._triggers.get(phrase, ()), self._of_base(phrase))
+        )
 
     def matches(self, text: str, now: float) -> tuple[Ids, Column]:
         """Every trigger phrase that stands in the text between word borders: the memory and the weight of each.

@@ -10,6 +10,7 @@ EXCLUSIVE = {
     "z_score": "SPECKIT_Z_SCORE_FUSION",
     "confidence": "SPECKIT_CONFIDENCE_BOOST",
     "temporal": "SPECKIT_TEMPORAL_DECAY",
+    "learned_trigger": "SPECKIT_LEARN_FROM_SELECTION",
     "cross_encoder": "SPECKIT_CROSS_ENCODER_RERANK",
 }
 """Flags of components that take another one's place, or (the cross-encoder) replace the score that others made."""

@@ -1,0 +1,30 @@
+"""`learned forget`: takes learned trigger phrases away."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.learned_list import row
+from speckit_memory.server.commands.search import ID_DIGITS, existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+
+
+@click.command("forget")
+@click.argument("name", required=False, metavar="[ID|KEY]")
+@click.option("--phrase", default="", metavar="TEXT", help="This phrase alone.")
+@click.option("--all", "every", is_flag=True, help="Those of all memories.")
+@shared("db", "json")
+def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
+    """Take learned phrases away, of one memory or of all. No later selection teaches a memory the same phrase again."""
+    if (name is None) != every:
+        raise click.UsageError("name a memory, or say --all for those of all memories")
+    named = int(name) if name and name.isascii() and name.isdigit() and len(name) <= ID_DIGITS else name
+    with existing_store(common) as memory:
+        gone = memory.unlearn(named, phrase)
+    if common.as_json:
+        print_json({"forgotten": [row(one) for one in gone]})
+        return
+    for one in gone:
+        click.echo(wrapped(f"{one.key}: {one.phrase}"))
+    click.echo(wrapped(f"{counted(len(gone), 'phrase')} forgotten", dim=True))

@@ -1,0 +1,77 @@
+"""`learned list`: the trigger phrases that were learned from selections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, table, wrapped
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.learning import LearnedPhrases
+    from speckit_memory.memory.store.tables.selections import LearnedPhrase
+
+DAY = 86_400.0
+
+
+@click.command("list")
+@shared("db", "json")
+def command(common: Common) -> None:
+    """List learned trigger phrases: of which memory, from which selection, since when and until when.
+
+    Searches read them while the flag SPECKIT_LEARN_FROM_SELECTION is on; `maintain` and running servers learn them.
+    """
+    from speckit_memory.server.tools.rows import when
+
+    with existing_store(common) as memory:
+        found = memory.learned()
+    if common.as_json:
+        phrases = [row(one) for one in found.phrases]
+        print_json(
+            {"phrases": phrases, "learns": found.learns, "pairs": found.pairs, "pairs_wanting": found.pairs_wanting,
+             "days_wanting": round(found.seconds_wanting / DAY, 2), "texts": found.texts}
+        )  # fmt: skip
+        return
+    if found.phrases:
+        heads = ("memory", "phrase", "learned", "until", "from")
+        rows = [
+            (one.key, one.phrase, when(one.learned_at)[:10], when(one.expires_at)[:10], _told(one))
+            for one in found.phrases
+        ]
+        click.echo(table([heads, *rows], headed=True))
+    click.echo(wrapped(f"{counted(len(found.phrases), 'phrase')} learned; {standing(found)}", dim=True))
+
+
+def standing(found: LearnedPhrases) -> str:
+    """Where learning stands, in words."""
+    if not found.texts:
+        return "nothing is learned: questions are not kept (evaluation: {texts: true} in .speckit/config.yaml)"
+    if found.learns:
+        return f"learning, after {counted(found.pairs, 'selection')}"
+    return (
+        f"watching: {found.pairs_wanting} more selections and {found.seconds_wanting / DAY:.1f} more days are needed "
+        "before anything is learned"
+    )
+
+
+def _told(one: LearnedPhrase) -> str:
+    return "; ".join(f"{by.use} at rank {by.rank}, query {by.query}" for by in one.taught_by)
+
+
+def row(one: LearnedPhrase) -> dict[str, object]:
+    """A phrase for programs."""
+    from speckit_memory.server.tools.rows import when
+
+    return {
+        "memory": one.memory,
+        "key": one.key,
+        "phrase": one.phrase,
+        "learned_at": when(one.learned_at),
+        "expires_at": when(one.expires_at),
+        "taught_by": [
+            {"query": by.query, "use": by.use, "rank": by.rank, "at": when(by.selected_at)} for by in one.taught_by
+        ],
+    }
