@@ -15,6 +15,7 @@ from speckit_memory.config.checkpoint_values import checkpoints_of
 from speckit_memory.config.entity_linking import EntityLinking, entity_linking_of
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
 from speckit_memory.config.files.patterns import compiled
+from speckit_memory.config.formats import FORMATS
 from speckit_memory.config.recording_modes import Recording
 from speckit_memory.config.recording_values import recording_of
 from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
@@ -37,7 +38,7 @@ _KEYS = (
     "checkpoints",
     "entities",
 )
-_SOURCE_KEYS = ("include", "exclude")
+_SOURCE_KEYS = ("include", "exclude", "formats")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class SourcePatterns:
 
     include: tuple[SourcePattern, ...] = ()
     exclude: tuple[SourcePattern, ...] = ()
+    formats: tuple[str, ...] = ()
+    """Names of `FORMATS` that are taken besides Markdown and plain text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +121,26 @@ def _sources(node: Mapping, problems: list[Problem]) -> SourcePatterns:
     if entry is None or empty(entry.value):
         return SourcePatterns()
     if not isinstance(entry.value, Mapping):
-        problems.append(form(entry.value, "'sources'", "a mapping with 'include' and 'exclude'"))
+        problems.append(form(entry.value, "'sources'", f"a mapping with {', '.join(_SOURCE_KEYS)}"))
         return SourcePatterns()
     report_unknown(entry.value, _SOURCE_KEYS, "'sources'", problems)
-    include, exclude = (_patterns(entry.value, key, problems) for key in _SOURCE_KEYS)
-    return SourcePatterns(include, exclude)
+    include, exclude = (_patterns(entry.value, key, problems) for key in ("include", "exclude"))
+    return SourcePatterns(include, exclude, _formats(entry.value, "formats", problems))
+
+
+def _formats(node: Mapping, key: str, problems: list[Problem]) -> tuple[str, ...]:
+    entry = node.get(key)
+    if entry is None or empty(entry.value):
+        return ()
+    items = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
+    named = []
+    for item in items:
+        name = item.value if isinstance(item, Scalar) else None
+        if isinstance(name, str) and name in FORMATS:
+            named.append(name)
+        else:
+            problems.append(form(item, f"a format of '{key}'", f"one of {', '.join(FORMATS)}"))
+    return tuple(dict.fromkeys(named))
 
 
 def _patterns(node: Mapping, key: str, problems: list[Problem]) -> tuple[SourcePattern, ...]:

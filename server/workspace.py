@@ -8,6 +8,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import is_file, is_there, named_path, resolved
+from speckit_memory.config.formats import DOCUMENT_SUFFIXES
 from speckit_memory.config.settings import ROOT_VARIABLE, Settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import store_is_there
@@ -156,13 +157,13 @@ class Workspace:
 
     def document(self, path: str) -> Path:
         """A document of the workspace, made absolute: what an index run would take. Raises E014 for any other path."""
-        from speckit_memory.memory.indexing.selection import SUFFIXES  # loads numpy, which must not delay the handshake
-
         file, parts = self._inside(path)
         self._require_open(path, parts, is_folder=False)
-        if file.suffix.lower() not in SUFFIXES:
+        if file.suffix.lower() not in DOCUMENT_SUFFIXES:
             raise SpeckitError(
-                "E014", f"'{path}' is not a document", hint=f"Documents are {', '.join(sorted(SUFFIXES))} files."
+                "E014",
+                f"'{path}' is not a document",
+                hint=f"Documents are {', '.join(sorted(DOCUMENT_SUFFIXES))} files.",
             )
         return file
 

@@ -14,6 +14,8 @@ from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.indexing import anchors, causal_links, chunks, classify, front_matter, preflight, title
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.indexing.formats import choice as formats
+from speckit_memory.memory.indexing.formats.readable import Readable
 from speckit_memory.memory.indexing.importance import OPENING, importance_weight
 from speckit_memory.memory.indexing.intake import Intake
 from speckit_memory.memory.indexing.keys import folder_of, without_suffix
@@ -62,17 +64,26 @@ def build(
     text = noted.text(whole, rules)
     source = noted.source(source, rules)
     front, problems = front_matter.parse(text, source.key)
-    body = text[front.body_start :]
-    limits = Limits(source.key, front.body_line)
+    page = _readable(source, text[front.body_start :])
+    body = page.text
+    first = front.body_line
+    limits = Limits(source.key, first, lambda line: page.line(line, first))
+    if page.limit:
+        limits.note_at(page.limit, page.limit_line + first - 1)
     sections, broken_anchors = anchors.find(body, source.key, front.body_line, limits)
     body_links, broken_links = causal_links.body_links(body, source.key, front.body_line, limits)
-    problems += broken_anchors + broken_links + noted.problems(source.key)
+    problems += page.placed([*broken_anchors, *broken_links], first) + noted.problems(source.key)
     if not body or body.isspace():
         problems.append(preflight.no_text(text, source.key, front.body_line))
 
-    name = title.choose(front.title, body, source.key) if source.title is None else title.normalise(clean(source.title))
+    name = (
+        title.choose(front.title, body, source.key, page.title)
+        if source.title is None
+        else title.normalise(clean(source.title))
+    )
     declared_tier = source.tier or front.tier
     kind = classify.document_type(source.key)
+    description = front.description or page.description
     tier = declared_tier or (Tier.CONSTITUTIONAL if kind == "constitutional" else Tier.NORMAL)
     triggers = tuple(dict.fromkeys((*source.triggers, *front.triggers)))
     if len(triggers) > MOST_TRIGGERS:
@@ -86,13 +97,13 @@ def build(
         changed = source.mtime_ns / 1e9
     problems += _mistaken_times(source.key, {"created": told, "last changed": changed})
     changed = known_time(changed)
-    links = front.links | body_links
+    links = front.links | {link: page.place(where, first) for link, where in body_links.items()}
     if len(links) > MOST_LINKS:
         limits.note_at("link", list(links.values())[MOST_LINKS].line)
         links = dict(islice(links.items(), MOST_LINKS))
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
-    passages = _analysed(chunks.split(body, sections, sizes, front.body_line, limits), analyser)
+    passages = _analysed(page.passages(chunks.split(body, sections, sizes, first, limits), first), analyser)
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -116,9 +127,14 @@ def build(
         importance_weight=importance_weight(
             front.importance_weight, declared_tier, tier, kind, f"{name}\n{_opening(body)}"
         ),
-        extra=front.extra | ({"description": front.description} if front.description else {}),
+        extra=front.extra | ({"description": description} if description else {}),
     )
     return document, [*few(problems), *limits.problems()]
+
+
+def _readable(source: Source, body: str) -> Readable:
+    """The body of a source as Markdown. What is no file is Markdown, whatever its key looks like."""
+    return formats.readable(source.key, body) if source.file else Readable(body)
 
 
 def _analysed(passages: Iterable[Chunk], analyser: Analyser) -> Iterator[Chunk]:

@@ -6,6 +6,8 @@ whatever is in it, takes more time than its length accounts for, or memory that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from speckit_memory.errors import Problem, Where
 
 LONGEST_HEADING = 800
@@ -23,6 +25,10 @@ MOST_TAGS = 5000
 """ANCHOR tags."""
 MOST_BLOCKS = 250_000
 """Paragraphs, headings, tables and fences."""
+LONGEST_OUTLINED = 500_000
+"""Characters of reStructuredText whose structure is looked for."""
+MOST_MARKUP = 200_000
+"""Tags and references to characters of HTML, or what looks like the beginning of one."""
 MOST_PASSAGES = 10_000
 MOST_WORDS = 1_200_000
 MOST_DISTINCT_WORDS = 100_000
@@ -50,6 +56,11 @@ _MEANING = {
         "those before this place count",
     ),
     "tag": (f"there are more than {MOST_TAGS:,} ANCHOR tags", "from here on they name no sections"),
+    "outline": (
+        f"the document is longer than {LONGEST_OUTLINED:,} characters",
+        "from this line on titles, labels and code are text as any other",
+    ),
+    "markup": (f"there are more than {MOST_MARKUP:,} tags and references to characters", _REST),
     "block": (f"there are more than {MOST_BLOCKS:,} paragraphs", "from here on passages are cut by their length"),
     "passage": (f"there are more than {MOST_PASSAGES:,} passages", _REST),
     "word": (f"there are more than {MOST_WORDS:,} words", _REST),
@@ -60,14 +71,16 @@ _MEANING = {
 class Limits:
     """The limits that one document has met. `first_line` is the number of its text's first line in the file."""
 
-    def __init__(self, file: str = "", first_line: int = 1) -> None:
+    def __init__(self, file: str = "", first_line: int = 1, placed: Callable[[int], int] = lambda line: line) -> None:
+        """`placed` gives the line of the file for one of a text that was made of it."""
         self._file = file
+        self._placed = placed
         self._first_line = first_line
         self._met: dict[str, tuple[int, int]] = {}
 
     def note(self, limit: str, text: str, offset: int) -> None:
         """Notes that a limit was met at an offset of the text; the first place counts."""
-        line = 0 if limit in self._met else text.count("\n", 0, offset) + self._first_line
+        line = 0 if limit in self._met else self._placed(text.count("\n", 0, offset) + self._first_line)
         self.note_at(limit, line)
 
     def note_at(self, limit: str, line: int) -> None:

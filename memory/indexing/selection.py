@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.files.patterns import compiled
+from speckit_memory.config.formats import DOCUMENT_SUFFIXES, suffixes_taken
 from speckit_memory.config.settings import CONFIG_FILE
 from speckit_memory.config.workspace_file import SourcePatterns
 from speckit_memory.errors import Problem
@@ -24,7 +25,6 @@ from speckit_memory.memory.indexing.ignore_files import IgnoreFiles, PatternList
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-SUFFIXES = frozenset({".md", ".markdown", ".mdc", ".txt"})
 DOCUMENT_FOLDERS = frozenset({".claude", ".cursor", ".github", ".specify"})
 """Hidden folders in which people keep instructions, specifications and plans."""
 SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"})
@@ -40,6 +40,7 @@ TOOL_FOLDERS = frozenset(
 HIDDEN = "hidden"
 WORKTREE = "another worktree of a repository"
 NO_DOCUMENT = "not taken for a document"
+FORMAT = "a format that sources.formats does not name"
 NOT_INCLUDED = f"{CONFIG_FILE}: sources.include"
 
 
@@ -52,6 +53,8 @@ class Selection:
     include: tuple[str, ...]
     """The patterns of `sources.include`, as far as they speak of this folder."""
     exclude: PatternList
+    formats: tuple[str, ...] = ()
+    """The formats that are taken besides Markdown and plain text."""
 
     @classmethod
     def below(cls, folder: Path, root: Path, patterns: SourcePatterns) -> Selection:
@@ -68,7 +71,7 @@ class Selection:
         )
         if parts:
             exclude = exclude.without_those_that_leave_out(str(folder))
-        return cls(folder, root, tuple(include), exclude)
+        return cls(folder, root, tuple(include), exclude, patterns.formats)
 
     def ignore_files(self, remarks: list[Problem]) -> IgnoreFiles:
         """The ignore files that reach the folder from above it."""
@@ -79,8 +82,9 @@ class Selection:
         name = path.name
         if is_folder and (name in SKIPPED_FOLDERS or name in TOOL_FOLDERS):
             return ""
-        if not is_folder and PurePosixPath(name).suffix.lower() not in SUFFIXES:
-            return ""
+        suffix = "" if is_folder else PurePosixPath(name).suffix.lower()
+        if not is_folder and suffix not in self._suffixes:
+            return self._why_no_document(path, suffix)
         excluded, why = self.exclude.verdict(str(path), is_folder)
         if excluded is None:
             why = ignores.reason(str(path), is_folder).removeprefix(f"{self.root}/")
@@ -89,6 +93,16 @@ class Selection:
         if is_folder and is_linked_worktree(path):
             return WORKTREE
         return self._not_included(path, is_folder)
+
+    @cached_property
+    def _suffixes(self) -> frozenset[str]:
+        return suffixes_taken(self.formats)
+
+    def _why_no_document(self, path: Path, suffix: str) -> str:
+        """A word about what could be taken: whoever has such files may not know that they must ask for it."""
+        shown = len(self.folder.relative_to(self.root).parts)
+        hidden = any(map(_is_hidden, path.relative_to(self.root).parts[shown:]))
+        return FORMAT if suffix in DOCUMENT_SUFFIXES and not hidden else ""
 
     @cached_property
     def _included(self) -> GitIgnoreSpec:

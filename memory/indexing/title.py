@@ -38,12 +38,13 @@ _MARKED = re.compile(r"^(?:[^\S\n]*+(?:```|~~~)| {0,3}#[ \t]| {0,3}=)", re.MULTI
 _UNDERLINE = re.compile(r" {0,3}=+[ \t]*$")
 
 
-def choose(declared: str, body: str, key: str) -> str:
-    """The first title that is not generic, of: the declared one, the first H1, the name of the file.
+def choose(declared: str, body: str, key: str, of_format: str = "") -> str:
+    """The first title that is not generic, of: the declared one, the first H1, what the format of the file has for a
+    title (`<title>`), the name of the file.
 
     A generic file name gets its folder in front ("auth/memory.md" is "auth memory"). Never empty.
     """
-    for candidate in (declared, first_heading(body)):
+    for candidate in (declared, first_heading(body), of_format):
         title = normalise(candidate)
         if title and title.casefold() not in GENERIC_TITLES:
             return title

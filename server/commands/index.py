@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 OUTCOMES = ("created", "updated", "renamed", "unchanged", "deleted")
 COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links", "recalled", "mended")
 SHOWN_PROBLEMS = 20
-STATES = ("hidden", "another worktree of a repository")
+STATES = ("hidden", "another worktree of a repository", "a format that sources.formats does not name")
 """Reasons to be ignored that name no file of patterns."""
 
 

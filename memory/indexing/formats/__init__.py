@@ -1,0 +1,1 @@
+"""Documents that are no Markdown, read as Markdown, which everything behind understands (feature I1)."""

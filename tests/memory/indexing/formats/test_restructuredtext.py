@@ -1,0 +1,162 @@
+"""reStructuredText as Markdown: what becomes of each construct, and what no text can do."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from speckit_memory.memory.indexing import anchors
+from speckit_memory.memory.indexing.chunks import ChunkSizes, split
+from speckit_memory.memory.indexing.formats import restructuredtext
+from speckit_memory.memory.indexing.limits import LONGEST_OUTLINED
+from speckit_memory.memory.indexing.markdown import blocks
+from speckit_memory.memory.indexing.title import choose
+
+SMALL = ChunkSizes(whole_document=1, target=100, minimum=10, maximum=200, whole_block=300)
+PAGE = dedent(
+    """\
+    =========
+    The store
+    =========
+
+    One file.
+
+    .. _locking:
+
+    Locks and leases
+    ================
+
+    A lease is taken::
+
+        BEGIN IMMEDIATE;
+
+        COMMIT;
+
+    .. code-block:: python
+
+       def lease():
+           return 1
+
+    Who may:
+
+    +-----+-----+
+    | how | who |
+    +-----+-----+
+
+    1. First
+    2. Second
+
+    1. Numbered
+    -----------
+
+    # no heading here
+
+    Recovery
+    ========
+
+    After a crash.
+    """
+)
+
+
+def read(text: str) -> str:
+    return restructuredtext.read(text).text
+
+
+@pytest.mark.requirement("I1.formats")
+def test_titles_code_and_tables_become_those_of_markdown_in_their_lines() -> None:
+    text = read(PAGE)
+
+    assert text.count("\n") == PAGE.count("\n")
+    found = [(block.kind, block.level, block.heading) for block in blocks(text) if block.kind != "text"]
+    assert found == [
+        ("heading", 1, "The store"),
+        ("heading", 2, "Locks and leases"),
+        ("whole", 0, ""),
+        ("whole", 0, ""),
+        ("whole", 0, ""),
+        ("heading", 3, "1. Numbered"),
+        ("heading", 2, "Recovery"),
+    ]
+    assert choose("", text, "docs/store.rst") == "The store"
+    for number, (before, after) in enumerate(zip(PAGE.split("\n"), text.split("\n"), strict=True)):
+        words = before.strip("=-+ .")
+        if not words.startswith("_"):
+            assert words.split(" ")[-1] in after, (number, before, after)
+
+
+@pytest.mark.requirement("I1.formats")
+def test_a_label_before_a_title_names_its_section() -> None:
+    text = read(PAGE)
+    [section], problems = anchors.find(text, "store.rst")
+
+    assert problems == []
+    assert section.id == "locking"
+    assert section.content(text).startswith("## Locks and leases")
+    assert section.content(text).rstrip().endswith("# no heading here")
+    chunks = [chunk for chunk in split(text, [section], SMALL) if chunk.anchor]
+    assert {chunk.anchor for chunk in chunks} == {"locking"}
+    assert "Recovery" not in " ".join(chunk.text for chunk in chunks)
+
+
+def test_labels_of_nested_and_following_sections_never_cross() -> None:
+    text = read(".. _a:\n\nA\n=\n\n.. _b:\n.. _c d:\n\nB\n-\n\nx::\n\n  code\n\n.. _e:\n\nE\n=\n\n  end::\n\n  y\n")
+    sections, problems = anchors.find(text, "x.rst")
+
+    assert problems == []
+    assert [section.id for section in sections] == ["a", "b", "c-d", "e"]
+    assert "code" in sections[2].content(text)
+    assert "end" not in sections[0].content(text)
+
+
+@pytest.mark.requirement("I1.nothing_outside")
+@pytest.mark.parametrize(
+    "directive",
+    [
+        ".. include:: /etc/passwd",
+        ".. raw:: html\n   :file: /etc/passwd",
+        ".. raw:: html\n   :url: http://127.0.0.1:9/",
+        ".. csv-table::\n   :file: /etc/passwd",
+        ".. literalinclude:: /etc/passwd\n   :language: text",
+        ".. figure:: /etc/passwd\n   :figwidth: image",
+        ".. |x| replace:: y",
+    ],
+)
+def test_no_directive_runs(directive: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read("Title\n=====\n")  # what docutils itself needs is loaded
+    monkeypatch.setattr("builtins.open", lambda *_, **__: pytest.fail("a file was opened"))
+    monkeypatch.setattr("docutils.io.FileInput.__init__", lambda *_, **__: pytest.fail("a file was read"))
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("something was fetched"))
+
+    text = read(f"Title\n=====\n\n{directive}\n\n|x| end.\n")
+
+    assert "root:" not in text
+    assert "|x| end." in text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "Title\n=====\n\n", "+--+\nx\n", "==  ==\n", "- a\n", "a\n b\n", ".. _a:\n\nT\n-\n\n", "a::\n\n b\n\n",
+        "====\n",         "a::\n\n> b\n\n", "..\n", ">>> a\n", "mmmm. a\n", "    ", "\t", "`a`_ ", "\\", "|",
+        "__ a\n", ":a: b\n", "\x1c",
+        "".join(" " * depth + "- a\n" for depth in range(300)),
+    ],
+)  # fmt: skip
+def test_no_text_breaks_the_reader_or_loses_a_line(unit: str) -> None:
+    text = unit * (30_000 // len(unit))
+    found = restructuredtext.read(text)
+
+    assert found.text.count("\n") - text.count("\n") in (0, 1)
+    assert anchors.find(found.text, "x")[1] == []
+
+
+def test_what_is_behind_the_limit_stays_as_it_is() -> None:
+    text = "A\n=\n\n" + "word\n" * (LONGEST_OUTLINED // 5) + "\nB\n=\n"
+    found = restructuredtext.read(text)
+
+    assert found.limit == "outline"
+    assert 90_000 < found.limit_line < text.count("\n")
+    assert found.text.startswith("# A\n")
+    assert found.text.endswith("\nB\n=\n")
