@@ -1,4 +1,5 @@
-"""What Git is told to ignore: `.gitignore` in every folder, `info/exclude` of the repository, the user's own file.
+"""What Git is told to ignore: `.gitignore` in every folder, `info/exclude` of the repository, the user's own file; and
+what only this product shall: `.speckitignore` in every folder.
 
 The patterns alone decide, also for a file that Git tracks in spite of them. They hold without a repository too: whoever
 writes a `.gitignore` does not want these files passed on.
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 NAME = ".gitignore"
+OWN_NAME = ".speckitignore"
+"""The same for this product alone. It goes before the file of Git beside it, and holds in repositories below it."""
 LARGEST = 1_000_000
 """Bytes. What is larger was not written by hand, and is no list of patterns."""
 MOST_PATTERNS = 5_000
@@ -46,6 +49,8 @@ class PatternList:
     base: str
     patterns: tuple[str, ...]
     places: tuple[str, ...]
+    own: bool = False
+    """Whether they come from a file of the product's own."""
 
     @cached_property
     def spec(self) -> GitIgnoreSpec:
@@ -98,8 +103,15 @@ class IgnoreFiles:
         lists = self._lists
         repository = folder / ".git"
         if is_there(repository):
-            lists = (*_of_user(folder, remarks), *_read(git_folder(repository) / "info" / "exclude", folder, remarks))
-        return IgnoreFiles(self._root, (*lists, *_read(folder / NAME, folder, remarks, self._root)))
+            ours = (each for each in lists if each.own)
+            lists = (
+                *_of_user(folder, remarks),
+                *_read(git_folder(repository) / "info" / "exclude", folder, remarks),
+                *ours,
+            )
+        of_git = _read(folder / NAME, folder, remarks, self._root)
+        own = (replace(each, own=True) for each in _read(folder / OWN_NAME, folder, remarks, self._root))
+        return IgnoreFiles(self._root, (*lists, *of_git, *own))
 
     def reason(self, path: str, is_folder: bool) -> str:
         """The place and the pattern that leave a path out, "" when nothing does."""

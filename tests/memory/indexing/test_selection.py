@@ -315,3 +315,23 @@ def test_git_ignores_the_same_files(root: Path, write: Write) -> None:
 
     assert len(wanted) > 5
     assert keys(scan([root], root)) == sorted(wanted)
+
+
+@pytest.mark.requirement("I8.ignored")
+def test_a_speckitignore_goes_before_the_gitignore_beside_it_and_holds_in_repositories_below(
+    root: Path, write: Write
+) -> None:
+    for key in ("a.md", "logs/b.md", "kept/c.md", "sub/drafts/d.md", "sub/e.md", "sub/f.md"):
+        write(key, "text")
+    write(".gitignore", "kept/\n")
+    write(".speckitignore", "# ours\nlogs/\n!kept/\ndrafts/\n")
+    write("sub/.git/info/exclude", "f.md\n")
+
+    found = scan([root], root)
+
+    assert keys(found) == ["a.md", "kept/c.md", "sub/e.md"]
+    assert found.ignored == {
+        "logs/": ".speckitignore:2: logs/",
+        "sub/drafts/": ".speckitignore:4: drafts/",
+        "sub/f.md": "sub/.git/info/exclude:1: f.md",
+    }
