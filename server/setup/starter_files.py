@@ -14,7 +14,7 @@ CONFIG = """\
 #   exclude:            # left out; "!" takes back what a .gitignore leaves out
 #     - drafts/
 #     - "!private/decisions/"
-#   formats: [rst, html]  # taken beside Markdown and plain text
+#   formats: [rst, html]  # taken besides Markdown and plain text
 
 # Milliseconds after which a search skips optional steps.
 # deadline_ms: 2000
