@@ -22,11 +22,25 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.checkpoints.restoring import Restored
 
 
+_NAMED = 10
+"""So many faults are told with the checkpoint that is made before a repair."""
+
+
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
     """What a restore did, and the checkpoint that was made before it, "" for none."""
 
     restored: Restored
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """`mended` says what was put right, `left` what still is wrong, `before` is the checkpoint that was made first, ""
+    for none, as nothing was wrong."""
+
+    mended: tuple[str, ...]
+    left: tuple[str, ...]
     before: str
 
 
@@ -83,11 +97,34 @@ class Checkpointing(ABC):
         chosen = Folder(self._followed.current.database.path).get(name)
         before = ""
         if replace and keep_before and self._followed.run(lambda opened: opened.database.latest()):
-            before = f"before-restore-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
+            before = _timed("before-restore")
             self._made(before, "", {"before": f"restore of {name}"}, (name,))
         restored = self._followed.run(restore, writes=True)
         self._followed.upkeep.indexed()
         return BroughtBack(restored, before)
+
+    def repair(self) -> Repaired:
+        """Makes anew what follows from the rest of the store, and removes rows that refer to nothing, after a
+        checkpoint. Raises E062 where that cannot be made, and E024; the store is as it was then.
+        """
+        from speckit_memory.memory.store.file.consistency import inconsistencies
+        from speckit_memory.memory.store.writing import mending
+
+        def mend(opened: assembly.OpenStore) -> list[str]:
+            with opened.database.write() as txn:
+                done = mending.mend(txn)
+                if new := [fault for fault in inconsistencies(txn.connection) if fault not in wrong]:
+                    raise SpeckitError("E024", f"mending would break the store: {new[0]}; nothing was changed")
+                return done
+
+        wrong = self._followed.run(lambda opened: opened.database.check())
+        if not wrong:
+            return Repaired((), (), "")
+        before = _timed("before-repair")
+        self._made(before, "", {"before": "repair", "wrong": wrong[:_NAMED]}, ())
+        done = self._followed.run(mend, writes=True)
+        self._followed.upkeep.indexed()
+        return Repaired(tuple(done), tuple(self._followed.run(lambda opened: opened.database.check())), before)
 
     def checkpoint_delete(self, name: str) -> Checkpoint:
         """Removes a checkpoint for good. Raises E060 and E062."""
@@ -113,6 +150,10 @@ class Checkpointing(ABC):
             )  # fmt: skip
 
         return self._followed.run(make, repeatable=False)
+
+
+def _timed(what: str) -> str:
+    return f"{what}-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
 
 
 def _require_short(metadata: Mapping[str, Any] | None) -> None:

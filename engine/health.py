@@ -35,8 +35,10 @@ LISTED = 6
 NAMED = 5
 """So many signs of damage are named."""
 DAMAGED = (
-    "Copy the file first. What its documents say comes back: stop the servers, move the file away with its -wal and "
-    "-shm, and index again. Restore a backup for the rest, such as judgements and memories whose files are gone."
+    "`speckit-memory doctor --repair` mends what follows from the rest. Else copy the file first. What its documents "
+    "say comes back: stop the servers, move the file away with its -wal and -shm, and index again. Restore a "
+    "checkpoint (`speckit-memory checkpoint list`) or a backup for the rest, such as judgements and memories whose "
+    "files are gone."
 )
 LONGEST_QUESTION = 200
 """Characters of a stored title that the check of the search asks for."""

@@ -39,13 +39,14 @@ class Check:
 
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="First write the segment of the store anew, and remove what others left.")
+@click.option("--repair", is_flag=True, help="First mend what follows from the rest of the store, after a checkpoint.")
 @shared("db", "pipeline", "set", "json")
-def command(common: Common, fix: bool) -> int:
+def command(common: Common, fix: bool, repair: bool) -> int:
     """Check packages, SQLite and its extension, the store, the embedding model and the configuration.
 
     Exits with 1 when something is wrong. A store that does not exist yet is no fault.
     """
-    checks = [*_environment(), *(_workspace_files(common) or _working(common, fix))]
+    checks = [*_environment(), *(_workspace_files(common) or _working(common, fix, repair))]
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
@@ -64,8 +65,8 @@ def _environment() -> list[Check]:
     return [Check("environment", "warn", remark, hint) for remark in remarks(os.environ)]
 
 
-def _working(common: Common, fix: bool) -> list[Check]:
-    return [*_flag_rules(common), *_engine(common, fix)]
+def _working(common: Common, fix: bool, repair: bool) -> list[Check]:
+    return [*_flag_rules(common), *_engine(common, fix, repair)]
 
 
 def _flag_rules(common: Common) -> list[Check]:
@@ -90,14 +91,15 @@ def _workspace_files(common: Common) -> list[Check]:
     return [check for name, problems in found.items() if problems for check in _wrong(name, SpeckitError.of(problems))]
 
 
-def _engine(common: Common, fix: bool = False) -> list[Check]:
+def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Check]:
     """The engine's own checks on the store; on a temporary one when there is no store yet."""
     try:
         with common.open(create=False) as memory:
+            repaired = [_repair(memory)] if repair else []
             if fix:
                 with suppress(SpeckitError):  # noted, and told by the check
                     memory.write_segment()
-            return _health(memory)
+            return [*repaired, *_health(memory)]
     except SpeckitError as error:
         if CODES[error.code].category == "configuration":
             return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common)]
@@ -116,6 +118,19 @@ def _engine(common: Common, fix: bool = False) -> list[Check]:
                 return [missing, *(check for check in _health(memory) if check.name != "store")]
         except SpeckitError as error:
             return [missing, *_wrong("engine", error)]
+
+
+def _repair(memory: Memory) -> Check:
+    """What was mended; the check of the store tells what is left."""
+    try:
+        done = memory.repair()
+    except SpeckitError as error:
+        return Check("repair", "fail", str(error), "nothing was changed")
+    if not done.before:
+        return Check("repair", "ok", "nothing of the store is to be mended")
+    mended = "; ".join(done.mended) or "nothing that is wrong can be made anew"
+    hint = "index again what is wrong still, by name and with --force" if done.left else ""
+    return Check("repair", "fail" if done.left else "ok", f"{mended}; the store before is kept as {done.before}", hint)
 
 
 def _with_the_shipped_pipeline(common: Common) -> list[Check]:

@@ -287,6 +287,11 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
             ["doctor", "--json", "--fix"],
             lambda a, b: ["memories need none" in t.out for t in (a, b)] == [True, False],
         ),
+        "--repair": (
+            ["doctor"],
+            ["doctor", "--repair"],
+            lambda a, b: ["to be mended" in t.out for t in (a, b)] == [0, 1],
+        ),
     },
     "maintain": {
         "--db": (["maintain"], ["maintain", *OTHER_DB], ends(0, 2)),

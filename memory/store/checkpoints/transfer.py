@@ -60,7 +60,7 @@ def copy(
         if belongs or whole or form.kept.folder:
             counts[form.kept.name] = _copy_rows(source, connection, form, ids, keep_ids, "" if whole else folder)
     pending = _copy_vectors(source, txn, ids[CHUNKS])
-    _index_words(txn, ids[MEMORIES].values())
+    fulltext.fill(txn, ids[MEMORIES].values())
     return Copied(counts, pending)
 
 
@@ -199,21 +199,6 @@ def _leave_pending(connection: apsw.Connection, chunks: Iterable[int]) -> int:
         chosen,
     )
     return len(chosen)
-
-
-def _index_words(txn: Transaction, memory_ids: Iterable[int]) -> None:
-    """Makes the full-text rows of memories that have none: see `writing.rows.insert`."""
-    for memory_id in memory_ids:
-        chosen = "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?"
-        fields = rows(txn.connection, chosen, (memory_id,))
-        body = bytearray()
-        for (tokens,) in txn.connection.execute(
-            "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,)
-        ):
-            body += tokens.encode() + b" "
-        if fields:
-            title, triggers, path = fields[0]
-            fulltext.insert(txn, memory_id, title, triggers, path, body)
 
 
 def _batches(found: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:

@@ -151,14 +151,16 @@ def _vectors(connection: apsw.Connection) -> Iterator[str]:
         wrong = (
             row
             for row, vector in connection.execute("SELECT rowid, embedding FROM chunk_vectors")
-            if not isinstance(vector, bytes) or len(vector) != 4 * size or not _is_unit(vector)
+            if not is_unit(vector, size)
         )
         for row in islice(wrong, _NAMED):
             yield f"the vector {row} is no unit vector of {size} numbers"
 
 
-def _is_unit(vector: bytes) -> bool:
-    """Whether these are the 32-bit numbers of a vector of length 1."""
+def is_unit(vector: object, size: int) -> bool:
+    """Whether these are the so many 32-bit numbers of a vector of length 1."""
+    if not isinstance(vector, bytes) or len(vector) != 4 * size:
+        return False
     numbers = np.frombuffer(vector, np.float32).astype(np.float64)
     return bool(abs(numbers @ numbers - 1.0) < _TOLERANCE)
 

@@ -6,7 +6,7 @@ The columns hold analysed tokens joined by blanks, and the table's tokeniser spl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import apsw
@@ -33,6 +33,24 @@ def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: st
 def delete(txn: Transaction, memory_id: int) -> None:
     """Removes the row of a memory."""
     txn.connection.execute("DELETE FROM memory_fts WHERE rowid = ?", (memory_id,))
+
+
+def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
+    """Makes the rows of memories that have none, of the tokens that are stored; returns how many."""
+    count = 0
+    for memory_id in memory_ids:
+        chosen = "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?"
+        fields = rows(txn.connection, chosen, (memory_id,))
+        body = bytearray()
+        for (tokens,) in txn.connection.execute(
+            "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,)
+        ):
+            body += tokens.encode() + b" "
+        if fields:
+            title, triggers, path = fields[0]
+            insert(txn, memory_id, title, triggers, path, body)
+            count += 1
+    return count
 
 
 def match(

@@ -1,0 +1,137 @@
+"""Mends what can be made anew from what a store holds, and nothing else (`doctor --repair`, feature M14).
+
+Full-text rows, counts of tokens, vectors and states follow from texts and passages; a row that refers to one that is
+gone says nothing any more. Texts, judgements and links are never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.consistency import is_unit
+from speckit_memory.memory.store.file.queries import rows, table_exists, value
+from speckit_memory.memory.store.tables import changes, fulltext, token_counts, vectors
+from speckit_memory.memory.store.tables.meta import get_meta
+
+
+def mend(txn: Transaction) -> list[str]:
+    """What was mended, one sentence each; empty when nothing was. Other processes read all memories anew then."""
+    steps: tuple[tuple[str, Callable[[Transaction], int]], ...] = (
+        ("{} that referred to missing ones were removed", _remove_dangling),
+        ("{} for ids were taken out of use", _draw_ids),
+        ("{} of memories' tokens were made anew", _count_tokens),
+        ("{} of the full-text table were made anew or removed", _fill_words),
+        ("{} of passages are to be made anew by the next index", _await_vectors),
+        ("{} about waiting for vectors were set right", _tell_pending),
+    )
+    done = [sentence.format(_counted(number)) for sentence, step in steps if (number := step(txn))]
+    if done:
+        changes.record(txn, [row for (row,) in rows(txn.connection, "SELECT id FROM memories ORDER BY id")], "put")
+    return done
+
+
+def _counted(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
+
+
+def _remove_dangling(txn: Transaction) -> int:
+    """Rows whose foreign key leads nowhere, until none is left: their tables delete them with what they refer to."""
+    connection, removed = txn.connection, 0
+    while found := _dangling(connection):
+        for table, rowid, key in found:
+            where = (
+                "rowid = ?" if rowid is not None else f"{key} NOT IN (SELECT id FROM {_parent(connection, table, key)})"
+            )
+            connection.execute(f"DELETE FROM {table} WHERE {where}", (rowid,) if rowid is not None else ())
+        removed += len(found)
+    return removed
+
+
+def _dangling(connection: apsw.Connection) -> list[tuple[str, int | None, str]]:
+    columns = {
+        (table, number): column
+        for (table,) in rows(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+        for number, _, _, column, *_ in rows(connection, f"PRAGMA foreign_key_list({table})")
+    }
+    found = rows(connection, "PRAGMA foreign_key_check")
+    return list(dict.fromkeys((table, rowid, columns[table, number]) for table, rowid, _, number in found))
+
+
+def _parent(connection: apsw.Connection, table: str, column: str) -> str:
+    keys = rows(connection, f"PRAGMA foreign_key_list({table})")
+    return str(next(parent for _, _, parent, own, *_ in keys if own == column))
+
+
+def _draw_ids(txn: Transaction) -> int:
+    """Brings the sequence of ids beyond every number that means a memory or a passage, also of memories now gone."""
+    highest = value(
+        txn.connection,
+        "SELECT max(id) FROM (SELECT id FROM memories UNION ALL SELECT id FROM chunks UNION ALL "
+        "SELECT memory_id FROM session_sent UNION ALL SELECT memory_id FROM selections UNION ALL "
+        "SELECT memory_id FROM changes)",
+    )
+    following = rows(txn.connection, "SELECT next FROM id_sequence WHERE next >= 1")
+    if len(following) == 1 and following[0][0] > (highest or 0):
+        return 0
+    txn.connection.execute("DELETE FROM id_sequence")
+    txn.connection.execute("INSERT INTO id_sequence VALUES (1, ?)", ((highest or 0) + 1,))
+    return 1
+
+
+def _count_tokens(txn: Transaction) -> int:
+    """Counts of memories that have none or others than their texts."""
+    connection, mended = txn.connection, 0
+    for memory_id, *texts in rows(connection, "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts"):
+        passages = rows(connection, "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
+        counted = [token_counts.counted(text) for text in (*texts, *(text for (text,) in passages))]
+        before = rows(connection, "SELECT * FROM token_counts WHERE memory_id = ?", (memory_id,))
+        connection.execute("DELETE FROM token_counts WHERE memory_id = ?", (memory_id,))
+        token_counts.insert(txn, memory_id, counted)
+        after = rows(connection, "SELECT * FROM token_counts WHERE memory_id = ?", (memory_id,))
+        mended += before != after
+    return mended
+
+
+def _fill_words(txn: Transaction) -> int:
+    """Full-text rows of memories that have none, and those of no memory."""
+    connection = txn.connection
+    loose = rows(connection, "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories")
+    for (row,) in loose:
+        fulltext.delete(txn, row)
+    missing = rows(connection, "SELECT id FROM memories EXCEPT SELECT rowid FROM memory_fts")
+    return len(loose) + fulltext.fill(txn, [row for (row,) in missing])
+
+
+def _await_vectors(txn: Transaction) -> int:
+    """Passages whose vector is missing or no unit vector wait for another; vectors of no passage go."""
+    connection = txn.connection
+    good: set[int] = set()
+    loose: set[int] = set()
+    stored = {row for (row,) in rows(connection, "SELECT id FROM chunks WHERE vector = 'stored'")}
+    if table_exists(connection, "chunk_vectors"):
+        size = int(get_meta(connection, vectors.DIMENSIONS) or 0)
+        for row, vector in connection.execute("SELECT rowid, embedding FROM chunk_vectors"):
+            (good if row in stored and is_unit(vector, size) else loose).add(row)
+        connection.executemany("DELETE FROM chunk_vectors WHERE rowid = ?", [(row,) for row in loose])
+    else:
+        stored |= {row for (row,) in rows(connection, "SELECT id FROM chunks WHERE vector <> 'pending'")}
+    waiting = stored - good
+    connection.executemany("UPDATE chunks SET vector = 'pending' WHERE id = ?", [(row,) for row in waiting])
+    tokens = rows(
+        connection, "SELECT chunk_id FROM chunk_tokens EXCEPT SELECT id FROM chunks WHERE vector <> 'pending'"
+    )
+    connection.executemany("DELETE FROM chunk_tokens WHERE chunk_id = ?", tokens)
+    return len(waiting | loose | {row for (row,) in tokens})
+
+
+def _tell_pending(txn: Transaction) -> int:
+    """Memories say whether a passage of theirs waits for its vector."""
+    waits = "EXISTS (SELECT 1 FROM chunks c WHERE c.memory_id = memories.id AND c.vector = 'pending')"
+    changed = 0
+    for state, wrong in (("pending", waits), ("done", f"NOT {waits}")):
+        statement = f"UPDATE memories SET embedding_status = ? WHERE embedding_status <> ? AND {wrong} RETURNING id"
+        changed += len(rows(txn.connection, statement, (state, state)))
+    return changed
