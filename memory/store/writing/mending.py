@@ -42,11 +42,10 @@ def _remove_dangling(txn: Transaction) -> int:
     connection, removed = txn.connection, 0
     while found := _dangling(connection):
         for table, rowid, key in found:
-            where = (
-                "rowid = ?" if rowid is not None else f"{key} NOT IN (SELECT id FROM {_parent(connection, table, key)})"
+            where = f"{key} NOT IN (SELECT id FROM {_parent(connection, table, key)})" if rowid is None else "rowid = ?"
+            removed += len(
+                rows(connection, f"DELETE FROM {table} WHERE {where} RETURNING 1", (rowid,) * (rowid is not None))
             )
-            connection.execute(f"DELETE FROM {table} WHERE {where}", (rowid,) if rowid is not None else ())
-        removed += len(found)
     return removed
 
 

@@ -1,0 +1,144 @@
+"""Stores of every schema that was ever released become stores of today, with all that they held (feature M1)."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+from storing.contents import contents
+
+from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.checkpoints.kinds import KEPT
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.migrations import MIGRATIONS, applied, migrate
+from speckit_memory.memory.store.file.opening import vector_extension
+from speckit_memory.memory.store.tables import fulltext
+
+RELEASED = {
+    "0001_first_schema": "698b76c820db431e", "0002_sessions": "60a8223069c06eb1",
+    "0003_uncounted_folders": "e9c84abf614d272a", "0004_chunk_tokens": "37970d2338e4a52b",
+    "0005_link_targets": "35ef338ba75953d1", "0006_token_model": "8313b8c559c7d6b2",
+    "0007_promotions": "39e1fc38dfba154d", "0008_source_paths": "be3a75af4cd19629",
+    "0009_change_tokens": "0c0fdbfd6a421773", "0010_token_counts": "8c2483b702e80c9e",
+    "0011_life": "ec5e10a77f1a211d", "0012_edge_history": "8c8ea79c72958aee", "0013_learning": "dc30cc9eb6ab86fe",
+    "0014_former_keys": "c6804cd1ddae62e0", "0015_structure": "5444170b60a7d42d",
+    "0016_store_identity": "00b63fed535ca634",
+}  # fmt: skip
+"""The first digits of the digest of each migration in the commit that brought it. What a store has been through is
+never changed afterwards: correct it by a further migration."""
+ASKED = ("why are ranks fused", "computeMPAB", "quokka cache")
+LATER_FACTS = {"token_bytes": "0004_chunk_tokens", "token_model": "0006_token_model"}
+"""Facts that came with a migration."""
+OLDER = range(1, len(MIGRATIONS))
+
+
+def connected(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path))
+    connection.enable_load_extension(True)
+    connection.load_extension(vector_extension())
+    return connection
+
+
+def tables(connection: apsw.Connection) -> list[str]:
+    found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid").get
+    names = [found] if isinstance(found, str) else list(found or ())
+    return [name for name in names if not name.startswith(("memory_fts", "chunk_vectors_", "sqlite_"))]
+
+
+def columns(connection: apsw.Connection, table: str, schema: str = "main") -> list[str]:
+    return [row[1] for row in connection.execute(f"PRAGMA {schema}.table_info({table})")]
+
+
+def schema(connection: apsw.Connection) -> set[tuple[str, str]]:
+    """What the file is made of; the table of vectors is made with the first of them."""
+    found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return {(name, " ".join(sql.split())) for name, sql in found if not name.startswith("chunk_vectors")}
+
+
+def as_it_was(path: Path, today: Path, steps: Sequence[str]) -> None:
+    """Makes a store by the first migrations and fills it with what one of today holds, as far as it has places."""
+    with closing(connected(path)) as old:
+        migrate(old, path, MIGRATIONS[: len(steps)])
+        old.pragma("journal_mode", "wal")
+        old.execute("ATTACH ? AS today", (str(today),))
+        [vectors] = old.execute("SELECT sql FROM today.sqlite_schema WHERE name = 'chunk_vectors'")
+        old.execute(vectors[0])
+        for table in tables(old):
+            if table in ("migrations", "store_identity"):
+                continue
+            there = columns(old, table)
+            shared = ", ".join(f'"{name}"' for name in columns(old, table, "today") if name in there)
+            given = "rowid, embedding" if table == "chunk_vectors" else shared
+            old.execute(f"DELETE FROM main.{table}")
+            old.execute(f"INSERT INTO main.{table} ({given}) SELECT {given} FROM today.{table}")
+        later = [f"'{key}'" for key, step in LATER_FACTS.items() if step not in steps]
+        old.execute(f"DELETE FROM meta WHERE key IN ({', '.join(later)})")
+        old.execute("DETACH today")
+    # as the version of that time did: the rows of full text beside those of the memories
+    with closing(connected(path)) as old:
+        from speckit_memory.memory.store.file.connection import Transaction
+
+        with old:
+            fulltext.fill(Transaction(old), [row for (row,) in list(old.execute("SELECT id FROM memories"))])
+
+
+@pytest.mark.requirement("M1.migrations")
+def test_no_released_migration_was_changed() -> None:
+    now = {step.name: hashlib.sha256(step.statements.encode()).hexdigest()[:16] for step in MIGRATIONS}
+    assert list(now.items())[: len(RELEASED)] == list(RELEASED.items())
+    assert list(now) == list(RELEASED), "write the digest of the new migration down here"
+
+
+@pytest.mark.requirement("M1.migrations")
+@pytest.mark.parametrize("count", OLDER, ids=lambda count: MIGRATIONS[count - 1].name)
+def test_a_store_of_every_schema_becomes_one_of_today(unasked: Path, tmp_path: Path, count: int) -> None:
+    today = tmp_path / "today.db"
+    shutil.copy(unasked / "memory.db", today)
+    with Memory.open(today, root=tmp_path, environ={}) as memory:
+        wanted = [[(row.id, row.score) for row in memory.search(query, deadline_ms=None).results] for query in ASKED]
+    path = tmp_path / "memory.db"
+    names = [step.name for step in MIGRATIONS]
+    shutil.copy(unasked / "memory.db", today)
+    as_it_was(path, today, names[:count])
+    before = contents(path)
+    with closing(connected(path)) as old:
+        had = {table: columns(old, table) for table in tables(old)}
+
+    with Memory.open(path, root=tmp_path, environ={}) as memory:
+        assert memory.database.check() == []
+        found = [[(row.id, row.score) for row in memory.search(query, deadline_ms=None).results] for query in ASKED]
+    # the tokens of passages came with a migration, and with the next index of what was stored before
+    tokens = "0004_chunk_tokens" in names[:count]
+    assert found == wanted if tokens else [rows[0][0] for rows in found] == [rows[0][0] for rows in wanted]
+
+    with closing(connected(path)) as new, closing(connected(today)) as other:
+        assert applied(new) == tuple(names)
+        assert schema(new) == schema(other)
+        for kept in (kept.name for kept in KEPT if kept.name in had and kept.name != "memories"):
+            shown = ", ".join(f'"{name}"' for name in had[kept] if name not in ("source_call",))
+            assert sorted(map(repr, new.execute(f"SELECT {shown} FROM {kept}"))) == before[kept]
+    backup = tmp_path / f"memory.db.before-{names[count]}"
+    assert contents(backup) == before
+    with closing(connected(backup)) as copy:
+        assert applied(copy) == tuple(names[:count])
+
+
+@pytest.mark.requirement("M1.migrations")
+def test_a_newer_schema_is_refused_and_left_alone(unasked: Path, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    shutil.copy(unasked / "memory.db", path)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("INSERT INTO migrations VALUES ('9999_tomorrow', '2099-01-01T00:00:00Z')")
+        connection.pragma("journal_mode", "delete")
+    before = path.read_bytes()
+    with pytest.raises(SpeckitError, match="9999_tomorrow") as refused:
+        Database.open(path)
+    assert refused.value.code == "E025"
+    assert path.read_bytes() == before
+    assert list(tmp_path.glob("*before*")) == []
