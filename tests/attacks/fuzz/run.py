@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.internal.conjecture import engine
 from tally import Tally
 
-from tests.attacks.fuzz import documents, queries, stores, tools, yaml_files
+from tests.attacks.fuzz import documents, lives, queries, stores, tools, yaml_files
 from tests.attacks.fuzz.target import Target
 
 TARGETS = {
@@ -30,6 +30,7 @@ TARGETS = {
         tools.TARGET,
         tools.PROCESSES,
         stores.TARGET,
+        lives.TARGET,
     )
 }
 engine.MAX_SHRINKING_SECONDS = 60  # five minutes are too long where an input takes a second
