@@ -12,7 +12,8 @@ from pathlib import Path
 
 from speckit_memory.config.checkpoint_limits import CheckpointLimits
 from speckit_memory.config.checkpoint_values import checkpoints_of
-from speckit_memory.config.entity_linking import EntityLinking, entity_linking_of
+from speckit_memory.config.entity_linking import EntityLinking
+from speckit_memory.config.entity_linking_value import entity_linking_of
 from speckit_memory.config.extension_modes import ACCEPTED_MEMORY, MODES, Mode, enough
 from speckit_memory.config.files.patterns import compiled
 from speckit_memory.config.formats import FORMATS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from speckit_memory.engine.following import Following
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from speckit_memory.engine.lineage import Lineage
     from speckit_memory.engine.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
     from speckit_memory.engine.reviewing import ToReview
-    from speckit_memory.memory.store.reading.lineage import Direction
 
 
 class Connecting(ABC):
@@ -62,7 +61,7 @@ class Connecting(ABC):
         self,
         name: int | str,
         *,
-        direction: Direction = "both",
+        direction: Literal["outgoing", "incoming", "both"] = "both",
         depth: int = 3,
         relations: Sequence[str] = (),
     ) -> Lineage:

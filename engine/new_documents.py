@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from os.path import lexists
 from pathlib import Path
 
+from speckit_memory.config.formats import PLAIN
 from speckit_memory.config.workspace_file import SourcePatterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import document_file, front_matter_edit, naming
@@ -18,7 +19,7 @@ from speckit_memory.memory.editing.update_values import checked
 from speckit_memory.memory.indexing import front_matter
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.scanner import LARGEST_FILE
-from speckit_memory.memory.indexing.selection import SUFFIXES, refusal
+from speckit_memory.memory.indexing.selection import refusal
 from speckit_memory.memory.indexing.title import choose, first_heading
 
 RETRIES = 20
@@ -92,8 +93,8 @@ def _key(root: Path, given: str, *, is_folder: bool) -> str:
     parts = led.relative_to(top).parts
     if reason := refusal(parts, is_folder, SourcePatterns()) if parts else "":
         raise SpeckitError("E014", f"'{given}' is {reason}", actions=("choose another path",))
-    if not is_folder and led.suffix.lower() not in SUFFIXES:
-        hint = f"Documents are {', '.join(sorted(SUFFIXES))} files."
+    if not is_folder and led.suffix.lower() not in PLAIN:
+        hint = f"Documents are {', '.join(sorted(PLAIN))} files."
         raise SpeckitError("E014", f"'{given}' is not a document", hint=hint)
     if is_folder and lexists(led) and not led.is_dir():
         raise SpeckitError("E014", f"'{given}' is a file", actions=("give a folder",))

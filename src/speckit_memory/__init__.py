@@ -15,16 +15,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from speckit_memory.engine.changes import Change as Change
+    from speckit_memory.engine.checkpointing import BroughtBack as BroughtBack
+    from speckit_memory.engine.checkpointing import Repaired as Repaired
+    from speckit_memory.engine.deleting import Deleted as Deleted
+    from speckit_memory.engine.deleting import Undeleted as Undeleted
+    from speckit_memory.engine.editing import Updated as Updated
     from speckit_memory.engine.following import Replacement as Replacement
+    from speckit_memory.engine.graph import GraphReport as GraphReport
+    from speckit_memory.engine.graph import LinkedNames as LinkedNames
     from speckit_memory.engine.health import Check as Check
     from speckit_memory.engine.health import HealthReport as HealthReport
     from speckit_memory.engine.learning import LearnedPhrases as LearnedPhrases
+    from speckit_memory.engine.lineage import Lineage as Lineage
+    from speckit_memory.engine.linking import LinkStats as LinkStats
+    from speckit_memory.engine.linking import NamedChange as NamedChange
+    from speckit_memory.engine.linking import NamedEdge as NamedEdge
+    from speckit_memory.engine.linking import UndoneChanges as UndoneChanges
     from speckit_memory.engine.maintenance import Done as Done
     from speckit_memory.engine.maintenance import Maintained as Maintained
     from speckit_memory.engine.memory import Memory as Memory
+    from speckit_memory.engine.model_use import StoreModels as StoreModels
     from speckit_memory.engine.plans import PlannedChannel as PlannedChannel
     from speckit_memory.engine.plans import PlannedVariant as PlannedVariant
     from speckit_memory.engine.plans import PlanReport as PlanReport
+    from speckit_memory.engine.reading import Reading as Reading
     from speckit_memory.engine.result_parts import Coverage as Coverage
     from speckit_memory.engine.result_parts import NamedMemory as NamedMemory
     from speckit_memory.engine.result_parts import PipelineIdentity as PipelineIdentity
@@ -37,8 +51,11 @@ if TYPE_CHECKING:
     from speckit_memory.engine.results import ResultRow as ResultRow
     from speckit_memory.engine.results import SearchResult as SearchResult
     from speckit_memory.engine.results import ShadowAnswer as ShadowAnswer
+    from speckit_memory.engine.reviewing import ToReview as ToReview
     from speckit_memory.engine.shadowing.variant import ShadowState as ShadowState
     from speckit_memory.engine.smallest_change import SmallestChange as SmallestChange
+    from speckit_memory.engine.triggering import TriggerMatch as TriggerMatch
+    from speckit_memory.engine.triggering import TriggerMatches as TriggerMatches
     from speckit_memory.engine.work import Work as Work
     from speckit_memory.errors import ConfigurationError as ConfigurationError
     from speckit_memory.errors import DocumentError as DocumentError
@@ -60,20 +77,32 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing.classify import Inferred as Inferred
     from speckit_memory.memory.indexing.contradictions import Contradiction as Contradiction
     from speckit_memory.memory.indexing.intake import Intake as Intake
+    from speckit_memory.memory.indexing.moves import Move as Move
     from speckit_memory.memory.indexing.prediction_error import Verdict as Verdict
     from speckit_memory.memory.indexing.quality import Quality as Quality
     from speckit_memory.memory.indexing.recalled import Recalled as Recalled
     from speckit_memory.memory.indexing.secrets import Secret as Secret
+    from speckit_memory.memory.indexing.spaces import Built as Built
+    from speckit_memory.memory.indexing.spaces import Changed as Changed
+    from speckit_memory.memory.indexing.suspicions import Suspicion as Suspicion
     from speckit_memory.memory.lifecycle.epistemic import LearningSummary as LearningSummary
     from speckit_memory.memory.lifecycle.epistemic import TaskLearning as TaskLearning
     from speckit_memory.memory.lifecycle.epistemic import TaskScores as TaskScores
+    from speckit_memory.memory.lifecycle.staleness import Stale as Stale
     from speckit_memory.memory.lifecycle.tasks import Task as Task
     from speckit_memory.memory.lifecycle.tasks import TaskHistory as TaskHistory
     from speckit_memory.memory.lifecycle.validations import Validated as Validated
+    from speckit_memory.memory.store.checkpoints.deletions import Deletion as Deletion
+    from speckit_memory.memory.store.checkpoints.folder import Checkpoint as Checkpoint
+    from speckit_memory.memory.store.checkpoints.making import Made as Made
+    from speckit_memory.memory.store.checkpoints.restoring import Restored as Restored
+    from speckit_memory.memory.store.reading.density import Density as Density
+    from speckit_memory.memory.store.reading.lineage import Step as Step
     from speckit_memory.memory.store.reading.reader import StoreStatistics as StoreStatistics
     from speckit_memory.memory.store.records import MemoryRecord as MemoryRecord
     from speckit_memory.memory.store.records import Tier as Tier
     from speckit_memory.memory.store.tables.archivals import Archived as Archived
+    from speckit_memory.memory.store.tables.embedding_models import Stamp as Stamp
     from speckit_memory.memory.store.tables.selections import LearnedPhrase as LearnedPhrase
     from speckit_memory.memory.store.tables.selections import Selection as Selection
     from speckit_memory.pipeline.explain import StepExplanation as StepExplanation
@@ -81,42 +110,79 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "engine.changes": ("Change",),
+    "engine.checkpointing": ("BroughtBack", "Repaired"),
+    "engine.deleting": ("Deleted", "Undeleted"),
+    "engine.editing": ("Updated",),
     "engine.following": ("Replacement",),
+    "engine.graph": ("GraphReport", "LinkedNames"),
     "engine.health": ("Check", "HealthReport"),
     "engine.learning": ("LearnedPhrases",),
+    "engine.lineage": ("Lineage",),
+    "engine.linking": ("LinkStats", "NamedChange", "NamedEdge", "UndoneChanges"),
     "engine.maintenance": ("Done", "Maintained"),
     "engine.memory": ("Memory",),
+    "engine.model_use": ("StoreModels",),
     "engine.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
+    "engine.reading": ("Reading",),
     "engine.result_parts": (
-        "Coverage", "NamedMemory", "PipelineIdentity", "SearchNotes", "SearchPlan", "StepTiming", "Timings",
+        "Coverage",
+        "NamedMemory",
+        "PipelineIdentity",
+        "SearchNotes",
+        "SearchPlan",
+        "StepTiming",
+        "Timings",
     ),
     "engine.results": ("ChannelEvidence", "Explanation", "ResultRow", "SearchResult", "ShadowAnswer"),
+    "engine.reviewing": ("ToReview",),
     "engine.shadowing.variant": ("ShadowState",),
     "engine.smallest_change": ("SmallestChange",),
+    "engine.triggering": ("TriggerMatch", "TriggerMatches"),
     "engine.work": ("Work",),
     "errors": (
-        "ConfigurationError", "DocumentError", "InternalError", "InvalidRequestError", "ModelUnavailableError",
-        "NotFoundError", "Problem", "SearchFailedError", "SpeckitError", "StoreBusyError", "StoreClosedError",
-        "StoreError", "Where",
+        "ConfigurationError",
+        "DocumentError",
+        "InternalError",
+        "InvalidRequestError",
+        "ModelUnavailableError",
+        "NotFoundError",
+        "Problem",
+        "SearchFailedError",
+        "SpeckitError",
+        "StoreBusyError",
+        "StoreClosedError",
+        "StoreError",
+        "Where",
     ),
     "memory.indexing": ("IndexReport", "Progress", "Saved", "Source"),
     "memory.indexing.classify": ("Inferred",),
     "memory.indexing.contradictions": ("Contradiction",),
     "memory.indexing.intake": ("Intake",),
+    "memory.indexing.moves": ("Move",),
     "memory.indexing.prediction_error": ("Verdict",),
     "memory.indexing.quality": ("Quality",),
     "memory.indexing.recalled": ("Recalled",),
     "memory.indexing.secrets": ("Secret",),
+    "memory.indexing.spaces": ("Built", "Changed"),
+    "memory.indexing.suspicions": ("Suspicion",),
     "memory.lifecycle.epistemic": ("LearningSummary", "TaskLearning", "TaskScores"),
+    "memory.lifecycle.staleness": ("Stale",),
     "memory.lifecycle.tasks": ("Task", "TaskHistory"),
     "memory.lifecycle.validations": ("Validated",),
+    "memory.store.checkpoints.deletions": ("Deletion",),
+    "memory.store.checkpoints.folder": ("Checkpoint",),
+    "memory.store.checkpoints.making": ("Made",),
+    "memory.store.checkpoints.restoring": ("Restored",),
+    "memory.store.reading.density": ("Density",),
+    "memory.store.reading.lineage": ("Step",),
     "memory.store.reading.reader": ("StoreStatistics",),
     "memory.store.records": ("MemoryRecord", "Tier"),
     "memory.store.tables.archivals": ("Archived",),
+    "memory.store.tables.embedding_models": ("Stamp",),
     "memory.store.tables.selections": ("LearnedPhrase", "Selection"),
     "pipeline.explain": ("StepExplanation",),
     "pipeline.trace": ("Degradation",),
-}  # fmt: skip
+}
 """Where each public name comes from."""
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
