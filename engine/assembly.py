@@ -308,6 +308,11 @@ class OpenStore:
         """The model of the vectors in use."""
         return self.models.now().embedder
 
+    @property
+    def counter(self) -> embedders.Embedder:
+        """A model that counts tokens, whatever has become of the file."""
+        return self._models.embedder
+
     @Once
     def models(self) -> ServingModels:
         """The models of the vectors in use, and of those that are wanted."""

@@ -199,7 +199,7 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text costs a language model, never too low by more than a few per cent (feature T24)."""
-        return counted_tokens(texts, self.embedder)
+        return counted_tokens(texts, self._open.counter)
 
     def load_vectors(self) -> None:
         """Reads all vectors into memory now, which searches do once they are many: for a process that has the time."""
