@@ -240,13 +240,13 @@ class TextModels:
         return embedders.chosen(self._environ)
 
     @property
-    def named(self) -> bool:
-        """Whether the environment names a model."""
-        return bool(self._environ.get(EMBEDDER_VARIABLE))
+    def named(self) -> str:
+        """The model that the environment names, "" for none."""
+        return self._environ.get(EMBEDDER_VARIABLE, "")
 
     def is_named(self, name: str) -> bool:
         """Whether the environment names this model."""
-        return self._environ.get(EMBEDDER_VARIABLE) == name
+        return self.named == name
 
     def local(self, name: str) -> embedders.Embedder | None:
         """A model that a store names, None unless it needs nobody but this account's own files.

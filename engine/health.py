@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from speckit_memory.config.extensions import extensions_in_force
-from speckit_memory.config.settings import Settings
+from speckit_memory.config.settings import EMBEDDER_VARIABLE, Settings
 from speckit_memory.engine import assembly, configured
 from speckit_memory.engine.following import Replacement
 from speckit_memory.engine.noted import notes
@@ -196,6 +196,13 @@ def _model(seen: Examined) -> Check:
     where = getattr(getattr(embedder, "endpoint", None), "host", "")
     detail = f"{embedder.model_id}, {embedder.dimensions} dimensions, {f'asked at {where}' if where else 'offline'}"
     unsettled = seen.opened.models.unsettled()
+    if unsettled:
+        try:
+            seen.opened.models.wanted().embed_query(EXAMPLE)
+        except SpeckitError as error:
+            problem = error.problems[0]
+            detail = f"the model that is wanted cannot be used: {problem}; in use is {detail}"
+            return Check("model", False, detail, problem.hint or f"Mend it, or name another in {EMBEDDER_VARIABLE}.")
     hint = "`speckit-memory model list` tells more, `model use NAME` goes on." if unsettled else ""
     return Check("model", True, f"{detail}; {unsettled}" if unsettled else detail, hint)
 

@@ -55,7 +55,9 @@ def use(opened: OpenStore, name: str, progress: OnProgress | None = None) -> Cha
     build(opened, name, progress)
     embedder = _named(opened, name)
     tokens = spaces.token_model_of(embedder)
-    return spaces.change(opened.database, spaces.stamp(embedder), title_repeats(embedder), tokens, time.time())
+    return spaces.change(
+        opened.database, spaces.stamp(embedder), title_repeats(embedder), tokens, time.time(), chosen=True
+    )
 
 
 def roll_back(opened: OpenStore, progress: OnProgress | None = None) -> Changed:
@@ -75,7 +77,7 @@ def roll_back(opened: OpenStore, progress: OnProgress | None = None) -> Changed:
         raise SpeckitError("E030", f"nothing is known of the model '{known.previous}' but its id")
     if stamp.name.startswith("fastembed:"):
         return use(opened, stamp.name, progress)
-    return spaces.change(opened.database, stamp, 1, spaces.token_model_of(bundled), time.time())
+    return spaces.change(opened.database, stamp, 1, spaces.token_model_of(bundled), time.time(), chosen=True)
 
 
 def _named(opened: OpenStore, name: str) -> Embedder:

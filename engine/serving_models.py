@@ -6,10 +6,12 @@ that the next index run changes to; until then the old vectors serve (feature I6
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from speckit_memory.config.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing.embedders import Embedder, PoolingModel, TokenModel
+from speckit_memory.memory.indexing.embedders import NAME, Embedder, PoolingModel, TokenModel
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.queries import table_exists
 from speckit_memory.memory.store.tables import embedding_models, vectors
@@ -73,21 +75,37 @@ class ServingModels:
         return self._models.is_named(name)
 
     def unsettled(self) -> str:
-        """What is not as it is wanted, for readers of an answer: another model is wanted than serves, or vectors are
-        being made. "" when all is settled."""
+        """What is not as it is wanted, for readers of an answer: vectors of another model are made or begun, or another
+        model is wanted than answers, or it cannot be had. "" when all is settled."""
         connection = self._database.reader()
         found = embedding_models.build(connection) if table_exists(connection, "embedding_build") else None
         if found is not None:
-            return (
-                f"vectors of {found.name} are being made: {found.done:,} of {found.total:,} passages; "
-                "those of before answer until then"
-            )
-        stored = get_meta(connection, vectors.MODEL)
-        if stored is None or not self._models.named or not (served := self._known.get(stored)):
+            return _told(found)
+        stored, wanted = get_meta(connection, vectors.MODEL), self.wanted()
+        if stored is None or not (served := self._known.get(stored)) or served.embedder is wanted:
             return ""
-        if served.embedder is self._models.embedder:
-            return ""
-        return "the vectors are those of another model than SPECKIT_EMBEDDER names; `speckit-memory index PATH` changes"
+        stamp = _stamp(connection, stored)
+        answering = f"vectors of {stamp.name if stamp else stored} answer"
+        if self._models.named:
+            by = f"{EMBEDDER_VARIABLE} names {self._models.named}"
+        elif chosen := embedding_models.choice(connection):
+            by = f"{chosen} was chosen for the store"
+        else:
+            by = f"no model is named or chosen but the one that is {NAME}"
+        try:
+            if wanted.model_id == stored:
+                return ""
+        except SpeckitError as error:
+            return f"{answering}; {by}, which cannot be used: {error.problems[0].message}"
+        return f"{answering}; {by}, another model: `speckit-memory index PATH` changes to it"
+
+
+def _told(build: embedding_models.Build) -> str:
+    """How far vectors are that are made beside those in use."""
+    passages = f"{build.done:,} of {build.total:,} passages"
+    if embedding_models.at_work(build, time.time()):
+        return f"vectors of {build.name} are being made: {passages}; those of before answer until then"
+    return f"vectors of {build.name} are made for {passages} and not in use; those of before answer"
 
 
 def _is(embedder: Embedder, model_id: str) -> bool:

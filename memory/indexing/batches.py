@@ -148,7 +148,8 @@ class BatchWriter:
         built = spaces.build(self._database, embedder, self._now, progress)
         self._report.embedded += built.embedded
         self._report.cache_hits += built.cached
-        spaces.change(self._database, built.stamp, title_repeats(embedder), spaces.token_model_of(embedder), self._now)
+        tokens = spaces.token_model_of(embedder)
+        spaces.change(self._database, built.stamp, title_repeats(embedder), tokens, self._now, chosen=False)
 
     def _same_tokens(self, embedder: Embedder) -> bool:
         """Whether the store's tokens, if it has any, are those of the embedder."""

@@ -83,10 +83,11 @@ def build(database: Database, embedder: Embedder, now: float, progress: OnProgre
     return Built(made, embedded, cached, work.done)
 
 
-def change(database: Database, made: Stamp, repeats: int, token_model_id: str, now: float) -> Changed:
+def change(database: Database, made: Stamp, repeats: int, token_model_id: str, now: float, *, chosen: bool) -> Changed:
     """Puts the cached vectors of a model in the place of those in use, in one transaction.
 
-    `repeats` tells how often this model sees titles. A passage without a cached vector is pending afterwards.
+    `repeats` tells how often this model sees titles, and `chosen` whether somebody chose it for the store, so that
+    later runs keep to it. A passage without a cached vector is pending afterwards.
     """
     with database.write() as txn, txn.with_small_cache():
         connection = txn.connection
@@ -95,7 +96,8 @@ def change(database: Database, made: Stamp, repeats: int, token_model_id: str, n
             _exchange(txn, made, repeats, token_model_id)
             embedding_models.note_previous(txn, before)
         embedding_models.note(txn, made, now)
-        embedding_models.choose(txn, made.name)
+        if chosen:
+            embedding_models.choose(txn, made.name)
         embedding_models.end_build(txn)
     return Changed(before, made.model_id, reader.statistics(database.reader()).pending_embeddings)
 

@@ -197,8 +197,10 @@ def test_killed_while_vectors_are_made_the_old_ones_serve_and_the_next_run_goes_
     first.wait()
     go_on.set()
     assert model_in_use(root) == "bundled"
-    kept = search(root, "number 7")
-    assert kept[0] == keys
+    kept, told = search(root, "number 7")
+    assert kept == keys
+    assert "being made" not in told
+    assert "vectors of openai:tiny are made for" in told
 
     service.always = well
     sent = len(service.texts)
@@ -224,12 +226,32 @@ def test_a_file_of_a_store_makes_no_process_ask_a_service(root: Path, service: S
     assert len(service.texts) == sent
 
 
+@pytest.mark.requirement("I6.fetched")
+def test_only_model_use_leaves_a_choice_that_runs_without_the_variable_obey(root: Path, hub: Hub) -> None:
+    run(root, "index", "docs")
+    run(root, "model", "pull", NAME, HF_ENDPOINT=hub.url)
+    run(root, "index", "docs", SPECKIT_EMBEDDER=NAME)
+    assert model_in_use(root) == NAME
+    keys, told = search(root, "backup copy")  # the model is here, so that its vectors answer
+    assert keys[0] == "docs/storage/backup.md"
+    assert f"vectors of {NAME} answer; no model is named or chosen" in told
+    assert "E003" in run(root, "index", "docs", "--json").out
+    assert model_in_use(root) == "bundled"
+
+    assert run(root, "model", "use", NAME, "--no-compare").status == 0
+    assert "E003" in run(root, "index", "docs", "--json", SPECKIT_EMBEDDER="bundled").out
+    assert model_in_use(root) == "bundled"
+    assert f"vectors of bundled answer; {NAME} was chosen for the store" in search(root, "backup copy")[1]
+    assert "E003" in run(root, "index", "docs", "--json").out
+    assert model_in_use(root) == NAME
+
+
 def test_an_index_run_with_another_model_changes_only_when_all_vectors_are_there(root: Path, service: Service) -> None:
     run(root, "index", "docs")
     named = {"SPECKIT_EMBEDDER": "openai:tiny", "SPECKIT_EMBEDDER_URL": service.url}
     keys, told = search(root, "backups", **named)
     assert keys
-    assert "another model than SPECKIT_EMBEDDER names" in told
+    assert "vectors of bundled answer; SPECKIT_EMBEDDER names openai:tiny" in told
     assert service.texts == []  # the old vectors answer, and nobody is asked
     service.always = lambda _service, _body: (500, {}, b"")
     failed = run(root, "index", "docs", "--json", SPECKIT_EMBEDDER_TIMEOUT_S="1", **named)

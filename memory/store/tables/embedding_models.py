@@ -84,14 +84,14 @@ def at_work(found: Build, now: float) -> bool:
     """Whether somebody is making the vectors at `now`: a process that is gone is told from one that is slow."""
     if not now < found.until <= now + LEASE_SECONDS:
         return False
-    host, pid, _ = found.holder.split(":", 2)
+    host, _, rest = found.holder.partition(":")
     if host != socket.gethostname() or sys.platform == "win32":
         return True
     try:
-        os.kill(int(pid), 0)  # asks whether it lives and does nothing to it
+        os.kill(int(rest.partition(":")[0]), 0)  # asks whether it lives and does nothing to it
     except ProcessLookupError:
         return False
-    except OSError:
+    except (OSError, ValueError, OverflowError):  # it lives, or this is no number that a process here could have
         return True
     return True
 

@@ -70,7 +70,7 @@ def run(
         rows = {
             name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"')))
             for name in names
-            if name not in ("migrations", "changes")
+            if name not in ("migrations", "changes", "store_identity")
         }
         rows["changes"] = list(map(repr, connection.execute("SELECT seq, memory_id, kind FROM changes")))
         return report, rows

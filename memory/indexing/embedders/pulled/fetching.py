@@ -6,6 +6,7 @@ compared with it. The folder comes to its place whole.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -61,30 +62,53 @@ def fetch(model: str, environ: Mapping[str, str], progress: OnBytes | None = Non
     """
     known = _known(model)
     place = place_of(known["model"], environ)
-    manifest = manifest_of(place)
-    if manifest is not None and not damaged(place, manifest):
-        return manifest, False
+    if found := _whole(place):
+        return found, False
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         staging = Path(mkdtemp(prefix=".fetching-", dir=place.parent))
     except OSError as error:
         raise SpeckitError("E001", f"models cannot be kept in {place.parent}: {error.strerror}") from error
     try:
-        manifest = _fetched(known, staging, progress or (lambda _done, _total: None))
-        write_manifest(staging, manifest)
-        old = None
-        if place.exists():
-            old = Path(mkdtemp(prefix=".replaced-", dir=place.parent)) / "model"
-            place.rename(old)
-        with suppress(OSError):  # another process was faster; what it fetched is as good
-            staging.rename(place)
-        if old is not None:
-            shutil.rmtree(old.parent, ignore_errors=True)
+        write_manifest(staging, _fetched(known, staging, progress or (lambda _done, _total: None)))
+        return _put(staging, place), True
     except OSError as error:
         raise _failed(known["model"], f"{error.strerror or error}") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return manifest, True
+
+
+def _whole(place: Path) -> Manifest | None:
+    """What is known of the model in a place, None unless all of it is there as it was fetched."""
+    manifest = manifest_of(place)
+    return manifest if manifest is not None and not damaged(place, manifest) else None
+
+
+def _put(staging: Path, place: Path) -> Manifest:
+    """Puts a fetched folder in its place and tells what lies there then. Raises OSError, with what was there put back.
+
+    Another process may do the same at any moment: what it fetched is as good.
+    """
+    if found := _whole(place):
+        return found
+    aside = Path(mkdtemp(prefix=".replaced-", dir=place.parent))
+    old = aside / "model"
+    try:
+        with suppress(FileNotFoundError):
+            place.rename(old)
+        try:
+            staging.rename(place)
+        except OSError:
+            if found := _whole(place):
+                return found
+            if old.exists() and not place.exists():
+                old.rename(place)
+            raise
+        if found := _whole(place):
+            return found
+        raise OSError(errno.EIO, f"what lies in {place} is not what was put there")
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _known(model: str) -> dict[str, Any]:
