@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -21,7 +20,9 @@ from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.store.file.store_file import store_is_there
 from speckit_memory.server import completion
 from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.commands.watching import changes, require_watching, until_told_to_end
 from speckit_memory.server.failures import lines
+from speckit_memory.server.failures import show as show_failure
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
 from speckit_memory.server.progress import ProgressReporter
@@ -65,12 +66,22 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
     if watch and dry_run:
         raise click.UsageError("--watch and --dry-run exclude each other", click.get_current_context())
     _refuse_an_empty_start(common, paths)
-    changes = _changes(paths) if watch else None
+    if watch:
+        require_watching()
     with _opened(common, dry_run) as memory:
-        status = index_once(common, memory, paths, force, dry_run)
-        for _ in changes or ():
-            status = index_once(common, memory, paths, False, False)
-    return status
+        if not watch:
+            return index_once(common, memory, paths, force, dry_run)
+        with until_told_to_end():
+            for run, _ in enumerate(changes(named_paths(paths), memory.settings.root)):
+                try:
+                    status = index_once(common, memory, paths, force and run == 0, False)
+                    if run == 0 and not any(map(is_there, named_paths(paths))):
+                        return status  # a slip of the pen; what goes later may come back
+                except SpeckitError as error:
+                    if run == 0:
+                        raise
+                    show_failure(error, common.as_json)  # what is wrong now may be right after the next change
+        return 0
 
 
 def _forget(common: Common, paths: tuple[str, ...], dry_run: bool) -> int:
@@ -240,16 +251,3 @@ def show_problems(title: str, label: str, problems: list[Problem]) -> None:
     if len(problems) > SHOWN_PROBLEMS:
         rest = f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json"
         click.echo(wrapped(rest, stream=sys.stderr), err=True)
-
-
-def _changes(paths: tuple[str, ...]) -> Any:
-    """Yields whenever something below the paths changes. Raises E031 when the watching library is not installed."""
-    try:
-        watchfiles = import_module("watchfiles")
-    except ImportError:
-        raise SpeckitError(
-            "E031",
-            "--watch needs the optional library 'watchfiles'",
-            actions=("run `pip install 'speckit-memory[watch]'`", "leave --watch out and index again by hand"),
-        ) from None
-    return watchfiles.watch(*paths, raise_interrupt=True)

@@ -1,0 +1,123 @@
+"""`index --watch` through the console script."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.doors import COMMAND, call, environment
+
+
+def reports(out: Path) -> list[dict[str, Any]]:
+    """What the runs have said so far."""
+    text, found, decoder = out.read_text().strip(), [], json.JSONDecoder()
+    while text:
+        try:
+            report, end = decoder.raw_decode(text)
+        except ValueError:  # it is being written
+            break
+        found.append(report)
+        text = text[end:].lstrip()
+    return found
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 200
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that watches the whole workspace, whose reports are written below it."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "first.md").write_text("# First\n\nThe first note.\n")
+    with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
+        process = subprocess.Popen(
+            [COMMAND, "index", ".", "--watch", "--json"],
+            stdout=out,
+            stderr=err,
+            env=environment(tmp_path),
+            cwd=tmp_path,
+        )
+    with process:
+        try:
+            wait_for(lambda: len(reports(tmp_path / "out")) == 1)
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.requirement("I8.watched")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_changes_are_indexed_until_a_signal_ends_it(
+    tmp_path: Path, watching: subprocess.Popen[bytes], sent: signal.Signals
+) -> None:
+    out, docs = tmp_path / "out", tmp_path / "docs"
+
+    def made() -> set[str]:
+        return {key for report in reports(out) for key in report["created"]}
+
+    for number in range(20):
+        (docs / f"{number}.md").write_text(f"# Note {number}\n\nA further note {number}.\n")
+    wait_for(lambda: "docs/19.md" in made())
+    runs = len(reports(out))
+    assert runs < 15, "twenty files are not twenty runs, and what is written by indexing is no change"
+    (docs / "first.md").write_text("# First\n\nThe first note, changed.\n")
+    wait_for(lambda: any("docs/first.md" in report["updated"] for report in reports(out)))
+    shutil.rmtree(docs)
+    wait_for(lambda: sum(len(report["deleted"]) for report in reports(out)) == 21)
+    docs.mkdir()
+    (docs / "again.md").write_text("# Again\n\nThe folder came back.\n")
+    wait_for(lambda: "docs/again.md" in made())
+    (tmp_path / ".speckitignore").write_text("again.md\n")
+    wait_for(lambda: sum(len(report["deleted"]) for report in reports(out)) == 22)
+
+    watching.send_signal(sent)
+
+    assert watching.wait(60) == 0
+    assert (tmp_path / "err").read_text().splitlines()[-1] == "no longer watching"
+    assert "Traceback" not in (tmp_path / "err").read_text()
+
+
+@pytest.mark.requirement("I8.watched")
+def test_a_source_that_goes_and_comes_back_is_watched_again(tmp_path: Path) -> None:
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    docs.mkdir()
+    (docs / "first.md").write_text("# First\n\nThe first note.\n")
+    with out.open("w") as stream:
+        process = subprocess.Popen(
+            [COMMAND, "index", "docs", "--watch", "--json"], stdout=stream, env=environment(tmp_path), cwd=tmp_path
+        )
+    with process:
+        try:
+            wait_for(lambda: len(reports(out)) == 1)
+            docs.rename(tmp_path / "elsewhere")
+            wait_for(lambda: len(reports(out)) >= 2)
+            docs.mkdir()
+            (docs / "second.md").write_text("# Second\n\nThe folder came back.\n")
+            wait_for(lambda: any("docs/second.md" in report.get("created", ()) for report in reports(out)))
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+
+
+def test_what_is_wrong_from_the_start_is_not_watched(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "first.md").write_text("# First\n\nThe first note.\n")
+    assert call(tmp_path, ["index", "docs"]).status == 0
+
+    ran = call(tmp_path, ["index", "dosc", "--watch", "--json"])
+
+    assert ran.status == 2
+    assert "dosc" in ran.json["error"]["message"]
