@@ -31,14 +31,17 @@ class Review(NamedTuple):
 
 
 def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
-    """Writes reviews, by memory id; ids that are not stored (any more) are passed over.
+    """Writes reviews, by memory id; ids that are not stored (any more) are passed over, and so are rows of a damaged
+    store that hold no numbers, of which `doctor` tells.
 
     FSRS v4 counts in days: a success within a day of the last review changes nothing. A failure always counts.
     """
     found = rows(
         txn.connection,
         "SELECT id, stability, difficulty, last_review, created_at FROM memories "
-        "WHERE id IN (SELECT value FROM carray(?)) ORDER BY id",
+        "WHERE id IN (SELECT value FROM carray(?)) "
+        "AND typeof(stability) = 'real' AND typeof(difficulty) = 'real' AND typeof(created_at) = 'real' "
+        "AND typeof(coalesce(last_review, created_at)) = 'real' ORDER BY id",
         (integers(sorted(reviews)),),
     )
     days = np.array(
