@@ -52,8 +52,15 @@ USUAL: dict[str, dict[str, Any]] = {
     "checkpoint_list": {},
     "checkpoint_restore": {"name": "kept"},
     "checkpoint_delete": {"name": "kept", "confirmName": "kept"},
+    "memory_update": {"id": 2, "importanceWeight": 0.5},
+    "memory_match_triggers": {"prompt": "fusion"},
+    "memory_delete": {"id": "docs/aside.md", "dryRun": True},
+    "memory_bulk_delete": {"tier": "temporary", "dryRun": True},
 }
-ROOM = {"checkpoint_create": [("checkpoint_delete", USUAL["checkpoint_delete"])]}
+ROOM: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "checkpoint_create": [("checkpoint_delete", USUAL["checkpoint_delete"])],
+    "memory_delete": [("memory_save", {"filePath": "docs/aside.md", "content": "# Aside\n\nTo be deleted.\n"})],
+}
 """What makes room for a usual call, where one with a strange value was taken before."""
 
 
