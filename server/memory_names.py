@@ -15,10 +15,14 @@ ID_DIGITS = 18
 """A longer number is no id, and may be the name of a memory."""
 
 
+LARGEST_ID = 2**63 - 1
+"""The store can look for no larger number."""
+
+
 def memory_name(typed: str | int) -> int | str:
     """The id, or the key, that was typed."""
     if isinstance(typed, int):
-        return typed
+        return typed if abs(typed) <= LARGEST_ID else str(typed)
     if typed.isascii() and typed.isdigit() and len(typed) <= ID_DIGITS:
         return int(typed)
     # bytes that are not UTF-8 stand in no key

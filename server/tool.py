@@ -147,15 +147,18 @@ class SpeckitTool(Tool):
                 problems.append(Problem(code, f"'{name}' is too long: {_lowered(detail['msg'])}"))
             else:
                 code = "E032" if kind in RANGES else "E030"
-                likely = self._likely(name, detail["input"]) if kind == "literal_error" else ""
+                likely = self._likely(str(detail["loc"][0]), detail["input"]) if kind == "literal_error" else ""
                 problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}{likely}"))
         if further > 0:
             problems.append(Problem("E030", f"and {further:,} more problems of this kind"))
         return problems
 
     def _likely(self, name: str, value: object) -> str:
-        """An offer of the accepted word that a misspelt one most likely means."""
-        word = closest(abridged(str(value)).lower(), self.parameters["properties"][name]["enum"])
+        """An offer of the accepted word that a misspelt one most likely means, as a value or in a list of them."""
+        accepted = self.parameters["properties"][name]
+        while "enum" not in accepted:
+            accepted = accepted["items"] if "items" in accepted else accepted["anyOf"][0]
+        word = closest(abridged(str(value)).lower(), accepted["enum"])
         return f"; did you mean '{word}'?" if word else ""
 
 
