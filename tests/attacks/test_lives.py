@@ -30,7 +30,12 @@ def test_every_event_is_lived_through(tally: Tally) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["DELETE FROM triggers", "DELETE FROM memory_fts", "UPDATE memories SET tier = 'normal'"]
+    "damage",
+    [
+        "DELETE FROM triggers",
+        "DELETE FROM memory_fts",
+        "UPDATE memories SET tier = 'normal', fingerprint = x'00'",  # of the same fingerprint nothing is written anew
+    ],
 )
 def test_a_store_that_differs_from_its_files_is_noticed(
     damage: str, tally: Tally, monkeypatch: pytest.MonkeyPatch

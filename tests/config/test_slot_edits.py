@@ -154,7 +154,7 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
         "5:105: E114 a step of 'channels' must be a mapping with the key 'id'; found a single value",
         "6:30: E119 'phrase' is removed twice; once is enough",
         "6:38: E119 there is no step 'nix' to remove from 'channels'; accepted: bm25, constitutional, graph, "
-        "identifier, phrase, trial_degree, trigger, vector",
+        "identifier, phrase, trial_community, trial_degree, trial_learned_trigger, trigger, vector",
         "6:43: E114 'remove' of 'channels' must be a list of ids; found a single value",
         "7:15: E114 'add' of 'rerank' must be a list; found a single value",
         "8:45: E119 'annotate' has no other step 'duplicates' for 'duplicates' to go after; accepted: anchor_filter, "
