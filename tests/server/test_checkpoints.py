@@ -26,7 +26,7 @@ from tests.server.test_mcp_stdio import with_client
 ASKED = ("why are ranks fused", "computeMPAB", "quokka cache", "検索の設計", "backups")
 DERIVED = {
     "changes", "job_runs", "job_lease", "uncounted_folders", "sqlite_sequence", "id_sequence", "meta",
-    "embedding_cache", "migrations", "graph_state",
+    "embedding_cache", "embedding_models", "migrations", "graph_state",
 }  # fmt: skip
 """What belongs to no memory, or is made anew."""
 

@@ -159,6 +159,7 @@ JUDGE = ["eval", "judge", "--dataset", "one", "--pipeline", "rrf"]
 SENSITIVITY = ["eval", "sensitivity", "--dataset", "one"]
 CHECKPOINTS = ["checkpoint", "list"]
 RESTORE = ["checkpoint", "restore"]
+FORGET = ["learned", "forget", "docs/tone.md"]
 OTHER_DB = ["--db", "elsewhere/memory.db"]
 MADE = ["eval", "make-queries", "--dataset", "one", "--out", "made"]
 REMOVE = ["graph", "remove", "--by", "entities"]
@@ -401,6 +402,17 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--by": (["links", "undo", "1"], ["links", "undo", "--by", "manual"], said),
         "--db": (["links", "undo", "1"], ["links", "undo", "1", *OTHER_DB], ends(0, 2)),
         "--json": (["links", "undo", "1"], ["links", "undo", "2", "--json"], document),
+    },
+    "learned list": {
+        "--db": (["learned", "list"], ["learned", "list", *OTHER_DB], ends(0, 2)),
+        "--json": (["learned", "list"], ["learned", "list", "--json"], document),
+    },
+    "learned forget": {
+        "name": (FORGET, ["learned", "forget", "docs/storage.md"], given("unlearn", "name")),
+        "--phrase": (FORGET, [*FORGET, "--phrase", "zeppelin"], given("unlearn", "phrase")),
+        "--all": (["learned", "forget"], ["learned", "forget", "--all"], ends(2, 0)),
+        "--db": (FORGET, [*FORGET, *OTHER_DB], ends(0, 2)),
+        "--json": (FORGET, [*FORGET, "--json"], document),
     },
     "task preflight": {
         "folder": (TASK_BEGUN, ["task", "preflight", "other", "t", *SCORES], tells("specFolder")),

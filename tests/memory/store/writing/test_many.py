@@ -75,9 +75,9 @@ def together(database: Database, given_entries: list[Entry]) -> list[Any]:
 
 def content(database: Database, dump: Dump) -> dict[str, list[tuple[Any, ...]]]:
     """Every row, and each word with its places, but not how the full-text table keeps them; no times of migrations, no
-    random tokens, no marks of folders, which only tell one change from another."""
+    random tokens or names, no marks of folders, which only tell one change from another."""
     tables = {name: rows for name, rows in dump(database).items() if not name.startswith("memory_fts")}
-    del tables["migrations"]
+    del tables["migrations"], tables["store_identity"]
     tables["changes"] = [row[:3] for row in tables["changes"]]
     connection = database.reader()
     connection.execute("CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, memory_fts, instance)")
