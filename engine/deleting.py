@@ -190,6 +190,7 @@ class Deleting(Checkpointing):
             opened.usage.write()  # what was counted belongs to what is kept
             stored = reader.known_files(opened.database.reader())
             own = [key for key in keys.values() if key in stored and stored[key].mtime_ns is not None]
+            self._require_own(opened, own)
             gone = deletions.keep(opened.database, keys, why, now=time.time())
             try:
                 files = aside.move_aside(self.settings.root, own, gone.files)
@@ -209,6 +210,18 @@ class Deleting(Checkpointing):
         name, files = self._followed.run(run, repeatable=False)
         self._followed.upkeep.forgotten()
         return Deleted(tuple(memories), name, tuple(files), checkpoint)
+
+    def _require_own(self, opened: assembly.OpenStore, keys: Sequence[str]) -> None:
+        """Raises E101 where a memory is of another workspace that shares the store, whatever has its name in this."""
+        from speckit_memory.memory.indexing.scanner import below
+        from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
+
+        connection, sources = opened.database.reader(), WorkspaceSources(opened.database, self.settings.root)
+        elsewhere, known = sources.elsewhere(connection), sources.known(connection)
+        for key in keys:
+            if elsewhere(key) and not any(below(key, source) for source in known):
+                message = f"{key} is of another workspace that has this store, and not of {self.settings.root}"
+                raise SpeckitError("E101", message, actions=("delete it in that workspace",))
 
     def _all(self, folder: str) -> Sequence[MemoryRecord]:
         return sorted(self.list(folder, limit=2**31)[0], key=lambda memory: memory.key)

@@ -6,9 +6,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
+from speckit_memory.config.formats import FORMATS, PLAIN
 from speckit_memory.engine.following import Following
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
@@ -78,6 +79,9 @@ class Editing(ABC):
 
         values = checked(title, triggers, tier, weight)
         before = self.get(name)
+        if PurePosixPath(before.key).suffix.lower() not in PLAIN:
+            message = f"{before.key} is no Markdown: front matter would stand in it as text for whoever else reads it"
+            raise SpeckitError("E101", message)
         pending = self._rewritten(
             before, lambda text: front_matter_edit.edited(text, values, before.key), allow_partial=allow_partial
         ).pending
@@ -139,6 +143,8 @@ class Editing(ABC):
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
         before = self.get(name)
+        if PurePosixPath(before.key).suffix.lower() in FORMATS["html"]:
+            raise SpeckitError("E101", f"{before.key} is HTML, which no text is written into")
         if dry_run:
             from speckit_memory.memory.editing import document_file
 

@@ -84,7 +84,14 @@ def _named(opened: OpenStore, name: str) -> Embedder:
     """The model of a name. Raises E001 for one that searches could not ask for the vectors of queries."""
     local = name == "bundled" or name.startswith("fastembed:")
     embedder = opened.model(name)
-    embedder.model_id  # noqa: B018 - a wrong name is told before anything else
+    try:
+        embedder.model_id  # noqa: B018 - a wrong name is told before anything else
+    except SpeckitError as error:
+        if local or opened.models.is_named(name) or ":" in name:
+            raise
+        message = error.problems[0].message.replace(f"{EMBEDDER_VARIABLE} is '{name}', which", f"'{name}'")
+        actions = ("run `speckit-memory model list` for names",)
+        raise SpeckitError(error.code, message, hint="Nothing was changed.", actions=actions) from error
     if not local and not opened.models.is_named(name):
         raise SpeckitError(
             "E001",

@@ -158,5 +158,6 @@ def _tells(text: str) -> bool:
 
 
 def normalised_folder(folder: str) -> str:
-    """A folder as the store names it: POSIX separators, no leading or trailing slash, "" for everything."""
-    return folder.replace("\\", "/").strip().strip("/").removeprefix("./")
+    """A folder as the store names it: POSIX separators, no leading or trailing slash, "" and "." for everything."""
+    below = folder.replace("\\", "/").strip().strip("/").removeprefix("./")
+    return "" if below == "." else below

@@ -21,6 +21,7 @@ from speckit_memory.memory.indexing.encoding import decode
 from speckit_memory.memory.indexing.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
 
 _MARK = BOM_UTF8.decode()
+_WHERE_A_FILE_IS = ("add to it (--append, `edit`) or replace a section of it", "choose another name, or give a folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,10 @@ def create(root: Path, key: str, text: str) -> DocumentFile:
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))  # no hard links here
                 temporary.replace(path)
     except OSError as error:
-        reason = "there is a file of that name" if error.errno == EEXIST else _reason(error)
-        raise SpeckitError("E101", f"{key} cannot be made: {reason}") from error
+        if error.errno == EEXIST:
+            message = f"{key} cannot be made: there is a file of that name"
+            raise SpeckitError("E101", message, actions=_WHERE_A_FILE_IS) from error
+        raise SpeckitError("E101", f"{key} cannot be made: {_reason(error)}") from error
     return DocumentFile(root, key, Path(os.path.realpath(path)), text.encode())
 
 

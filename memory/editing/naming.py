@@ -26,7 +26,8 @@ _WORDS = re.compile(r"[^\W_]+")
 def file_name(title: str) -> str:
     """The name of a file for a title, without suffix: its words in small letters. Never empty, and never a secret."""
     name = ""
-    for word in _WORDS.findall(normalize("NFC", title).casefold()):
+    shown, _ = secrets.redact(title)  # in small letters, without its marks, a secret is none that `named` knows
+    for word in _WORDS.findall(normalize("NFC", shown).casefold()):
         if len(name) + len(word) >= LONGEST_NAME:
             name = name or word[:LONGEST_NAME]
             break

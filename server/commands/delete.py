@@ -33,7 +33,8 @@ def command(
     """
     context = click.get_current_context()
     if (name is None) == (not folder and not tier):
-        raise click.UsageError("a memory, or --folder or --tier, is needed", context)
+        wrong = "is needed" if name is None else "not both"
+        raise click.UsageError(f"a memory, or --folder or --tier, {wrong}", context)
     if (older_than or skip_checkpoint) and not tier:
         raise click.UsageError("--older-than and --skip-checkpoint go with --tier", context)
     with existing_store(common) as memory:

@@ -196,3 +196,31 @@ def test_a_deletion_that_was_cut_off_is_undone_all_the_same(filled: Path) -> Non
     assert call(filled, ["undelete", name]).status == 0
     assert (filled / A).exists()
     assert A in keys(filled)
+
+
+@pytest.mark.requirement("T9.file")
+def test_a_file_of_the_same_name_in_another_workspace_stays(filled: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / A).parent.mkdir(parents=True)
+    (other / A).write_text("# Mine\n\nNever indexed.\n")
+    store = next(filled.rglob("memory.db"))
+    refused = call(other, ["delete", A, "--db", str(store), "--json"])
+    assert (refused.status, refused.json["error"]["code"]) == (1, "E101")
+    assert (other / A).read_text() == "# Mine\n\nNever indexed.\n"
+    assert A in keys(filled)
+    assert call(filled, ["undelete", "--json"]).json["deletions"] == []
+
+
+@pytest.mark.requirement("T9", "T11")
+def test_a_dot_is_the_whole_workspace(filled: Path) -> None:
+    whole = call(filled, ["delete", "--folder", ".", "--confirm"])
+    assert (whole.status, "the whole workspace" in whole.err) == (2, True)
+    old = call(filled, ["delete", "--tier", "temporary", "--folder", ".", "--dry-run", "--json"])
+    assert [row["key"] for row in old.json["memories"]] == [OLD]
+    rules = call(filled, ["delete", "--tier", "critical", "--folder", ".", "--confirm", "--json"])
+    assert (rules.status, rules.json["error"]["code"]) == (2, "E107")
+
+
+def test_a_memory_and_a_folder_are_not_deleted_at_once(filled: Path) -> None:
+    refused = call(filled, ["delete", A, "--folder", "old"])
+    assert (refused.status, "not both" in refused.err) == (2, True)

@@ -260,3 +260,39 @@ def test_an_update_that_is_killed_leaves_the_old_file_or_the_new_one(workspace: 
         assert after.partition("---\n#")[2] == TEXT.partition("---\n#")[2]
     assert call(workspace, ["index", "docs"]).status == 0
     assert call(workspace, ["update", NOTE, "--title", "Last", "--json"]).json["changed"]["title"] == "Last"
+
+
+@pytest.mark.requirement("T8.file")
+def test_what_is_no_markdown_gets_no_front_matter(workspace: Path) -> None:
+    page, manual = workspace / "docs" / "page.html", workspace / "docs" / "manual.rst"
+    page.write_text("<h1>Page</h1><p>Pelicans fly.</p>\n")
+    manual.write_text("Manual\n======\n\nZebras run.\n")
+    assert call(workspace, ["index", "docs/page.html", "docs/manual.rst"]).status == 0
+    before = page.read_text(), manual.read_text()
+    for arguments in (
+        ["update", "docs/page.html", "--title", "New"],
+        ["update", "docs/manual.rst", "--tier", "important"],
+        ["save", "docs/page.html", "--content", "More.", "--append"],
+    ):
+        refused = call(workspace, [*arguments, "--json"])
+        assert (refused.status, refused.json["error"]["code"]) == (1, "E101")
+    assert (page.read_text(), manual.read_text()) == before
+    assert call(workspace, ["save", "docs/manual.rst", "--content", "Gnus too.", "--append"]).status == 0
+    assert manual.read_text() == f"{before[1]}\nGnus too.\n"
+
+
+@pytest.mark.requirement("T4")
+def test_the_name_of_a_new_file_never_holds_the_secret_of_its_title(workspace: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    saved = call(workspace, ["save", "--content", "It opens the door.", "--title", f"Deploy {token}", "--json"])
+    assert saved.status == 0, saved.err
+    [name] = [file.name for file in (workspace / "memories").iterdir()]
+    assert name == "deploy-redacted-github-token.md"
+
+
+@pytest.mark.requirement("T4")
+def test_a_file_that_is_there_is_not_made_and_what_can_be_done_is_told(workspace: Path) -> None:
+    file = put(workspace)
+    refused = call(workspace, ["save", NOTE, "--content", "Another text."])
+    assert (refused.status, file.read_bytes()) == (1, TEXT.encode())
+    assert "--append" in refused.err
