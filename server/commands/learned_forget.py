@@ -21,7 +21,7 @@ def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
         raise click.UsageError("name a memory, or say --all for those of all memories")
     named = int(name) if name and name.isascii() and name.isdigit() and len(name) <= ID_DIGITS else name
     with existing_store(common) as memory:
-        gone = memory.unlearn(named, phrase)
+        gone = memory.unlearn(name=named, phrase=phrase)
     if common.as_json:
         print_json({"forgotten": [row(one) for one in gone]})
         return

@@ -408,7 +408,7 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--json": (["learned", "list"], ["learned", "list", "--json"], document),
     },
     "learned forget": {
-        "name": (FORGET, ["learned", "forget", "docs/storage.md"], given("unlearn", "name")),
+        "name": (FORGET, ["learned", "forget", "docs/storage/wal.md"], given("unlearn", "name")),
         "--phrase": (FORGET, [*FORGET, "--phrase", "zeppelin"], given("unlearn", "phrase")),
         "--all": (["learned", "forget"], ["learned", "forget", "--all"], ends(2, 0)),
         "--db": (FORGET, [*FORGET, *OTHER_DB], ends(0, 2)),
@@ -813,7 +813,7 @@ def told(
 
         return note
 
-    for name in ("save_file", "update"):
+    for name in ("save_file", "update", "unlearn"):
         monkeypatch.setattr(Memory, name, noted(name))
 
     def tell(arguments: list[str]) -> Told:
