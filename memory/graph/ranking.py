@@ -53,8 +53,7 @@ def computed(connection: apsw.Connection, now: float) -> Ranking | None:
     version = ranks.state(connection).version
     if density(connection).band != "dense":
         return Ranking(version, ())
-    edges = rows(connection, "SELECT source_id, target_id, relation, strength FROM causal_edges ORDER BY id")
-    return Ranking(version, ranked(edges))
+    return Ranking(version, of_edges(connection))
 
 
 def write(txn: Transaction, _now: float, found: Ranking | None) -> int:
@@ -62,13 +61,31 @@ def write(txn: Transaction, _now: float, found: Ranking | None) -> int:
     return ranks.replace(txn, found.ranked, found.version) if found else 0
 
 
-def ranked(edges: list[tuple[int, int, str, float]]) -> tuple[Ranked, ...]:
-    """The rank and the community of every memory with an edge (source, target, relation, strength), by id."""
+def of_edges(connection: apsw.Connection) -> tuple[Ranked, ...]:
+    """What the edges that the connection sees make of the memories, by id, however dense they are."""
+    # by keys: what is found depends on the order of nodes, and may not on that in which files were indexed
+    edges = rows(
+        connection,
+        "SELECT source_id, target_id, relation, strength FROM causal_edges JOIN memories AS s ON s.id = source_id "
+        "JOIN memories AS t ON t.id = target_id ORDER BY s.key, t.key, relation",
+    )
+    order = rows(
+        connection,
+        "SELECT id FROM memories WHERE id IN (SELECT source_id FROM causal_edges UNION SELECT target_id "
+        "FROM causal_edges) ORDER BY key",
+    )
+    return ranked(edges, [memory for (memory,) in order])
+
+
+def ranked(edges: list[tuple[int, int, str, float]], order: list[int]) -> tuple[Ranked, ...]:
+    """The rank and the community of every memory with an edge (source, target, relation, strength), by id.
+
+    `order` holds the ids of these memories; of several ways to part the graph equally well, the first in it decide.
+    """
     if not edges:
         return ()
-    ends = np.array([edge[:2] for edge in edges], np.int64)
-    memories, places = np.unique(ends, return_inverse=True)
-    sources, targets = places.reshape(-1, 2).T
+    memories, place = np.array(order, np.int64), {memory: number for number, memory in enumerate(order)}
+    sources, targets = np.array([(place[source], place[target]) for source, target, *_ in edges], np.intp).T
     strengths = np.array([edge[3] for edge in edges], np.float64)
     relations = [Relation(edge[2]) for edge in edges]
     flows = np.array([relation in TOWARDS_TARGET for relation in relations], np.bool_)
@@ -76,7 +93,5 @@ def ranked(edges: list[tuple[int, int, str, float]]) -> tuple[Ranked, ...]:
     givers, takers = np.where(forward, sources, targets), np.where(forward, targets, sources)
     rank = pagerank(givers[flows], takers[flows], strengths[flows], len(memories)) * len(memories)
     groups = communities(sources, targets, strengths, len(memories))
-    return tuple(
-        Ranked(memory, round(value, DIGITS), community)
-        for memory, value, community in zip(memories.tolist(), rank.tolist(), memories[groups].tolist(), strict=True)
-    )
+    found = zip(order, rank.tolist(), memories[groups].tolist(), strict=True)
+    return tuple(sorted(Ranked(memory, round(value, DIGITS), community) for memory, value, community in found))

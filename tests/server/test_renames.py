@@ -22,10 +22,11 @@ WAL = "docs/storage/wal.md"
 
 def memories(root: Path) -> dict[str, dict[str, Any]]:
     """What the store holds of each memory that is to outlive a move, by key."""
-    columns = "key, id, tier, confidence, validation_count, promoted_at"
+    columns = "key, id, tier, m.confidence, m.validation_count, promoted_at"
     with closing(apsw.Connection(str(root / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-        found = rows(connection, f"SELECT {columns} FROM memories LEFT JOIN promotions ON memory_id = id")
-    return {row[0]: dict(zip(columns.split(", ")[1:], row[1:], strict=True)) for row in found}
+        found = rows(connection, f"SELECT {columns} FROM memories AS m LEFT JOIN promotions ON memory_id = id")
+    names = [name.removeprefix("m.") for name in columns.split(", ")[1:]]
+    return {row[0]: dict(zip(names, row[1:], strict=True)) for row in found}
 
 
 def indexed(root: Path, *more: str) -> Any:

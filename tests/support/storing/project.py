@@ -26,10 +26,9 @@ from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.sharing import Share
-from speckit_memory.memory.graph.ranking import ranked
+from speckit_memory.memory.graph.ranking import of_edges
 from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.read_model import sessions
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.tables import ranks
@@ -309,8 +308,7 @@ def live(memory: Memory, now: float) -> None:
         focus(txn, SESSION, ids["docs/decisions/channels.md"], 0.6, now - 60)
         sessions.mark_sent(txn, SESSION, [gateways[0]], now - 60)
         # as in a store with an edge per memory: these notes have fewer
-        edges = rows(txn.connection, "SELECT source_id, target_id, relation, strength FROM causal_edges ORDER BY id")
-        ranks.replace(txn, ranked(edges), ranks.state(txn.connection).version)
+        ranks.replace(txn, of_edges(txn.connection), ranks.state(txn.connection).version)
 
 
 @contextmanager
