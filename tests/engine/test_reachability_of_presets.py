@@ -24,6 +24,8 @@ from storing.project import GATEWAYS, NOTES, QUESTIONS, write
 from speckit_memory.engine import Memory, events
 from speckit_memory.engine.assembly import registry
 from speckit_memory.engine.results import SearchResult
+from speckit_memory.memory.graph.ranking import of_edges
+from speckit_memory.memory.store.tables import ranks
 from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.runner import Runner
@@ -37,7 +39,11 @@ Call = tuple[str, dict[str, Any]]
 
 ENVIRONMENTS = {"default": {}, "catalogue": OPEN}
 OTHER_FUSER = {"default": build("rrf", registry(), {}), "catalogue": build("catalogue", registry(), opened("rsf"))}
-APART = {**BUILD_ON, "token_budget": ("confidence_cut", "state_filter")}
+APART = {
+    **BUILD_ON,
+    "token_budget": ("confidence_cut", "state_filter"),
+    "channel_floor": ("community", "centrality"),
+}
 """Steps left out on both sides: they need what the step gives, or leave it nothing to do in a store so small."""
 UNHEARD = {
     "attribution": "the rows of the tools name the channels that found them by themselves",
@@ -121,6 +127,8 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged = [(gateways[2], True)] * 6 + [(gateways[5], False)] * 3 + [(ids["specs/auth/spec.md"], True)] * 2
         answers(memory, [("memory_validate", {"id": id_, "wasUseful": useful}) for id_, useful in judged])
         answers(memory, [("memory_search", {"query": "gateway of payouts", "limit": 2})] * 8)
+        with memory.database.write() as txn:  # as in a store with an edge per memory: these notes have fewer
+            ranks.replace(txn, of_edges(txn.connection), ranks.state(txn.connection).version)
     return root
 
 

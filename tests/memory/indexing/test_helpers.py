@@ -180,9 +180,9 @@ def test_a_helper_that_waits_for_its_disk_is_not_given_up(
     alone = run(tmp_path / "alone", None, files, 0)
     slow = (
         "from speckit_memory.memory.indexing import helpers; import time; made = helpers._made; "
-        "helpers._made = lambda *given: (time.sleep(3), made(*given))[1]; helpers.main()"
+        "helpers._made = lambda *given: (time.sleep(6), made(*given))[1]; helpers.main()"
     )
-    monkeypatch.setattr(helpers, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(helpers, "PATIENCE_SECONDS", 3)
     monkeypatch.setattr(helpers, "TASKS_AT_ONCE", 100)
     monkeypatch.setattr(helpers, "_BOOT", f"import sys; sys.path[:] = sys.argv[2:]; {slow}")
 
