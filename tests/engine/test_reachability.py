@@ -51,8 +51,10 @@ ARGUMENTS = {
 ALONE = {"single": "bm25", "handover": "resume"}
 """Components that a pipeline of their own has, and the catalogue has not."""
 PLAN_ALONE = {"coverage"}
-BUILD_ON = {"min_max": ("channel_floor", "mmr"), "standardise": ("maxsim",)}
-"""What needs the scale that a step gives: left out on both sides when that step is."""
+BUILD_ON: dict[str, tuple[str, ...]] = {
+    "min_max": ("channel_floor", "mmr"), "standardise": ("maxsim",), "token_budget": ("confidence_cut",),
+}  # fmt: skip
+"""What needs the scale that a step gives, or leaves it nothing to do: left out on both sides when that step is."""
 NOTES_ALONE = {"attribution", "constitutional_guarantee", "encoder_notice", "evidence_gap", "superseded"}
 """Components whose whole purpose is a remark, in the plan or in the notes."""
 

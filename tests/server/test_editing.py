@@ -257,7 +257,7 @@ def test_an_update_that_is_killed_leaves_the_old_file_or_the_new_one(workspace: 
                 ran.kill()
         after = file.read_text()
         assert after == before or f"title: Name {number}\n" in after
-        assert after.partition("---\n#")[2] == TEXT.partition("---\n#")[2]
+        assert after.rpartition("\n---\n")[2] == TEXT.rpartition("\n---\n")[2]
     assert call(workspace, ["index", "docs"]).status == 0
     assert call(workspace, ["update", NOTE, "--title", "Last", "--json"]).json["changed"]["title"] == "Last"
 
