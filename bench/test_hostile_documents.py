@@ -28,7 +28,7 @@ TYPICAL = (
     "wide_forms", "encoded_lines", "unrelated_sections", "blank_lines",
 )  # fmt: skip
 """One of every kind, for a run that must be short."""
-TIMES = 250
+TIMES = 200
 """So many times the piece of plain Python: ten seconds where that takes 0.05."""
 MEGABYTES = 290
 """Of 1,048,576 bytes: 252 were measured, of ten million characters of a table, since words and pieces that were cut are

@@ -100,14 +100,12 @@ _ALONE = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What one search scores with: `wholes` with the factor of each, over the rows `memories`, and the bags of the
-    passages when these count. `neighbours` are the rows of the memories before and after each, -1 for none; None when
-    no context is wanted or nothing has a neighbour."""
+    """What one search scores with: `wholes` with the factor of each, over the rows of `memories`, and the bags of the
+    passages when these count."""
 
-    memories: Ids
+    memories: Bags
     wholes: tuple[tuple[float, Bags], ...]
     passages: Bags | None
-    neighbours: tuple[Rows, Rows] | None
 
 
 class Bm25:
@@ -180,7 +178,8 @@ class Bm25:
 
     def _found(self, terms: Mapping[str, float], limit: int, scope: Scope, layout: _Layout, power: float) -> Hits:
         """The best rows for these weighted words; `power` is that of coverage."""
-        whole = np.zeros(len(layout.memories) + 1)  # the last row stands for holes among the passages
+        memories = layout.memories
+        whole = np.zeros(memories.height + 1)  # the last row stands for holes among the passages
         for factor, scorer in layout.wholes:
             whole[:-1] += factor * scorer.scores(terms)
         # Coverage belongs to the memory: its passages are multiplied by the same factor as the whole.
@@ -193,38 +192,43 @@ class Bm25:
             together[some] = held[some] ** power
             whole *= together
         if layout.passages is None:
-            scores = self._in_context(whole, layout, scope)
-            rows = best_admitted(layout.memories, scores, limit, scope)
-            return Hits(layout.memories[rows], scores[rows], Scale.BM25)
+            scores = self._in_context(whole, memories, scope)
+            rows = best_admitted(memories.ids_of, scores, limit, scope)
+            return Hits(memories.ids_of(rows), scores[rows], Scale.BM25)
         parts = self._params.passage * layout.passages.scores(terms)
         matched = np.flatnonzero(parts > 0.0)
-        parts, parents, found = parts[matched], layout.passages.parents[matched], layout.passages.ids[matched]
+        parts, parents = parts[matched], layout.passages.parents_of(matched)
         if together is not None:
             parts *= together[parents]
         if self._params.level == "chunk":
-            scores = parts + whole[parents]
-            rows = best_admitted(found, scores, limit, scope)
+            scores, found = parts + whole[parents], layout.passages.ids_of(matched)
+            rows = best_admitted(found.take, scores, limit, scope)
             return Hits(found[rows], scores[rows], Scale.BM25, "chunk", found[rows])
         # Unbuffered: several passages of one memory write to the same row.
         best = np.zeros(len(whole))
         np.maximum.at(best, parents, parts)
-        scores = self._in_context(whole + best, layout, scope)
-        rows = best_admitted(layout.memories, scores, limit, scope)
-        passages = _best_passages(rows, found, parts, parents)
-        return Hits(layout.memories[rows], scores[rows], Scale.BM25, "memory", passages)
+        best += whole
+        scores = self._in_context(best, memories, scope)
+        rows = best_admitted(memories.ids_of, scores, limit, scope)
+        passages = _best_passages(rows, matched, layout.passages, parts, parents)
+        return Hits(memories.ids_of(rows), scores[rows], Scale.BM25, "memory", passages)
 
-    def _in_context(self, scores: Column, layout: _Layout, scope: Scope) -> Column:
+    def _in_context(self, scores: Column, memories: Bags, scope: Scope) -> Column:
         """The scores of the memories with what their admitted neighbours add; the last row given is no memory's."""
-        if layout.neighbours is None:
+        if not self._params.context:
             return scores[:-1]
-        previous, following = layout.neighbours
         seen = scores
         if not scope.complete:
             # Only rows with a score can add something, and they are few beside all rows.
             found = np.flatnonzero(scores[:-1] > 0.0)
             seen = scores.copy()
-            seen[found[~scope.admits(layout.memories[found])]] = 0.0
-        return scores[:-1] + self._params.context * np.maximum(seen[previous], seen[following])
+            seen[found[~scope.admits(memories.ids_of(found))]] = 0.0
+        added = memories.better_neighbour(seen)
+        if added is None:
+            return scores[:-1]
+        added *= self._params.context
+        added += scores[:-1]
+        return added
 
 
 def _laid_out(p: Bm25Params, store: Store) -> _Layout:
@@ -238,7 +242,7 @@ def _laid_out(p: Bm25Params, store: Store) -> _Layout:
             wholes.append((factor, bags(_ALONE[place], p.k1, p.b)))
     passages = bags((p.passage_title, 0.0, 0.0, 1.0), p.k1, p.b, "chunk") if p.passage else None
     memories = wholes[0][1] if wholes else bags(_ALONE[-1], p.k1, p.b)
-    return _Layout(memories.ids, tuple(wholes), passages, memories.neighbours if p.context else None)
+    return _Layout(memories, tuple(wholes), passages)
 
 
 def informative_terms(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
@@ -270,13 +274,15 @@ def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
     return [store.lexicon.index(name) for name in FIELDS if name in used]
 
 
-def _best_passages(memories: Rows, passages: Ids, scores: Column, parents: Rows) -> Ids:
-    """The best of these passages for each memory, the lowest id among equals, -1 where none belongs to it."""
+def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, parents: Rows) -> Ids:
+    """The id of the best of the matched passages, rows of `bags`, for each memory; the lowest among equals, -1 where
+    none belongs to it. Scores and parents are those of the matched ones."""
     wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 1, np.bool_)
     wanted[memories] = True
     # Sorting the few passages of shown memories is what costs; the others are dropped by a table of flags first.
     rows = np.flatnonzero(wanted[parents])
-    rows = rows[np.lexsort((passages[rows], -scores[rows]))]
-    owners, first = np.unique(parents[rows], return_index=True)
+    passages = bags.ids_of(matched[rows])
+    order = np.lexsort((passages, -scores[rows]))
+    owners, first = np.unique(parents[rows][order], return_index=True)
     found = positions(memories.astype(np.int64), owners.astype(np.int64))
-    return np.where(found >= 0, np.append(passages[rows][first], -1)[found], -1)
+    return np.where(found >= 0, np.append(passages[order][first], -1)[found], -1)

@@ -57,7 +57,8 @@ class Community:
         kept = store.attributes.scope(query.wanted, query.now).admits(ids) & (scores > 0.0)
         ids, scores = ids[kept], scores[kept]
         ranks, _ = store.graph.ranks(ids)
-        order = np.lexsort((ids, -ranks, -scores))[: p.found]
+        # equals stay in the order of the store, which does not depend on what was indexed first
+        order = np.lexsort((-ranks, -scores))[: p.found]
         return Hits.ordered(ids[order], scores[order], Scale.BM25, limit=limit)
 
     def cost(self, query: Query, rows: int, store: Store) -> Cost:  # noqa: ARG002

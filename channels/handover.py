@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
 import numpy as np
 from pydantic import Field
 
@@ -17,6 +20,9 @@ from speckit_memory.pipeline.scales import Scale
 
 ENOUGH = 2
 """A document with so many of the sections was written as a hand-over; one alone may be any document's summary."""
+
+CALLED = "handover"
+"""What the file of a hand-over is called, with or without a dash."""
 
 
 class HandoverParams(ChannelParams):
@@ -37,10 +43,11 @@ class Handover:
     The score is a weighted mean in [0, 1]: the share of the question's information (Σ idf of its words, without those
     that merely ask to go on) that the memory holds; 1 / (1 + fade · days) by which its last change is older than that
     of the latest; whether it has at least two of the sections; and whether it belongs to the session, by attention or
-    because it was sent. The passage shown is the first of the sections. Features T1, A7.
+    because it was sent. The passage shown is the first of the sections. They are those of ANCHOR tags; documents that
+    tell of work may have them by their headings. Features T1, A7, I11.
     """
 
-    about = About(features=("T1", "A7"), gives=Scale.UNIT)
+    about = About(features=("T1", "A7", "I11"), gives=Scale.UNIT)
     Params = HandoverParams
 
     def __init__(self, params: HandoverParams) -> None:
@@ -50,15 +57,13 @@ class Handover:
         """The best `limit` admitted memories that have one of the sections."""
         p = self._params
         wanted = query.anchors
-        first: dict[int, int] = {}
-        held: dict[int, set[str]] = {}
-        for passage in store.passages.in_sections(wanted):
-            if names := _names(passage) & set(wanted):
-                first.setdefault(passage.memory, passage.id)
-                held.setdefault(passage.memory, set()).update(names)
+        enough = min(ENOUGH, len(set(wanted))) or 1
+        first, held = _declared(wanted, store)
+        for memory, (passage, names) in _headed(wanted, enough, store).items():
+            first.setdefault(memory, passage)
+            held.setdefault(memory, set()).update(names)
         ids = np.array(sorted(held), np.int64) if wanted else _all_memories(store)
         ids = ids[store.attributes.scope(query.wanted, query.now).admits(ids)]
-        enough = min(ENOUGH, len(set(wanted))) or 1
         parts = (
             (p.words, _said(query, ids, store)),
             (p.recency, 1.0 / (1.0 + p.fade * _days_behind(store.attributes.number("updated_at", ids), query.now))),
@@ -84,6 +89,35 @@ def _days_behind(changed: Column, now: float) -> Column:
     latest = np.fmax.reduce(changed, initial=-np.inf)
     days: Column = np.nan_to_num((latest - changed) / SECONDS_PER_DAY, nan=np.inf)
     return days
+
+
+def _declared(wanted: Sequence[str], store: Store) -> tuple[dict[int, int], dict[int, set[str]]]:
+    """The first passage, and the names, of the ANCHOR sections of each memory that has some of these."""
+    first: dict[int, int] = {}
+    held: dict[int, set[str]] = {}
+    for passage in store.passages.in_sections(wanted):
+        if names := _names(passage) & set(wanted):
+            first.setdefault(passage.memory, passage.id)
+            held.setdefault(passage.memory, set()).update(names)
+    return first, held
+
+
+def _headed(wanted: Sequence[str], enough: int, store: Store) -> dict[int, tuple[int, set[str]]]:
+    """The same of sections that headings say, without tags (feature I11).
+
+    Many documents have a summary: `enough` of the sections make a hand-over, and so does one in a document that is
+    called so.
+    """
+    from speckit_memory.memory.indexing import known_sections  # loaded with the channels, and read by no other search
+
+    slugs = dict.fromkeys(slug for name in wanted for slug in known_sections.spellings(name))
+    found: dict[int, tuple[int, set[str]]] = {}
+    for passage in store.passages.headed(list(slugs)):
+        if names := {section.name for section in known_sections.named(passage.text, wanted)}:
+            found.setdefault(passage.memory, (passage.id, set()))[1].update(names)
+    called = zip(found, store.attributes.label("key", np.array(list(found), np.int64)).tolist(), strict=True)
+    named_so = {memory for memory, key in called if CALLED in PurePosixPath(key).name.casefold().replace("-", "")}
+    return {memory: each for memory, each in found.items() if len(each[1]) >= enough or memory in named_so}
 
 
 def _names(passage: Passage) -> set[str]:

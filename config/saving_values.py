@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from speckit_memory.config.saving import PREDICTION_ERROR, QUALITY, SECRETS, SHIPPED_RULES, SavingRules
+from speckit_memory.config.saving import PASSAGES, PREDICTION_ERROR, QUALITY, SECRETS, SHIPPED_RULES, SavingRules
 from speckit_memory.config.workspace_values import empty, form, report_unknown
 from speckit_memory.config.yaml_reader import Entry, Mapping, Scalar
 from speckit_memory.errors import Problem
 
-_ACCEPTED = {"secrets": SECRETS, "quality": QUALITY, "prediction_error": PREDICTION_ERROR}
+_ACCEPTED = {"secrets": SECRETS, "quality": QUALITY, "prediction_error": PREDICTION_ERROR, "passages": PASSAGES}
 
 
 def saving_of(entry: Entry | None, problems: list[Problem]) -> SavingRules:

@@ -52,6 +52,8 @@ EVALUATION_VARIABLE = "SPECKIT_EVALUATION"
 """What is noted beside answers: "all", "shadows" or "off" (docs/workspace.md)."""
 VECTOR_INDEX_VARIABLE = "SPECKIT_VECTOR_INDEX"
 """From how many passages on an approximate index finds the nearest vectors; "exact" or "off" (docs/large-stores.md)."""
+PROFILE_VARIABLE = "SPECKIT_PROFILE"
+"""Which tools the server offers: "core" or "full" (docs/workspace.md)."""
 DEBUG_VARIABLE = "SPECKIT_DEBUG"
 """Set to anything: tracebacks of defects are shown."""
 LOG_CONTENT_VARIABLE = "SPECKIT_LOG_CONTENT"
@@ -77,6 +79,7 @@ VARIABLES = (
     EXTENSIONS_MEMORY_VARIABLE,
     EVALUATION_VARIABLE,
     VECTOR_INDEX_VARIABLE,
+    PROFILE_VARIABLE,
     DEBUG_VARIABLE,
     LOG_CONTENT_VARIABLE,
 )

@@ -22,6 +22,8 @@ from speckit_memory.config.recording_values import recording_of
 from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.config.saving_values import saving_of
 from speckit_memory.config.settings import CONFIG_FILE
+from speckit_memory.config.tool_profile import ToolProfile
+from speckit_memory.config.tool_profile_value import tool_profile_of
 from speckit_memory.config.vector_indexing import ACCEPTED, VectorIndexing, understood
 from speckit_memory.config.workspace_text import workspace_text
 from speckit_memory.config.workspace_values import ACTIONS, empty, form, report_unknown
@@ -38,6 +40,7 @@ _KEYS = (
     "saving",
     "checkpoints",
     "entities",
+    "profile",
 )
 _SOURCE_KEYS = ("include", "exclude", "formats")
 
@@ -76,6 +79,7 @@ class WorkspaceConfig:
     saving: SavingRules = SHIPPED_RULES
     checkpoints: CheckpointLimits = field(default_factory=CheckpointLimits)
     entities: EntityLinking = "off"
+    profile: ToolProfile = "full"
     places: MappingOf[str, Where] = field(default_factory=dict)
     """Where each key of the file stands; a key that is not written has none."""
 
@@ -111,6 +115,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
             saving=saving_of(node.get("saving"), problems),
             checkpoints=checkpoints_of(node.get("checkpoints"), problems),
             entities=entity_linking_of(node.get("entities"), problems),
+            profile=tool_profile_of(node.get("profile"), problems),
             places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
         ),
         problems,

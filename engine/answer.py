@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from speckit_memory.engine.empty_answers import missing_sections, nothing_to_find, only_unconditional
+from speckit_memory.engine.excerpts import excerpt
 from speckit_memory.engine.result_parts import (
     Coverage,
     NamedMemory,
@@ -36,9 +36,6 @@ OTHERS = ("also_at", "superseded_by")
 """Notes that speak of other memories, by their ids."""
 SAID_BY_ROW = ("found_by",)
 """Notes that say what a row says in other fields."""
-_LINE_END = re.compile(r"(?<![ \t])[ \t]++\n")
-_BLANK_LINES = re.compile(r"\n{3,}")
-_SPACE = re.compile(r"\s")
 
 
 def answer(
@@ -151,7 +148,8 @@ def _rows(
     unsaid = not all(any("state" in by_id.get(row, {}) for by_id in noted) for row in pool.ids.tolist())
     names = _states(store, memories, outcome.query.now, annotate) if unsaid else []
     passages = store.passages.passages(pool.candidates.matched.tolist())
-    words = _words(outcome.query.reading)
+    summaries = _summaries(pool, store) if snippet_characters else {}
+    passages = [summaries.get(row, passage) for row, passage in enumerate(passages)]
     rows = []
     for row, passage in enumerate(passages):
         evidence = _evidence(pool, row)
@@ -160,9 +158,12 @@ def _rows(
             notes |= step.by_id.get(int(pool.ids[row]), {})
         notes |= {name: named(notes[name], store) for name in OTHERS if notes.get(name)}
         state = notes.pop("state") if "state" in notes else names[row]
+        memory = int(memories[row])
+        if row in summaries:
+            notes["shown"] = "summary"
         rows.append(
             ResultRow(
-                id=int(memories[row]),
+                id=memory,
                 key=str(labels["key"][row]),
                 title=cut_at_word(str(labels["title"][row]), LONGEST_TITLE),
                 folder=str(labels["folder"][row]),
@@ -171,17 +172,29 @@ def _rows(
                 score=float(pool.score[row]),
                 channels=evidence,
                 steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
-                snippet=snippet(passage, words, snippet_characters),
+                snippet=excerpt(passage, outcome.query.terms, snippet_characters),
                 reason=_reason(pool, row, evidence),
                 heading=cut_at_word(passage.heading, LONGEST_PATH),
                 first_line=passage.first_line,
                 last_line=passage.last_line,
                 chunk_hits=int(pool.chunk_hits[row]),
                 notes={name: note for name, note in notes.items() if name not in SAID_BY_ROW},
-                content=store.passages.body(int(memories[row])).strip("\n") if content else "",
+                content=store.passages.body(memory).strip("\n") if content else "",
             )
         )
     return rows
+
+
+def _summaries(pool: Pool, store: Store) -> dict[int, Passage]:
+    """What to show, by row, of memories of which no channel can tell the passage that matched: else their first one
+    would be shown, whatever it says. The lines are those of the whole text."""
+    candidates = pool.candidates
+    unmatched = np.flatnonzero((candidates.passages < 0) & (pool.ids == candidates.parents))
+    if not len(unmatched):
+        return {}
+    memories = dict(zip(unmatched.tolist(), candidates.parents[unmatched].tolist(), strict=True))
+    known = store.passages.summaries(list(memories.values()))
+    return {row: known[memory] for row, memory in memories.items() if memory in known}
 
 
 def named(memories: list[int], store: Store) -> list[NamedMemory]:
@@ -228,48 +241,3 @@ def _reason(pool: Pool, row: int, evidence: dict[str, ChannelEvidence]) -> str:
         elif step.kind == "multiply" and abs((part := float(step.parts[row, 0])) - 1) >= 0.0005:
             moved.append(f"{step.step} ×{part:.2f}")
     return f"surfaced because it was found by {by}" + (f"; {', '.join(moved)}" if moved else "")
-
-
-def _outside_comments(text: str) -> Iterator[str]:
-    """What stands outside HTML comments; one that is not closed is none."""
-    at = 0
-    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        yield text[at:start]
-        at = end + 3
-    yield text[at:]
-
-
-def _words(query: str) -> list[str]:
-    """The words of a query that a snippet is cut around."""
-    return re.findall(r"\w{3,}", query.lower())[:32]
-
-
-def snippet(passage: Passage, words: Sequence[str], characters: int) -> str:
-    """The part of a passage around the query's words, at most `characters` long, cut at word borders.
-
-    Line breaks stay, so that code and tables keep their shape. HTML comments, such as ANCHOR tags, are left out: they
-    are not meant for readers.
-    """
-    if characters <= 0:
-        return ""
-    text = passage.text
-    if "<!--" in text:
-        text = "".join(_outside_comments(text))
-    if " \n" in text or "\t\n" in text:
-        text = _LINE_END.sub("\n", text)
-    if "\n\n\n" in text:
-        text = _BLANK_LINES.sub("\n\n", text)
-    text = text.strip("\n").rstrip()
-    if len(text) <= characters:
-        return text
-    lowered = text.lower()
-    places = sorted(at for word in words for at in [lowered.find(word)] if at >= 0)
-    start = max(0, (places[len(places) // 2] if places else 0) - characters // 3)
-    start = min(start, len(text) - characters)
-    if start > 0 and (border := _SPACE.search(text, start, start + 40)):
-        start = border.end()
-    end = start + characters
-    if end < len(text):
-        border_at = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
-        end = border_at if border_at > start else end
-    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")

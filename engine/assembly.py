@@ -34,6 +34,7 @@ from speckit_memory.engine.serving_models import ServingModels
 from speckit_memory.engine.usage import Usage
 from speckit_memory.memory.indexing import crossencoders, embedders
 from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.store.file.commits import Commits
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.pipeline.contracts import Annotator, Channel, Fuser, Recoverer, Reranker, Role, Signal, Understander
@@ -193,14 +194,15 @@ def registry(environ: Mapping[str, str] | None = None, root: Path | None = None)
 
     Frozen, and the same object for the same settings. Raises SpeckitError for what is wrongly set.
     """
-    return _registry(extensions_in_force(environ, root))
+    return registry_of(extensions_in_force(environ, root))
 
 
 _hosts: list[Host] = []
 
 
 @cache
-def _registry(extensions: ExtensionSettings) -> Registry:
+def registry_of(extensions: ExtensionSettings) -> Registry:
+    """The same where it is settled how extensions run."""
     registry = Registry()
     for role, component in COMPONENTS:
         registry.admit(role, component, proven=True)
@@ -327,6 +329,11 @@ class OpenStore:
     def place(self) -> str:
         """What stands for this store where queries are noted: the same for every process that has it open."""
         return digest_of(os.path.realpath(self.database.path))
+
+    @Once
+    def commits(self) -> Commits:
+        """What tells whether anything was committed."""
+        return Commits(self.database)
 
     @Once
     def read_model(self) -> ReadModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from speckit_memory.engine import assembly
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.withdrawal import require_wanted
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
@@ -47,21 +48,32 @@ class Repaired:
 class Checkpointing(ABC):
     """The operations that keep states of the open store."""
 
-    settings: Settings
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The settings in force."""
 
     @property
     @abstractmethod
     def _followed(self) -> Following:
         """The open store."""
 
-    def checkpoint_create(self, name: str, *, folder: str = "", metadata: Mapping[str, Any] | None = None) -> Made:
+    def checkpoint_create(
+        self,
+        name: str,
+        *,
+        folder: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Made:
         """Keeps all memories as they are now, or those of a folder, under a new name; drops the oldest beyond the
-        limits of the workspace. `metadata` is JSON of at most 10,000 characters that is told with it.
+        limits of the workspace. `metadata` is JSON of at most 10,000 characters that is told with it; `progress` is
+        told how many pages of the store are copied, of how many.
 
         Raises E030, E062 (not written: nothing is left), E063 (the name is taken) and E080 (an empty folder).
         """
         _require_short(metadata)
-        return self._made(name, normalised_folder(folder), metadata, ())
+        return self._made(name, normalised_folder(folder), metadata, (), progress)
 
     def checkpoint_list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
         """The checkpoints of the store, the latest first; of a `folder`, those of it, below it and of all."""
@@ -97,8 +109,9 @@ class Checkpointing(ABC):
         chosen = Folder(self._followed.current.database.path).get(name)
         before = ""
         if replace and keep_before and self._followed.run(lambda opened: opened.database.latest()):
-            before = _timed("before-restore")
+            before = timed("before-restore")
             self._made(before, "", {"before": f"restore of {name}"}, (name,))
+            require_wanted()  # from here on it is one transaction
         restored = self._followed.run(restore, writes=True)
         self._followed.upkeep.indexed()
         return BroughtBack(restored, before)
@@ -120,7 +133,7 @@ class Checkpointing(ABC):
         wrong = self._followed.run(lambda opened: opened.database.check())
         if not wrong:
             return Repaired((), (), "")
-        before = _timed("before-repair")
+        before = timed("before-repair")
         self._made(before, "", {"before": "repair", "wrong": wrong[:_NAMED]}, ())
         done = self._followed.run(mend, writes=True)
         self._followed.upkeep.indexed()
@@ -136,23 +149,36 @@ class Checkpointing(ABC):
             folder.remove(chosen)
         return chosen
 
-    def _made(self, name: str, folder: str, metadata: Mapping[str, Any] | None, spared: tuple[str, ...]) -> Made:
+    def _made(
+        self,
+        name: str,
+        folder: str,
+        metadata: Mapping[str, Any] | None,
+        spared: tuple[str, ...],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Made:
         from speckit_memory.memory.store.checkpoints import making
 
         limits = load_workspace_config(self.settings.root).checkpoints
+
+        def copied(done: int, total: int) -> None:
+            require_wanted()
+            if progress:
+                progress(done, total)
 
         def make(opened: assembly.OpenStore) -> Made:
             if not opened.database.only_read:
                 opened.usage.write()
             return making.make(
                 opened.database, name, now=time.time(), limits=making.Limits(limits.keep, limits.days), folder=folder,
-                metadata=metadata, spared=spared,
+                metadata=metadata, spared=spared, progress=copied,
             )  # fmt: skip
 
         return self._followed.run(make, repeatable=False)
 
 
-def _timed(what: str) -> str:
+def timed(what: str) -> str:
+    """A name for a checkpoint that is made before something, with the time, which no other has."""
     return f"{what}-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
 
 

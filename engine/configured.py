@@ -1,36 +1,43 @@
 """What the health report says of the configuration: the pipeline, the flags and the settings, and who decided on each.
 
-A process goes on with what it read when it began. So the report also says when a start would find something else.
+A process that does not follow the files goes on with what it read when it began, as all do with some settings. So the
+report also says when a start would find something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.flag import Flag
 from speckit_memory.config.flag_files import SHIPPED_FILE
 from speckit_memory.config.flags import load_flags
+from speckit_memory.config.recording import recording_in_force
 from speckit_memory.config.settings import (
     BY_CALL,
     BY_VALUE,
+    CONFIG_FILE,
     DEADLINE_VARIABLE,
     EVALUATION_VARIABLE,
     EXTENSIONS_MEMORY_VARIABLE,
     EXTENSIONS_VARIABLE,
     PIPELINE_FILE,
+    PROFILE_VARIABLE,
     SHIPPED,
     VECTOR_INDEX_VARIABLE,
     Settings,
     settings,
 )
+from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace_file import load_workspace_config
-from speckit_memory.engine import assembly
 from speckit_memory.engine.flags_in_pipelines import Waiting, waiting
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.builder import examine
 from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.registry import Registry
 
 RESTART = "What is served stays as it is until the process is started again."
+MEND = "What was read before goes on until that is mended; the next search after that follows, without a restart."
 NAMED = 8
 """So many flags are named; `flags list` has them all."""
 
@@ -43,6 +50,7 @@ _VARIABLE_OF = {
     "vector_index": VECTOR_INDEX_VARIABLE,
     "saving": "",
     "entities": "",
+    "profile": PROFILE_VARIABLE,
 }
 """The keys of `config.yaml`, and the variables that go before them."""
 
@@ -54,7 +62,7 @@ def told_pipeline(config: Settings, pipeline: Pipeline) -> str:
     return f"{told}; {file} is not served" if file.exists() and str(file) != config.pipeline else told
 
 
-def changed_since(config: Settings, pipeline: Pipeline) -> str:
+def changed_since(config: Settings, pipeline: Pipeline, registry: Registry) -> str:
     """How what a start would serve differs from what is served, "" when it does not.
 
     A pipeline that was given as a value is in the hands of whoever gave it.
@@ -64,9 +72,7 @@ def changed_since(config: Settings, pipeline: Pipeline) -> str:
     named = config.pipeline if config.pipeline_by == BY_CALL else None
     now = settings(config.db, named, config.root, config.environ)
     try:
-        found = examine(
-            now.pipeline, assembly.registry(config.environ, config.root), config.environ_of_root, config.overrides
-        )
+        found = examine(now.pipeline, registry, config.environ_of_root, config.overrides)
     except SpeckitError as error:
         return f"a start would be refused: {error.problems[0]}"
     if found.problems:
@@ -76,9 +82,9 @@ def changed_since(config: Settings, pipeline: Pipeline) -> str:
     return ""
 
 
-def told_flags(config: Settings) -> str:
+def told_flags(config: Settings, registry: Registry) -> str:
     """The flags that something else than the shipped file decided. Raises SpeckitError for what is wrong with them."""
-    flags = load_flags(config.environ_of_root, extensions=assembly.registry(config.environ, config.root).flag_files())
+    flags = load_flags(config.environ_of_root, extensions=registry.flag_files())
     decided = [flag for flag in flags.values() if not flag.decided or flag.decided.file != SHIPPED_FILE]
     told = f"{len(flags)} flags; {_few(decided) or 'all as shipped'}"
     active = [flag for flag in flags.values() if flag.state != "off"]
@@ -100,7 +106,27 @@ def _few(flags: list[Flag]) -> str:
 def told_settings(config: Settings) -> str:
     """Who decided on each setting that `config.yaml` can make. Raises SpeckitError for what is wrong with the file."""
     places = load_workspace_config(config.root).places
-    return ", ".join(
-        f"{key}: {variable if config.environ.get(variable) else places.get(key, SHIPPED)}"
+    decided = {
+        key: variable if config.environ.get(variable) else places.get(key, SHIPPED)
         for key, variable in _VARIABLE_OF.items()
-    )
+    }
+    told = [f"{key}: {place}" for key, place in decided.items() if place != SHIPPED]
+    shipped = [key for key, place in decided.items() if place == SHIPPED]
+    return "; ".join([*told, *([f"{SHIPPED}: {', '.join(shipped)}"] if shipped else [])])
+
+
+def waiting_for_restart(config: Settings, extensions: ExtensionSettings) -> list[str]:
+    """The settings that are others now than those in force, with their places: a store is opened with them. Raises
+    SpeckitError for what is wrong with the file or the environment.
+    """
+    found = extensions_in_force(config.environ, config.root)
+    in_file = load_workspace_config(config.root)
+    pairs: dict[str, tuple[object, object]] = {
+        "extensions": (extensions.mode, found.mode),
+        "extensions_memory_mb": (extensions.memory_mb, found.memory_mb),
+        "evaluation": (config.recording, recording_in_force(config)),
+        "vector_index": (config.vector_index, vector_indexing_in_force(config)),
+        "entities": (config.entities, in_file.entities),
+    }
+    file = config.root / CONFIG_FILE
+    return [f"{key} ({in_file.places.get(key, file)})" for key, (before, now) in pairs.items() if before != now]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from speckit_memory.engine.following import Following
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.assembly import OpenStore
     from speckit_memory.engine.lineage import Lineage
     from speckit_memory.engine.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
     from speckit_memory.engine.reviewing import ToReview
@@ -43,10 +44,14 @@ class Connecting(ABC):
         `strength` is in [0, 1]. Raises E030, E032 and E080.
         """
         from speckit_memory.engine import linking
+        from speckit_memory.engine.consumption import note_linked
 
-        return self._followed.run(
-            lambda opened: linking.link_one(opened.database, source, relation, target, strength, evidence), writes=True
-        )
+        def add(opened: OpenStore) -> NamedEdge:
+            edge = linking.link_one(opened.database, source, relation, target, strength, evidence)
+            note_linked(opened, edge.source, edge.target)
+            return edge
+
+        return self._followed.run(add, writes=True)
 
     def unlink(self, edge_id: int) -> tuple[NamedEdge, NamedEdge | None]:
         """Removes the edge with this id; returns it, and the one that a document declares in its place, if one does.

@@ -23,6 +23,7 @@ from speckit_memory.engine.observed import (
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.records import Observation, Sign
 from speckit_memory.memory.store.reading.mentions import cited_by, linked_by, written_since
+from speckit_memory.memory.store.reading.reader import get_memory
 
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
@@ -66,10 +67,26 @@ def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, cou
             recorder.observe(partial(scoring, result.query_id, outcome, count, at=time.time()))
 
 
+def note_read(opened: OpenStore, memory: int, session: str) -> None:
+    """Notes that a reader got the text of a memory by its name: it was opened, and so reviewed."""
+    with _harmless():
+        now = time.time()
+        opened.usage.note((), now, (memory,))
+        opened.recorder.sign(Sign(memory, "opened", now, digest_of(session)))
+
+
 def note_validated(opened: OpenStore, memory: int) -> None:
     """Notes that a memory was found useful."""
     with _harmless():
         opened.recorder.sign(Sign(memory, "validated", time.time()))
+
+
+def note_linked(opened: OpenStore, *names: str) -> None:
+    """Notes that somebody linked the memories with these keys by hand: who ties one to another knows what it says."""
+    with _harmless():
+        connection, now = opened.database.reader(), time.time()
+        for name in names:
+            opened.recorder.sign(Sign(get_memory(connection, name).id, "linked", now))
 
 
 @contextmanager

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os.path import lexists
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine import assembly
-from speckit_memory.engine.checkpointing import Checkpointing
+from speckit_memory.engine.checkpointing import Checkpointing, timed
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.records import MemoryRecord, Tier
+from speckit_memory.pipeline.withdrawal import require_wanted
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.checkpoints.deletions import Deletion
@@ -72,7 +74,8 @@ class Deleting(Checkpointing):
         return Deleted((memory,)) if dry_run else self._deleted([memory], memory.key)
 
     def delete_folder(self, folder: str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
-        """Deletes all memories of a folder and below it, after a checkpoint of it (feature T9).
+        """Deletes all memories of a folder and below it, after a checkpoint of it, and the folders that are empty then
+        (feature T9).
 
         Raises E080 for a folder without memories, E030 for that of the whole workspace, E107 when it holds
         constitutional or critical ones, E105 without `confirm`, and E062 when there can be no checkpoint.
@@ -86,7 +89,12 @@ class Deleting(Checkpointing):
         if spared := [one.key for one in memories if one.tier in PROTECTED]:
             message = f"'{below}' holds protected memories, {len(spared)} in all: {listed(spared, NAMED)}"
             raise SpeckitError("E107", message)
-        return self._with_checkpoint(memories, f"folder {below}", "pre-cleanup", below, confirm, dry_run)
+        deleted = self._with_checkpoint(memories, f"folder {below}", "pre-cleanup", below, confirm, dry_run)
+        if deleted.files:
+            from speckit_memory.memory.editing import aside
+
+            aside.remove_emptied(self.settings.root, deleted.files, below)
+        return deleted
 
     def delete_tier(
         self,
@@ -126,6 +134,8 @@ class Deleting(Checkpointing):
     def undelete(self, name: str) -> Undeleted:
         """Brings back what a deletion took: memories with their ids, links and all that was learned, and files.
 
+        What is back already, as an earlier undoing or the deletion itself was cut off, stays as it is.
+
         Raises E106 for an unknown deletion, E108 where something has taken the place of a memory or file; nothing is
         brought back then.
         """
@@ -140,14 +150,14 @@ class Deleting(Checkpointing):
         self._require_free(gone, files)
 
         def run(opened: assembly.OpenStore) -> int:
-            pending = deletions.bring_back(opened.database, gone, now=time.time()).pending
+            back = deletions.bring_back(opened.database, gone, now=time.time())
             try:
                 aside.move_back(root, files, gone.files)
             except SpeckitError:
                 with opened.database.write() as txn:
-                    writer.delete_memories(txn, list(gone.memories))
+                    writer.delete_memories(txn, list(back.ids))
                 raise
-            return pending
+            return back.pending
 
         pending = self._followed.run(run, repeatable=False)
         self._followed.upkeep.indexed()
@@ -155,10 +165,19 @@ class Deleting(Checkpointing):
         return Undeleted(name, tuple(gone.memories.values()), tuple(files), pending)
 
     def deletions(self, limit: int = 50) -> Sequence[Deletion]:
-        """The deletions that can be undone, the latest first."""
-        from speckit_memory.memory.store.checkpoints.deletions import deletions
+        """The deletions that can be undone, the latest first: those of which a memory or a file is away."""
+        from speckit_memory.memory.editing import aside
+        from speckit_memory.memory.store.checkpoints import deletions
 
-        return deletions(self._followed.current.database.path)[:limit]
+        def away(opened: assembly.OpenStore) -> Sequence[Deletion]:
+            connection = opened.database.reader()
+            return [
+                gone
+                for gone in deletions.deletions(opened.database.path)
+                if deletions.there(connection, gone) != set(gone.memories) or aside.lying_aside(gone.files)
+            ]
+
+        return self._followed.run(away)[:limit]
 
     def _with_checkpoint(
         self, memories: Sequence[MemoryRecord], why: str, named: str, folder: str, confirm: bool, dry_run: bool
@@ -170,8 +189,9 @@ class Deleting(Checkpointing):
             raise SpeckitError("E105", message)
         checkpoint = ""
         if named:
-            checkpoint = f"{named}-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
+            checkpoint = timed(named)
             self.checkpoint_create(checkpoint, folder=folder)
+            require_wanted()  # from here on nothing is left half done
         return self._deleted(memories, why, checkpoint)
 
     def _deleted(self, memories: Sequence[MemoryRecord], why: str, checkpoint: str = "") -> Deleted:
@@ -228,16 +248,18 @@ class Deleting(Checkpointing):
 
     def _require_free(self, gone: Deletion, files: Sequence[str]) -> None:
         """Raises E108 where a memory or a file of that name has come since."""
+        from speckit_memory.memory.store.checkpoints import deletions
+
+        back = self._followed.run(lambda opened: deletions.there(opened.database.reader(), gone))
         problems: list[Problem] = []
         for each, key in gone.memories.items():
             if key in files and lexists(self.settings.root / key):
                 problems += SpeckitError("E108", f"{key}: there is another file of that name").problems
                 continue
-            try:
-                there = self.get(key)
-            except SpeckitError:
+            if each in back:
                 continue
-            if there.id != each:
+            with suppress(SpeckitError):
+                self.get(key)
                 problems += SpeckitError("E108", f"{key}: there is another memory of that key").problems
         if problems:
             raise SpeckitError.of(problems)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from speckit_memory.config.formats import FORMATS, PLAIN
+from speckit_memory.engine.consumption import note_read
 from speckit_memory.engine.following import Following
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
@@ -170,6 +171,15 @@ class Editing(ABC):
         from speckit_memory.engine.reading import read
 
         return self._followed.run(lambda opened: read(opened, name, section, first_line))
+
+    def was_read(self, reading: Reading, *, session: str = "") -> None:
+        """Notes that a reading has reached its reader, who has opened the memory by that (features M2 and T28): it is
+        better kept, and if an answer had brought it, the reader chose it there. Whoever shows a reading calls this.
+
+        Uses are written a little later.
+        """
+        if self._followed.current.name == reading.origin:  # else its id is that of another store
+            note_read(self._followed.current, reading.memory.id, session)
 
     def _rewritten(
         self,

@@ -52,6 +52,7 @@ def missing_sections(outcome: Outcome, store: Store) -> str:
         return ""
     memories = dict.fromkeys(store.attributes.parents(np.concatenate(lost)).tolist())
     there = list(dict.fromkeys(name for memory in memories for name in _sections(store.passages.of_memory(memory))))
+    there = there or list(dict.fromkeys(name for memory in memories for name in _headings(memory, store)))
     asked = " or ".join(f"'{anchor}'" for anchor in outcome.query.anchors)
     which = f"they have {listed(there, MAX_SECTIONS)}" if there else "they have no named sections at all"
     return f"no memory found ({len(memories)} in all) has a section {asked}; {which}"
@@ -64,3 +65,10 @@ def _sections(passages: list[Passage]) -> list[str]:
         for passage in passages
         for name in ([passage.anchor] if passage.anchor else [section.id for section in find(passage.text, file="")[0]])
     ]
+
+
+def _headings(memory: int, store: Store) -> list[str]:
+    """Its headings below the first level, by which its sections may be asked for where it has no tags."""
+    from speckit_memory.memory.indexing import known_sections  # most searches name no sections
+
+    return [one.heading for one in known_sections.headed(store.passages.body(memory)) if one.level > 1]

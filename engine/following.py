@@ -15,6 +15,7 @@ from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.file.failures import told_by_driver
 from speckit_memory.memory.store.file.identity import ReplacedError
 from speckit_memory.memory.store.file.store_file import set_aside
+from speckit_memory.memory.store.missing import MissingMemoryError
 
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
@@ -132,7 +133,12 @@ def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:
 
 
 def _told(opened: OpenStore, error: Exception) -> Exception:
-    """An error of the driver as ours; and one that comes of what no store holds as damage of the file."""
+    """An error of the driver as ours; one that comes of what no store holds as damage of the file; and of a memory that
+    was deleted, what brings it back."""
+    if isinstance(error, MissingMemoryError):
+        from speckit_memory.engine.deleted_names import deleted
+
+        return deleted(opened.database.path, opened.database.reader(), error)
     if isinstance(error, SpeckitError):
         return error
     if told := told_by_driver(error, opened.database.path):

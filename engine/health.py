@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.config.settings import EMBEDDER_VARIABLE, Settings
 from speckit_memory.engine import assembly, configured
 from speckit_memory.engine.following import Replacement
 from speckit_memory.engine.noted import notes
+from speckit_memory.engine.reloading import FilesFollowed
 from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.shadowing.tally import tallied
 from speckit_memory.engine.shadowing.variant import WHY, ShadowState
 from speckit_memory.engine.vector_index import told_vectors
-from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.failures import told_by_driver
@@ -68,19 +69,28 @@ class HealthReport:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What is looked at: an open store, the settings and the pipeline in force, and a way to ask a question.
+    """What is looked at: an open store, the configuration in force, and a way to ask a question.
 
     `replacements` tell how often the store was opened anew since it was opened first, `shadows` how the pipelines fare
-    that run beside this one, and `unusable` is what is wrong with those that should and do not.
+    that run beside this one, and `files` how those of the configuration fare, None where they are not followed.
     """
 
     opened: assembly.OpenStore
-    settings: Settings
-    pipeline: Pipeline
+    serving: Serving
     replacements: Sequence[Replacement]
     ask: Callable[[str], SearchResult]
     shadows: Sequence[ShadowState] = ()
-    unusable: Sequence[Problem] = ()
+    files: FilesFollowed | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.serving.settings
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline in force."""
+        return self.serving.searching.runner.pipeline
 
     @property
     def database(self) -> Database:
@@ -143,8 +153,7 @@ def _history(seen: Examined) -> list[str]:
     if not (changes := seen.replacements):
         return []
     last = changes[-1]
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(last.at))
-    return [f"it was opened anew {len(changes)} times, last at {when}, when the file {last.what}"]
+    return [f"it was opened anew {len(changes)} times, last at {_moment(last.at)}, when the file {last.what}"]
 
 
 def _open_to_others(path: Path) -> list[str]:
@@ -224,8 +233,8 @@ def _words(seen: Examined) -> Check:
 
 
 def _extensions(seen: Examined) -> Check:
-    wanted = extensions_in_force(seen.settings.environ, seen.settings.root)
-    found = assembly.registry(seen.settings.environ, seen.settings.root).extensions()
+    wanted = seen.serving.searching.extensions
+    found = seen.serving.searching.registry.extensions()
     if not found:
         return Check("extensions", True, f"none are installed ({wanted.mode})")
     failed = [f"{one.name}: {one.failure}" for one in found if one.failure]
@@ -241,24 +250,47 @@ def _extensions(seen: Examined) -> Check:
 
 
 def _configuration(seen: Examined) -> Check:
-    return Check("configuration", True, configured.told_settings(seen.settings))
+    told = configured.told_settings(seen.settings)
+    if seen.files is None:
+        return Check("configuration", True, told)
+    if waiting := configured.waiting_for_restart(seen.settings, seen.serving.searching.extensions):
+        hint = "These values hold when the process is started again; pipelines, flags and the rest are followed."
+        return Check("configuration", False, f"{told}; changed since the start: {', '.join(waiting)}", hint)
+    return Check("configuration", True, told)
 
 
 def _flags(seen: Examined) -> Check:
-    return Check("flags", True, configured.told_flags(seen.settings))
+    return Check("flags", True, configured.told_flags(seen.settings, seen.serving.searching.registry))
 
 
 def _pipeline(seen: Examined) -> Check:
     told = configured.told_pipeline(seen.settings, seen.pipeline)
-    if changed := configured.changed_since(seen.settings, seen.pipeline):
+    if seen.files is not None:
+        return _pipeline_followed(told, seen.files)
+    if changed := configured.changed_since(seen.settings, seen.pipeline, seen.serving.searching.registry):
         return Check("pipeline", False, f"{told}; {changed}", configured.RESTART)
     return Check("pipeline", True, told)
 
 
+def _pipeline_followed(told: str, files: FilesFollowed) -> Check:
+    if files.wrong:
+        wrong = listed([str(problem) for problem in files.wrong], NAMED, "; ")
+        return Check("pipeline", False, f"{told}; the files were changed and cannot be used: {wrong}", configured.MEND)
+    if files.at is None:
+        return Check("pipeline", True, told)
+    times = "once" if files.changes == 1 else f"{files.changes} times"
+    return Check("pipeline", True, f"{told}; put in force without a restart {times}, last at {_moment(files.at)}")
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
 def _shadows(seen: Examined) -> Check:
-    if seen.unusable:
+    unusable = seen.serving.searching.unusable
+    if unusable:
         hint = "The other pipelines run; `speckit-memory pipeline check FILE` looks at all again."
-        return Check("shadows", False, "; ".join(map(str, seen.unusable)), hint)
+        return Check("shadows", False, "; ".join(map(str, unusable)), hint)
     if not seen.shadows:
         return Check("shadows", True, "no pipeline runs beside this one")
     states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from speckit_memory.engine.assembly import OpenStore
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.questions import normalised_folder
+from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.names import shown
 from speckit_memory.memory.store.tables.phrases import normalised_phrase
 
@@ -93,6 +94,14 @@ class Learning(ABC):
             )
         )
 
+    def last_task(self, folder: str = "", session: str = "") -> Task | None:
+        """The task that was last begun or completed in a folder or below it, anywhere for ""; one of this session
+        before those of others. None where no task was recorded."""
+        from speckit_memory.memory.lifecycle import tasks
+
+        wanted = shown(normalised_folder(folder)) if folder else ""
+        return self._followed.run(lambda opened: tasks.last(opened.database, wanted, shown(session)))
+
     def learned(self) -> LearnedPhrases:
         """The trigger phrases that were learned from selections and count now, with what taught them (feature M12)."""
         from speckit_memory.memory.lifecycle import learned_triggers
@@ -149,5 +158,9 @@ class LearnedPhrases:
 
 
 def _place(folder: str, task: str) -> tuple[str, str]:
-    """A folder and a task as records name them: what no file could hold is spelled out."""
-    return shown(normalised_folder(folder)), shown(task.strip())
+    """A folder and a task as records name them: what no file could hold is spelled out. Raises E014 for a folder that
+    leads out of the workspace."""
+    below = normalised_folder(folder)
+    if ".." in below.split("/"):
+        raise SpeckitError("E014", f"the folder '{below}' leads out of the workspace")
+    return shown(below), shown(task.strip())

@@ -121,16 +121,31 @@ def run_due(
 def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[str, str]:
     """How each job ran last, for a reader at `now` (epoch seconds), and what to do where one failed, else ""."""
     runs = jobs.last_runs(connection)
-    told = [_told_run(job, runs.get(job.name)) for job in every]
+    ran = [(job, runs[job.name]) for job in every if job.name in runs]
+    # what had nothing to do is most of it: named in one line, which leaves room for what an answer must not cut
+    idle: dict[str, list[str]] = {}
+    for job, run in ran:
+        if _idle(run):
+            idle.setdefault(_moment(run, "%Y-%m-%d %H:%M"), []).append(job.name)
+    told = [_told_run(job, run) for job, run in ran if not _idle(run)]
+    told += [f"nothing to do at {moment}: {', '.join(names)}" for moment, names in idle.items()]
+    waiting = [job.name for job in every if job.name not in runs]
+    told += [f"not run yet: {', '.join(waiting)}"] if waiting else []
     told += ["a process is at it"] if jobs.held(connection, now) else []
-    failed = any(runs[job.name].failure for job in every if job.name in runs)
+    failed = any(run.failure for _, run in ran)
     return "; ".join(told), "`speckit-memory maintain` runs what is due again and says what fails." if failed else ""
 
 
-def _told_run(job: Job, run: Run | None) -> str:
-    if run is None:
-        return f"{job.name} has not run yet"
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.began_at))
+def _idle(run: Run) -> bool:
+    return not (run.failure or run.changed or run.remains or run.ended_at is None)
+
+
+def _moment(run: Run, form: str) -> str:
+    return time.strftime(form, time.localtime(run.began_at))
+
+
+def _told_run(job: Job, run: Run) -> str:
+    when = _moment(run, "%Y-%m-%d %H:%M:%S")
     if run.failure:
         return f"{job.name} failed at {when}: {run.failure}"
     more = ", and more to do" if run.remains or run.ended_at is None else ""

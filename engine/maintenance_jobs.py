@@ -9,7 +9,7 @@ from typing import Any
 from speckit_memory.config.entity_linking import EntityLinking
 from speckit_memory.engine import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
-from speckit_memory.memory.indexing import interrupted, suspicions
+from speckit_memory.memory.indexing import interrupted, summaries, suspicions
 from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 
@@ -57,6 +57,9 @@ JOBS = (
     ),
     Job("consolidation", WEEK, "links that use or idleness bears on", consolidation.waiting, consolidation.consolidate),
     Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
+    Job(
+        "summaries", HOUR, "memories summarised", summaries.waiting, Prepared(summaries.found, summaries.keep)
+    ),
     Job("ranks", HOUR, "memories ranked", ranking.stale, Prepared(ranking.computed, ranking.write)),
 )  # fmt: skip
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""

@@ -17,10 +17,13 @@ from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly, consumption, events
+from speckit_memory.engine.configuring import Configuring
 from speckit_memory.engine.connecting import Connecting
 from speckit_memory.engine.deleting import Deleting
 from speckit_memory.engine.editing import Editing
+from speckit_memory.engine.exchanging import Exchanging
 from speckit_memory.engine.following import Following, Replacement
+from speckit_memory.engine.inventory import Inventory
 from speckit_memory.engine.learning import Learning
 from speckit_memory.engine.matching_triggers import MatchingTriggers
 from speckit_memory.engine.plans import PlanReport
@@ -29,6 +32,7 @@ from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.remembering import Remembering
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.serving import Served, Serving
 from speckit_memory.engine.shadowing.beginning import beside_searches
 from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.engine.shadowing.shadowed import Shadowed
@@ -43,7 +47,6 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.identity import ReplacedError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.loading import PipelineSource, name_of
 from speckit_memory.pipeline.model import Mode
 from speckit_memory.pipeline.ports import Store
@@ -54,7 +57,19 @@ if TYPE_CHECKING:
     from speckit_memory.engine.health import HealthReport
 
 
-class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learning, Shadowed, Telling):
+class Memory(
+    Configuring,
+    Remembering,
+    Editing,
+    Deleting,
+    Exchanging,
+    MatchingTriggers,
+    Connecting,
+    Learning,
+    Shadowed,
+    Telling,
+    Inventory,
+):
     """Everything remembered in one file, searchable through one pipeline.
 
     Use it as a context manager. One object may be shared by threads.
@@ -62,10 +77,8 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
 
     def __init__(self, share: Share, config: Settings, searching: Searching, shadows: Shadows | None = None) -> None:
         """`Memory.open` is the usual way."""
-        self.settings = config
         self._share = share
-        self._searching = searching
-        self._shadows = shadows
+        self._in_force = Served(Serving(config, searching, shadows))
 
     @classmethod
     def open(
@@ -132,8 +145,9 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
         The results themselves are those of this pipeline. Steps that both have run once. It is closed on its own.
         Raises SpeckitError with all that is wrong with the pipelines.
         """
-        shadows = beside_searches(self._searching, self.settings, self._open.recorder, inline=pipelines)
-        return Memory(self._share.another(), self.settings, self._searching, shadows)
+        now = self._in_force.now
+        shadows = beside_searches(now.searching, now.settings, self._open.recorder, inline=pipelines)
+        return Memory(self._share.another(), now.settings, now.searching, shadows)
 
     def __enter__(self) -> Self:
         return self
@@ -176,11 +190,6 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
             opened.database.latest()
         except ReplacedError as why:
             self._followed.open_anew(opened, why, create=True)
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline in use."""
-        return self._searching.runner.pipeline
 
     @property
     def database(self) -> Database:
@@ -266,25 +275,26 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
             concepts=texts(concepts, "concepts"), anchors=texts(anchors, "anchors"), token_usage=token_usage,
             dedup=dedup,
         )  # fmt: skip
+        self.look_at_files()
         set_ms = self.settings.deadline_ms
         allowed_ms = set_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
 
         query_id = query_id or secrets.token_hex(8)
-        watched = self._watched(query_id)
 
         def found(opened: assembly.OpenStore) -> SearchResult:
             asked = time.time() if now is None else now
             if watched:
                 watched.again()
-            result = self._searching.search(
+            result = serving.searching.search(
                 opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched
             )
             return replace(result, origin=opened.name, query_id=query_id)
 
         self._followed.upkeep.asked()
-        with SERVING.serving():
+        with SERVING.serving(), self._in_force.using() as serving:
+            watched = serving.watched(query_id)
             try:
-                return self._followed.run(found)
+                return self._followed.run(found).warned(after=self._amiss)
             finally:
                 if watched:
                     watched.over()
@@ -301,14 +311,21 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
         if result.origin != opened.name:
             return ""  # its ids are those of another store
         opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now, result.opened(count))
-        consumption.note_answer(opened, self.pipeline, result, count)
-        remembered = any(step.about.looks_back for step in self.pipeline.annotate)
+        pipeline = self._in_force.answered(result).runner.pipeline
+        consumption.note_answer(opened, pipeline, result, count)
+        remembered = any(step.about.looks_back for step in pipeline.annotate)
         shown = len(result.results) if count is None else count
         try:
             events.served(opened.database, result, shown, remembered=remembered)
         except SpeckitError as error:
             return f"this answer could not be noted in the session, it may be repeated: {error}"
         return ""
+
+    def write_notes(self) -> None:
+        """Writes now what answers have left behind, which a thread writes within the next seconds otherwise."""
+        opened = self._open
+        opened.usage.write()
+        opened.recorder.write()
 
     def plan(
         self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto", token_usage: float | None = None
@@ -342,8 +359,8 @@ class Memory(Remembering, Editing, Deleting, MatchingTriggers, Connecting, Learn
         self._followed.run(lambda opened: opened.database.latest())
         unwatched = Memory(self._share, self.settings, self._searching)  # nobody asks this for the sake of the answer
         ask = partial(unwatched.search, limit=3, deadline_ms=None)
-        shadows, unusable = self.shadows, self._searching.unusable
-        return health(Examined(self._open, self.settings, self.pipeline, self.replacements, ask, shadows, unusable))
+        files = self.look_at_files()
+        return health(Examined(self._open, self._in_force.now, self.replacements, ask, self.shadows, files))
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store's file, one sentence each; empty when it is healthy."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,8 +21,14 @@ from speckit_memory.memory.indexing import front_matter
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.scanner import LARGEST_FILE
 from speckit_memory.memory.indexing.selection import refusal
+from speckit_memory.memory.indexing.summarising import sentences
 from speckit_memory.memory.indexing.title import choose, first_heading
 
+LOOKED_AT = 4_000
+"""Characters in which the first sentence is looked for."""
+LONGEST_SAID, SHORTEST_CLAUSE = 80, 24
+"""Characters of a sentence that makes a title, and at least of a part of one."""
+_CLAUSE = re.compile(r"[,;:](?=\s)|\s(?=[(–—-]\s?|because |since |so that |which |while )|[、，；：]")
 RETRIES = 20
 """Times that another name is tried when others take the free one first."""
 
@@ -102,6 +109,11 @@ def _key(root: Path, given: str, *, is_folder: bool) -> str:
 
 
 def _first_words(body: str) -> str:
-    """A key made of how a text begins, for want of a title."""
-    words = " ".join(body.split())[:80].rsplit(" ", 1)[0] if len(body) > 80 else " ".join(body.split())
-    return f"{words.replace('/', ' ').strip() or 'note'}.md"
+    """A key made of what a text says first, for want of a title (feature I11): its first sentence, of a long one the
+    part before a comma or the like; marks of Markdown are no words."""
+    said = next(filter(None, sentences(body[:LOOKED_AT])), "") or " ".join(body[:LOOKED_AT].split())
+    if len(said) > LONGEST_SAID:
+        clauses = [border.start() for border in _CLAUSE.finditer(said, SHORTEST_CLAUSE, LONGEST_SAID)]
+        said = said[: clauses[-1]] if clauses else said[:LONGEST_SAID].rsplit(" ", 1)[0]
+    words = said.replace("/", " ").strip().rstrip(".!。！,;: ")
+    return f"{words or 'note'}.md"

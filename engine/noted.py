@@ -31,7 +31,7 @@ class Notes:
 
 def notes(recorder: Recorder) -> Notes:
     """How it stands with what is noted beside answers. What cannot be used keeps no search from being answered."""
-    recorder.write()
+    recorder.write(at_once=True)
     wanted = recorder.wanted
     texts = "with their texts" if wanted.texts else "without texts"
     told = {

@@ -23,6 +23,8 @@ class Reading:
     first_line: int
     last_line: int
     sections: tuple[str, ...]
+    origin: str = ""
+    """The store that it was read in."""
 
 
 def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: int) -> Reading:
@@ -43,7 +45,7 @@ def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: 
     if skipped >= len(lines):
         last = first + len(lines) - 1
         raise SpeckitError("E032", f"{memory.key} has no line {first_line} there: lines {first} to {last}")
-    return Reading(memory, "\n".join(lines[skipped:]), first + skipped, first + len(lines) - 1, names)
+    return Reading(memory, "\n".join(lines[skipped:]), first + skipped, first + len(lines) - 1, names, opened.name)
 
 
 def _lines_above(passages: Sequence[Passage], body: str) -> int:

@@ -153,8 +153,11 @@ class Recorder:
         """Notes that a variant was moved."""
         self._note(lambda waiting: waiting.retreats.append(retreat))
 
-    def write(self) -> bool:
-        """Writes what was noted; returns whether nothing is waiting now. Raises nothing."""
+    def write(self, *, at_once: bool = False) -> bool:
+        """Writes what was noted; returns whether nothing is waiting now. Raises nothing.
+
+        After a failure nothing is tried for half a minute, but `at_once`.
+        """
         with self._writing:
             with self._guard:
                 waiting, self._waiting, timer, self._timer = self._waiting, _Waiting(), self._timer, None
@@ -164,7 +167,8 @@ class Recorder:
                 return True  # signs alone tell nothing where no answer was noted
             if not (waiting or waiting.lost):
                 return True
-            if time.monotonic() < self._silent_until or not self._store.exists() or self.only_read:
+            silent = not at_once and time.monotonic() < self._silent_until
+            if silent or not self._store.exists() or self.only_read:
                 self._given_up(waiting)
                 return True
             try:

@@ -59,7 +59,7 @@ class Remembering(ABC):
 
         report = self._followed.run(run, writes=not dry_run)
         if not dry_run:
-            report.problems += self._followed.upkeep.indexed()
+            report.problems += self._followed.upkeep.indexed(_of_parts(progress))
         return report
 
     def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
@@ -225,3 +225,15 @@ class Remembering(ABC):
         changed = self._followed.run(lambda opened: model_use.roll_back(opened, progress))
         self._followed.upkeep.saved()
         return changed
+
+
+def _of_parts(progress: Callable[[Progress], None] | None) -> Callable[[int, int], None]:
+    """A callback for parts of what searches read that tells them as the second phase of a run."""
+
+    def told(done: int, total: int) -> None:
+        from speckit_memory.memory.indexing import Progress
+
+        if progress:
+            progress(Progress(done, total, "", "search index"))
+
+    return told

@@ -146,6 +146,20 @@ class SearchResult:
         """The same answer with a fact about it as a whole, under a name that `docs/datamodel.md` gives."""
         return replace(self, notes=replace(self.notes, facts={**self.notes.facts, name: value}))
 
+    def without_texts(self) -> SearchResult:
+        """As much of it as is needed to note that it has reached a reader: a tenth of its size and less, where whole
+        memories were asked for."""
+        rows = tuple(
+            replace(row, channels={}, steps=(), snippet="", reason="", notes={}, content=row.content[:1])
+            for row in self.results
+        )
+        return replace(self, results=rows, outcome=replace(self.outcome, notes={}))
+
+    def asked_again(self, query_id: str, now: float) -> SearchResult:
+        """The same answer to the same question, asked at `now` (epoch seconds) under another id."""
+        query = replace(self.outcome.query, now=now)
+        return replace(self, query_id=query_id, outcome=replace(self.outcome, query=query))
+
     def opened(self, count: int | None = None) -> list[int]:
         """The memories among the first `count` results, all unless given, that a reader got more of than an excerpt."""
         sections = bool(self.outcome.query.anchors)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 
+from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.flags import misspelt_variables
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, resuming
@@ -51,11 +52,12 @@ class Searching:
         checked: Checked | None = None,
         rollouts: tuple[Rollout, ...] = (),
         unusable: tuple[Problem, ...] = (),
+        extensions: ExtensionSettings | None = None,
     ) -> None:
         """`checked` is what the pipeline was made of, None for one that was put together of objects.
 
         `rollouts` answer the sessions for which flags are enabled, `runner` all others. `unusable` is what is wrong
-        with variants that are asked for and do not run.
+        with variants that are asked for and do not run. `extensions` is how these run, found out unless it is given.
         """
         self.runner = runner
         self._rolled_out = RolledOut(rollouts, strict=runner.strict)
@@ -63,30 +65,66 @@ class Searching:
         self.config = config
         self.checked = checked
         self.unusable = unusable
+        self._rollouts = rollouts
+        self._extensions = extensions
 
     @classmethod
     def through(
-        cls, pipeline: PipelineSource, config: Settings, overrides: Mapping[str, str] | None, *, strict: bool
+        cls,
+        pipeline: PipelineSource,
+        config: Settings,
+        overrides: Mapping[str, str] | None,
+        *,
+        strict: bool,
+        extensions: ExtensionSettings | None = None,
     ) -> Searching:
         """With this pipeline. Raises SpeckitError with all that is wrong with it and with what it asks for beside it.
 
         What is wrong with a variant itself keeps that from running and nothing else: every answer warns of it.
         """
-        registry = _registry(config)
+        extensions = extensions or extensions_in_force(config.environ, config.root)
+        registry = assembly.registry_of(extensions)
         checked = examine(pipeline, registry, config.environ_of_root, overrides)
         variants, problems, unusable = checked_variants(checked, registry, config.environ_of_root)
         shares, misrolled = rollouts(checked, registry)
         if problems or checked.problems or misrolled:
             raise SpeckitError.of([*checked.problems, *problems, *unusable, *misrolled])
         running = tuple(one for one in variants if not one.checked.problems)
-        return cls(Runner(assemble(checked), strict=strict), config, running, checked, shares, tuple(unusable))
+        runner = Runner(assemble(checked), strict=strict)
+        return cls(runner, config, running, checked, shares, tuple(unusable), extensions)
+
+    @cached_property
+    def extensions(self) -> ExtensionSettings:
+        """How installed extensions run for it, whatever files say by now."""
+        return self._extensions or extensions_in_force(self.config.environ, self.config.root)
+
+    @property
+    def registry(self) -> Registry:
+        """The components that its steps are of."""
+        return assembly.registry_of(self.extensions)
+
+    @property
+    def beside(self) -> tuple[object, ...]:
+        """Equal for two that have the same run beside the same pipeline."""
+        pipeline = self.runner.pipeline
+        variants = (
+            (one.variant.name, one.variant.mode, one.variant.sample, one.variant.interleave, one.checked.hash)
+            for one in self.variants
+        )
+        return (pipeline.name, pipeline.hash, *variants)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for two that answer alike, and say the same beside their answers."""
+        shares = ((one.percent, one.checked.hash) for one in self._rollouts)
+        return (self.beside, *shares, *self.unusable)
 
     def changed(self, whole: Effective) -> Searching:
         """The same through another pipeline, with nothing beside it. Raises SpeckitError with all that is wrong."""
-        checked = examined(whole, _registry(self.config))
+        checked = examined(whole, self.registry)
         if checked.problems:
             raise SpeckitError.of(checked.problems)
-        return Searching(Runner(assemble(checked)), self.config, checked=checked)
+        return Searching(Runner(assemble(checked)), self.config, checked=checked, extensions=self._extensions)
 
     def runner_for(self, session: str) -> Runner:
         """The one that answers a session, the same in every process; "" for questions without a session."""
@@ -100,11 +138,11 @@ class Searching:
         idle = tuple(f"a pipeline does not run beside this one: {problem}" for problem in self.unusable)
         if not flags:
             return idle
-        return (*idle, *misspelt_variables(self.config.environ, flags, _registry(self.config).flag_files))
+        return (*idle, *misspelt_variables(self.config.environ, flags, self.registry.flag_files))
 
     @cached_property
     def _handovers(self) -> Runner:
-        built = build(resuming.PIPELINE, _registry(self.config), self.config.environ_of_root)
+        built = build(resuming.PIPELINE, self.registry, self.config.environ_of_root)
         return Runner(built, strict=self.runner.strict)
 
     def search(
@@ -186,6 +224,11 @@ class Searching:
         """Why a memory is not in an answer that came from here."""
         return why_not(self.answering(result).pipeline, result, memory, store)
 
+    def gave(self, result: SearchResult) -> bool:
+        """Whether an answer came from here."""
+        answered_by = result.outcome.trace.config_hash
+        return self.runner.pipeline.hash == answered_by or self.answering(result) is not self.runner
+
     def answering(self, result: SearchResult) -> Runner:
         """The runner of an answer: the preset of hand-overs answers questions of its mode alone."""
         answered_by = result.outcome.trace.config_hash
@@ -207,7 +250,3 @@ def _shown(store: Store, snippet: int, content: bool, opened_before: int) -> Sho
         return answer(outcome, store, declared, snippet, content, spent, pipeline.annotate)
 
     return shown
-
-
-def _registry(config: Settings) -> Registry:
-    return assembly.registry(config.environ, config.root)

@@ -10,7 +10,7 @@ from speckit_memory.engine import assembly
 from speckit_memory.engine.answer import explanation
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.results import Explanation, SearchResult
-from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.serving import Served
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Telling(ABC):
     """The operations on answers that were given before. Each holds for the store that gave the answer."""
 
-    _searching: Searching
+    _in_force: Served
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class Telling(ABC):
         """Why a memory is not among the results: the step that lost it, and what would have kept it."""
         return self._of_its_store(
             result,
-            lambda opened, store: self._searching.why_not(result, _memory(opened, name), store),
+            lambda opened, store: self._in_force.answered(result).why_not(result, _memory(opened, name), store),
         )
 
     def why_not_change(self, result: SearchResult, name: int | str) -> SmallestChange | None:
@@ -60,7 +60,9 @@ class Telling(ABC):
 
         return self._of_its_store(
             result,
-            lambda opened, store: why_not_change(self._searching, opened, result, _memory(opened, name), store),
+            lambda opened, store: why_not_change(
+                self._in_force.answered(result), opened, result, _memory(opened, name), store
+            ),
         )
 
     def _of_its_store(self, result: SearchResult, tell: Callable[[assembly.OpenStore, Store], T]) -> T:

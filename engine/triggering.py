@@ -78,7 +78,8 @@ def match(
         memory = reader.get_memory(connection, int(ids[place]))
         phrases = _standing(memory.triggers, prompt, now)
         everything = int(np.count_nonzero(found[kept] == ids[place]))
-        [excerpt] = [passage.text for passage in store.passages.passages([memory.id])] or [""]
+        said = store.passages.summaries([memory.id])  # no passage matched: the first one says what it happens to
+        [excerpt] = [passage.text for passage in said.values() or store.passages.passages([memory.id])] or [""]
         matches.append(
             TriggerMatch(
                 memory, float(score[place]), phrases, max(0, everything - len(phrases)), float(seen[place]),

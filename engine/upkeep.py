@@ -41,6 +41,7 @@ BUSY_MS = 250
 
 LOGGER = logging.getLogger(__name__)
 Pause = Callable[[], None]
+OnParts = Callable[[int, int], None]
 
 
 class Upkeep:
@@ -91,16 +92,16 @@ class Upkeep:
             self._woken = True
             self._guard.notify_all()
 
-    def indexed(self) -> tuple[Problem, ...]:
+    def indexed(self, progress: OnParts = lambda _done, _total: None) -> tuple[Problem, ...]:
         """An index run has ended: the segment is written now if it is due, or by the thread if there is one.
 
-        Why it could not be is returned for the run's report.
+        Why it could not be is returned for the run's report. `progress` is told how many of its parts are written.
         """
         if self.running:
             self.saved()
             return ()
         try:
-            write(self._current())
+            write(self._current(), progress=progress)
         except SpeckitError as error:
             return error.problems
         return ()
@@ -201,9 +202,16 @@ class Upkeep:
             raise GivenUpError
 
 
-def write(opened: OpenStore, pause: Pause = lambda: None, *, only_if_due: bool = True) -> None:
-    """Writes the segment of a store, by default if it is due; `pause` is called between its rows. Raises E029."""
+def write(
+    opened: OpenStore,
+    pause: Pause = lambda: None,
+    *,
+    progress: OnParts = lambda _done, _total: None,
+    only_if_due: bool = True,
+) -> None:
+    """Writes the segment of a store, by default if it is due; `pause` is called between its rows, `progress` with how
+    many parts of how many are written. Raises E029."""
     from speckit_memory.memory.store.segments import building, pausing  # a search has no use for them
 
-    build = partial(building.build, vector_index=opened.vector_index, pause=pause)
+    build = partial(building.build, vector_index=opened.vector_index, pause=pause, progress=progress)
     writing.write(opened.database, pausing.pausing(build, pause), only_if_due=only_if_due)

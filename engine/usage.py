@@ -86,7 +86,7 @@ class Usage:
 
     def _begin(self) -> None:
         with self._guard:
-            if (self._uses or self._written) and self._timer is None:
+            if (self._uses or self._opened or self._written) and self._timer is None:
                 self._timer = begun(self._seconds, self.write)
 
     def _remember(self, uses: dict[int, Use], opened: dict[int, Review]) -> None:

@@ -56,12 +56,18 @@ class Comparison:
     minimum_detectable_effect: float | None
 
 
-def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]], *, seed: int) -> tuple[Comparison, ...]:
-    """Compares each pair (a, b) on each of `METRICS`, as one family.
+def compare(
+    values: Mapping[str, Values],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    seed: int,
+    metrics: Sequence[str] = COMPARED_METRICS,
+) -> tuple[Comparison, ...]:
+    """Compares each pair (a, b) on each of `metrics`, as one family.
 
     `values` holds, by pipeline and metric, one value per query, aligned over the pipelines.
     """
-    family = [(a, b, metric) for a, b in pairs for metric in COMPARED_METRICS]
+    family = [(a, b, metric) for a, b in pairs for metric in metrics]
     differences = [values[b][metric] - values[a][metric] for a, b, metric in family]
     p_values = [sign_flip_p(column, seed=seed) for column in differences]
     rows = zip(family, differences, p_values, holm(p_values), strict=True)

@@ -117,7 +117,7 @@ def evaluate_pipelines(
     judged = dataset.judged()
     if not judged:
         raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured")
-    asked = _sample(judged, queries)
+    asked = sample(judged, queries)
     if run_file is not None:
         check_run_file(run_file, dataset.keys.union(query.id for query in asked))
     report = progress or (lambda _: None)
@@ -159,7 +159,7 @@ def evaluate_pipelines(
     return Measured(evaluated, values, dict(zip(names, answers, strict=True)), asked)
 
 
-def _sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[DatasetQuery, ...]:
+def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[DatasetQuery, ...]:
     """A random sample in the order of the dataset; the same one each time."""
     if size is None or size >= len(queries):
         return queries

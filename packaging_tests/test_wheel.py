@@ -83,3 +83,64 @@ def test_the_sdk_client_saves_searches_and_lists_over_stdio(installed: Path, tmp
 
     assert talked.returncode == 0, talked.stdout + talked.stderr
     assert json.loads(talked.stdout) == {"saved": "created", "found": ["gateway.md"], "listed": ["gateway.md"]}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project as many are: under version control, with a specification folder and a package named like a room."""
+    files = {
+        ".gitignore": "__pycache__/\ndrafts/\n",
+        ".specify/memory/constitution.md": "# Rules\n\nEvery change has a test. Secrets stay out of the repository.\n",
+        "specs/001-login/spec.md": "# Login\n\nUsers sign in with a code that is sent by mail.\n",
+        "config/__init__.py": "raise SystemExit('the decoy was imported')\n",
+        "drafts/idea.md": "# Idea\n\nUsers might sign in with passkeys.\n",
+    }
+    for name, text in files.items():
+        file = tmp_path / "project" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    for arguments in (
+        ("init", "-q"),
+        ("add", "."),
+        ("-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "begin"),
+    ):
+        done = run("git", *arguments, cwd=tmp_path / "project")
+        assert done.returncode == 0, done.stderr
+    return tmp_path / "project"
+
+
+def test_the_first_day_of_a_new_user(installed: Path, project: Path) -> None:
+    home = project.with_name("home")
+    home.mkdir()
+
+    def typed(*arguments: str) -> str:
+        done = run(installed, *arguments, cwd=project, HOME=str(home), PYTHONPATH=".")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert typed("init").splitlines()[-1] == "Next: speckit-memory index ."
+    clients = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "windsurf", "zed")
+    written = typed("init", "--write", *(part for client in clients for part in ("--client", client)))
+    # each has its own file in its own form: nothing is left to be pasted
+    assert written.count(": created") == len(clients)
+    assert "{" not in written
+    assert "3 created" in typed("index", ".")  # the section of AGENTS.md with them, the ignored draft not
+
+    program = Path(__file__).with_name("new_user.py")
+    talked = run(sys.executable, program, project / ".mcp.json", home, cwd=home, HOME=str(home))
+
+    assert talked.returncode == 0, talked.stdout + talked.stderr
+    told = json.loads(talked.stdout)
+    decision, pool = "memories/accounts-in-postgres.md", "memories/pool-of-connections.md"
+    assert told["saved"] == [decision, pool]
+    assert told["found"] == [decision, "specs/001-login/spec.md", ".specify/memory/constitution.md"]
+    assert "already sent" in told["again"][-1]
+    assert decision in json.dumps(told["lineage"])
+    assert told["there"] == [False, True]
+    assert told["resumed"]["task"]["openQuestions"] == ["what if none is free?"]
+    assert decision in {memory["key"] for memory in told["resumed"]["attended"]}
+    status = run("git", "status", "--porcelain", "--untracked-files=all", cwd=project).stdout.split()[1::2]
+    assert status == [
+        ".codex/config.toml", ".cursor/mcp.json", ".mcp.json", ".speckit/.gitignore", ".speckit/config.yaml",
+        ".speckit/pipeline.yaml", ".vscode/mcp.json", ".zed/settings.json", "AGENTS.md", decision, pool,
+    ]  # fmt: skip

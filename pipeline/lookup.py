@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -105,22 +105,23 @@ def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexico
     if len(looked_at) > MOST_COMPARED:
         looked_at = _rarest(looked_at, [lexicon.index(field) for field in FIELDS])
     bags = lexicon.bags(*ALL_FIELDS)
-    ids, held = bags.ids, bags.coverage(dict.fromkeys(looked_at, 1.0))
-    best: Ids = ids[best_admitted(ids, held, limit, scope)]
-    return best
+    held = bags.coverage(dict.fromkeys(looked_at, 1.0))
+    return bags.ids_of(best_admitted(bags.ids_of, held, limit, scope))
 
 
-def best_admitted(ids: Ids, scores: Column, limit: int, scope: Scope) -> NDArray[np.intp]:
-    """The admitted rows with the highest positive scores, in total order."""
+def best_admitted(
+    ids_of: Callable[[NDArray[np.intp]], Ids], scores: Column, limit: int, scope: Scope
+) -> NDArray[np.intp]:
+    """The admitted rows with the highest positive scores, in total order. `ids_of` tells the ids of a few rows."""
     rows = np.flatnonzero(scores > 0.0)
     if not scope.complete:
         # Most rows are admitted as a rule, so that twice as many as wanted hold enough of them.
         first = rows[leading(scores[rows], 2 * limit)]
-        first = first[scope.admits(ids[first])]
-        rows = first if len(first) >= limit else rows[scope.admits(ids[rows])]
+        first = first[scope.admits(ids_of(first))]
+        rows = first if len(first) >= limit else rows[scope.admits(ids_of(rows))]
     # A partition in O(n) leaves the best and all that tie with the last of them; only these are sorted.
     rows = rows[leading(scores[rows], limit)]
-    return rows[total_order(scores[rows], ids[rows])[:limit]]
+    return rows[total_order(scores[rows], ids_of(rows))[:limit]]
 
 
 def _rarest(terms: tuple[str, ...], indexes: Sequence[TermIndex]) -> tuple[str, ...]:

@@ -22,9 +22,12 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "update": "update",
     "delete": "delete",
     "undelete": "undelete",
+    "export": "export",
+    "import": "import_memories",
     "serve": "serve",
     "doctor": "doctor",
     "maintain": "maintain",
+    "stats": "stats",
     "unarchive": "unarchive",
     "lineage": "lineage",
     "links": {
@@ -71,6 +74,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "scorings": "eval_scorings",
         "history": "eval_history",
         "ablate": "eval_ablate",
+        "tokens": "eval_tokens",
         "make-queries": "eval_make_queries",
     },
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from mcp_types import CallToolResult, TextContent
 
@@ -18,6 +19,9 @@ from speckit_memory.server.markdown import fields, one_line
 SHORT_TEXT = 500
 """Texts are cut to this many characters before any row is dropped."""
 MIN_TEXT = 80
+CUT_PER_TOKEN = 2
+"""Characters that are cut for a token too many: fewer than most tokens have, so that little is cut in vain."""
+SEAM = 3
 RESERVED_FOR_HINT = 40
 """Tokens for the sentence that says how many rows were left out."""
 TEXT_FIELD = "memory_text"
@@ -26,6 +30,7 @@ TEXT_FIELD = "memory_text"
 SCHEMA: dict[str, Any] = {"type": "object", "required": ["summary", "data", "hints", "meta"]}
 """What clients may rely on. Kept small, because it stands in every tool's definition."""
 
+Last = Literal["cut", "drop"]
 Count = Callable[[Sequence[str]], list[int]]
 """How many tokens each text has."""
 
@@ -47,6 +52,8 @@ class Reply:
     """Tokens of the text; 0 leaves the choice to the tool's layer."""
     whole_texts: bool = False
     """Whether the lowest rows are dropped before any text is cut: few whole texts tell more than many beginnings."""
+    last: Last = "drop"
+    """What becomes of the first row that has no room for its whole text, where texts are no whole ones."""
     facts: str = ""
     """What the text says of `data` beside the rows, in a line; stored text in it must be safe (`server.markdown`)."""
     row_text: Callable[[int, dict[str, Any]], str] = _listed
@@ -55,6 +62,13 @@ class Reply:
     """A further hint that depends on how many rows are shown; empty for none."""
     after: Callable[[int], None] | None = None
     """Called with the number of rows shown, once it is known, in the thread that builds the envelope."""
+    again: Callable[[int], None] | None = None
+    """Called likewise, in the place of `after`, when this answer is given to the same question once more. None for one
+    that holds for the moment alone, such as what a session is sent: it is never given again (feature T25)."""
+
+
+def nothing(_shown: int) -> None:
+    """What follows an answer that leaves nothing behind."""
 
 
 @dataclass(slots=True)
@@ -75,12 +89,12 @@ class _Draft:
         further = [hint for hint in [of_count(len(self.rows))] if hint] if of_count else []
         return [*self.reply.hints, *further, *self.hints]
 
-    def document(self, meta: dict[str, Any]) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         data = self.reply.data
         if self.reply.rows:
             data = {**data, "count": len(self.rows), self.reply.rows: self.rows}
         # whatever a name or a message holds: what a client cannot read would end the connection
-        whole = {"summary": self.summary(), "data": data, "hints": self.all_hints(), "meta": meta}
+        whole = {"summary": self.summary(), "data": data, "hints": self.all_hints()}
         return {name: sendable(part) for name, part in whole.items()}
 
     def row_texts(self) -> list[str]:
@@ -99,8 +113,35 @@ class _Draft:
         return shown("\n\n".join(filter(None, blocks)))
 
 
-def success(reply: Reply, tool: str, budget: int, latency_ms: float, count: Count) -> CallToolResult:
-    """The envelope of a reply, its text shortened to the budget; the hints say what was left out.
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """An answer within its budget, ready to be sent, to who asks the same once more too (feature T25)."""
+
+    text: str
+    document: dict[str, Any]
+    """The structured content but for `meta`."""
+    meta: dict[str, Any]
+    """What is the same whenever it is sent."""
+    shown: int
+    """How many rows it has."""
+    after: Callable[[int], None] | None
+    again: Callable[[int], None] | None
+    """None for one that is not to be kept."""
+
+    def characters(self) -> int:
+        """How long it is, text and document."""
+        return len(self.text) + len(json.dumps(self.document))
+
+    def sent(self, latency_ms: float, *, again: bool = False) -> CallToolResult:
+        """The result of a call that took so long; `again` for one whose answer had been made before."""
+        if follows := self.again if again else self.after:
+            _afterwards(follows, self.shown)
+        meta = {**self.meta, "latency_ms": round(latency_ms, 1), "cache_hit": again}
+        return CallToolResult(content=[TextContent(text=self.text)], structured_content={**self.document, "meta": meta})
+
+
+def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
+    """A reply with its text shortened to the budget; the hints say what was left out.
 
     Rows that the text leaves out, or cuts, are left out and cut in the structured content as well.
     """
@@ -110,17 +151,10 @@ def success(reply: Reply, tool: str, budget: int, latency_ms: float, count: Coun
     text, tokens = _fitted(draft, budget, count) if wanted > budget else (draft.text(), wanted)
     if wanted > budget:
         logs.overflowed(tool, rows, len(draft.rows), wanted, budget)
-    meta = {
-        "tool": tool,
-        "token_count": tokens,
-        "token_budget": budget,
-        "latency_ms": round(latency_ms, 1),
-        "cache_hit": False,
-        "degraded": list(reply.degraded),
-    }
-    if reply.after:
-        _afterwards(reply.after, len(draft.rows))
-    return CallToolResult(content=[TextContent(text=text)], structured_content=draft.document(meta))
+    meta = {"tool": tool, "token_count": tokens, "token_budget": budget, "degraded": sendable(list(reply.degraded))}
+    # what one part failed to do now, it may do when it is asked again
+    again = None if reply.degraded else reply.again
+    return Fitted(text, draft.document(), meta, len(draft.rows), reply.after, again)
 
 
 def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
@@ -132,7 +166,8 @@ def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
 
 
 def failure(error: SpeckitError) -> CallToolResult:
-    """The error object, as every door of the product shows it, and each problem in lines for a reader."""
+    """The error object, as every door of the product shows it, in an envelope without data, and each problem in lines
+    for a reader."""
     lines = []
     for problem in error.problems[:LISTED]:
         where = f"{problem.where}: " if problem.where else ""
@@ -142,13 +177,15 @@ def failure(error: SpeckitError) -> CallToolResult:
     # problems of one kind have the same hint and the same next steps: once is enough
     further = len(error.problems) - LISTED
     text = "\n".join([*dict.fromkeys(lines), *([f"and {further:,} more problems"] if further > 0 else [])])
-    document = SpeckitError.of(error.problems[:LISTED]).as_json() if further > 0 else error.as_json()
-    return CallToolResult(content=[TextContent(text=text)], structured_content=document, is_error=True)
+    told = SpeckitError.of(error.problems[:LISTED]).as_json() if further > 0 else error.as_json()
+    # clients hold what is structured to the tool's schema, failures too, and would tell their user of that instead
+    envelope: dict[str, Any] = {"summary": str(error.problems[0]), "data": {}, "hints": [], "meta": {}}
+    return CallToolResult(content=[TextContent(text=text)], structured_content=envelope | told, is_error=True)
 
 
 def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
     """The text and its tokens, after cutting texts (unless they shall be whole), then dropping the lowest rows, then
-    cutting the last text.
+    cutting the last text, or putting back the best of those rows with as much of its text as there is room for.
 
     One row stays, so that an answer may be over its budget when even the shortest form of that row is.
     """
@@ -171,13 +208,16 @@ def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
         return text, size
     sizes = count(draft.row_texts())
     hints, room = draft.hints, RESERVED_FOR_HINT
+    next_row: dict[str, Any] | None = None
     while size > budget and len(draft.rows) > 1:
         excess, room = size + room - budget, 0
         while excess > 0 and len(draft.rows) > 1:
-            draft.rows.pop()
+            next_row = draft.rows.pop()
             excess -= sizes.pop()
-        left_out = f"{total - len(draft.rows)} of {total} rows were left out to stay within {budget} tokens"
-        draft.hints = [*hints, left_out]
+        draft.hints = [*hints, *_left_out(draft, total, budget)]
+        text, size = counted()
+    if next_row and draft.reply.last == "cut" and _added(draft, next_row, budget - size, count):
+        draft.hints = [*hints, *_left_out(draft, total, budget)]
         text, size = counted()
     stored = draft.rows[0].get(TEXT_FIELD, "")
     while size > budget and len(stored) > MIN_TEXT:
@@ -186,3 +226,23 @@ def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
         draft.rows[0][TEXT_FIELD] = stored + "…"
         text, size = counted()
     return text, size
+
+
+def _left_out(draft: _Draft, total: int, budget: int) -> list[str]:
+    left = total - len(draft.rows)
+    return [f"{left} of {total} rows were left out to stay within {budget} tokens"] if left else []
+
+
+def _added(draft: _Draft, row: dict[str, Any], room: int, count: Count) -> bool:
+    """Whether the row has a place in `room` tokens with a text that is cut; it stands last then."""
+    stored = row.get(TEXT_FIELD, "")
+    draft.rows.append(row)
+    while len(stored) > MIN_TEXT:
+        row[TEXT_FIELD] = stored.rstrip(" …") + " …"
+        # where two texts meet, there may be a token more than in both of them
+        excess = count([draft.row_texts()[-1]])[0] + SEAM - room
+        if excess <= 0:
+            return True
+        stored = stored[: len(stored) - max(excess * CUT_PER_TOKEN, 8)]
+    draft.rows.pop()
+    return False

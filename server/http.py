@@ -6,10 +6,12 @@ import hmac
 import os
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import uvicorn
@@ -19,12 +21,21 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from speckit_memory.config.files.regular_file import read_text
+from speckit_memory.config.tool_profile import ToolProfile
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server import logs
+from speckit_memory.server.http_bodies import LongBodies
 from speckit_memory.server.http_guard import Guard
-from speckit_memory.server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, BoundedProtocol
+from speckit_memory.server.http_paths import ByPath
+from speckit_memory.server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, MOST_CONNECTIONS, BoundedProtocol
+from speckit_memory.server.idle_workspaces import InUse, close_idle
 from speckit_memory.server.log_stream import detach
-from speckit_memory.server.options import Common
+from speckit_memory.server.served import Served
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from speckit_memory.server.workspace import Workspace
 
 PATH = "/mcp"
 SCOPE = "memory"
@@ -97,9 +108,13 @@ def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises E034 when the address cannot be used."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise SpeckitError("E034", f"cannot listen on {_shown(host)}:{port}: {error.strerror or error}") from None
+    # what it accepts inherits this, and asyncio leaves such sockets as they are: without it the end of an answer
+    # waits for the client to acknowledge the beginning, which takes 40 ms
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def configuration(app: Guard) -> uvicorn.Config:
@@ -114,13 +129,12 @@ def configuration(app: Guard) -> uvicorn.Config:
         h11_max_incomplete_event_size=LONGEST_HEAD,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
+        backlog=MOST_CONNECTIONS,  # so many are accepted before the loop ends those that gave way
     )
 
 
-def serve_http(
-    common: Common, host: str, port: int, token_file: Path | None, allowed: Sequence[str], *, warm_up: bool
-) -> int:
-    """Serves until a signal comes; ends the process then.
+def serve_http(served: Served, host: str, port: int, token_file: Path | None, allowed: Sequence[str]) -> int:
+    """Serves until a signal comes; ends the process then. Each workspace that was named has the path of its name.
 
     Raises E031 for an address that others can reach while no token is given.
     """
@@ -137,32 +151,53 @@ def serve_http(
     logs.configure()
     from speckit_memory.server.app import THREADS, build, workspace_of
 
-    workspace = workspace_of(common)
+    served.log_broken()
+    open_in = partial(workspace_of, served.common, cache_seconds=served.cache_seconds)
+    workspaces = {f"{PATH}/{name}": open_in(root, name=name) for name, root in served.roots.items()}
+    workspaces = workspaces or {PATH: open_in()}
     limiter = anyio.CapacityLimiter(THREADS)
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
-    server = build(
-        workspace,
-        warm_up=warm_up,
-        limiter=limiter,
-        token_verifier=StaticToken(token) if token else None,
-        auth=auth if token else None,
-    )
-    app = server.streamable_http_app(
-        streamable_http_path=PATH,
-        host=host,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `Guard` does that
-        max_sessions=MOST_SESSIONS,
-    )
-    runner = QuietServer(configuration(Guard(app, own_names(host, allowed))))
-    logs.event("listening", url=f"http://{_shown(host)}:{listener.getsockname()[1]}{PATH}", token=bool(token))
-    status = anyio.run(_serve_until_signal, runner, listener)
-    workspace.finish(limiter.borrowed_tokens)
+    verifier = StaticToken(token) if token else None
+
+    def application(path: str, workspace: Workspace, profile: ToolProfile) -> Starlette:
+        server = build(
+            workspace,
+            warm_up=served.warm_up,
+            watch=served.watch,
+            limiter=limiter,
+            profile=profile,
+            token_verifier=verifier,
+            auth=auth if token else None,
+            middleware=[InUse(workspace)] if served.roots else [],
+        )
+        return server.streamable_http_app(
+            streamable_http_path=path,
+            host=host,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `Guard` does that
+            max_sessions=MOST_SESSIONS,
+        )
+
+    apps = {
+        path: application(path, workspace, profile)
+        for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
+    }
+    app = ByPath(apps, verifier) if served.roots else apps[PATH]
+    runner = QuietServer(configuration(Guard(LongBodies(app), own_names(host, allowed))))
+    address = f"http://{_shown(host)}:{listener.getsockname()[1]}"
+    for path in apps:
+        logs.event("listening", url=f"{address}{path}", token=bool(token))
+    # the only store of a server stays open: its background work is done by nobody else
+    status = anyio.run(_serve_until_signal, runner, listener, workspaces.values() if served.roots else ())
+    for workspace in workspaces.values():
+        workspace.finish(limiter.borrowed_tokens)
     logs.event("stopped", status=status)
     stream.drain()
     os._exit(status)  # a tool that still runs must not hold the process
 
 
-async def _serve_until_signal(runner: uvicorn.Server, listener: socket.socket) -> int:
+async def _serve_until_signal(
+    runner: uvicorn.Server, listener: socket.socket, closed_when_idle: Iterable[Workspace]
+) -> int:
     status = 0
 
     async def stop_on_signal() -> None:
@@ -174,6 +209,7 @@ async def _serve_until_signal(runner: uvicorn.Server, listener: socket.socket) -
 
     async with anyio.create_task_group() as group:
         group.start_soon(stop_on_signal)
+        group.start_soon(close_idle, closed_when_idle)
         await runner.serve(sockets=[listener])
         group.cancel_scope.cancel()
     return status

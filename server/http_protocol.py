@@ -33,13 +33,24 @@ class BoundedProtocol(H11Protocol):
         self._arriving = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
         if len(self.connections) <= MOST_CONNECTIONS:
             return
-        idle = (other for other in self.connections if isinstance(other, BoundedProtocol) and other is not self)
-        oldest = min((other for other in idle if other.waits), key=lambda other: other.begun, default=None)
+        # one that was given up stays among them until the loop has its turn: of many that come at once, each must
+        # make another one give way
+        open_ones = [one for one in self.connections if isinstance(one, BoundedProtocol) and not one.is_given_up]
+        if len(open_ones) <= MOST_CONNECTIONS:
+            return
+        idle = (other for other in open_ones if other.waits and other is not self)
+        oldest = min(idle, key=lambda other: other.begun, default=None)
         if oldest is not None:
             oldest.transport.abort()
         else:
             transport.write(_BUSY)
             transport.close()
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the connection ends as soon as the loop has its turn."""
+        closing: bool = self.transport.is_closing()
+        return closing
 
     @property
     def waits(self) -> bool:

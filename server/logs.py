@@ -13,7 +13,7 @@ import secrets
 import sys
 import traceback
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Literal
 
 from speckit_memory.config.settings import LOG_CONTENT_VARIABLE
@@ -22,6 +22,8 @@ from speckit_memory.server.failures import DEBUG
 CONTENT = LOG_CONTENT_VARIABLE
 QUERY_ID = "query_id"
 """What ties the lines of a request to one another, and to its answer, whose `_meta` has it too."""
+WORKSPACE = "workspace"
+"""The name of the workspace that a line is about, where a server has several."""
 OURS = "speckit_memory"
 """The logger of the standard library above all of ours."""
 
@@ -83,11 +85,20 @@ def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, An
 
 
 @contextmanager
-def request() -> Iterator[None]:
-    """Gives a request an id of its own, which every line written inside the block carries."""
+def request(workspace: str = "") -> Iterator[None]:
+    """Gives a request an id of its own, which every line written inside the block carries, with the `workspace`."""
     from structlog.contextvars import bound_contextvars
 
-    with bound_contextvars(**{QUERY_ID: secrets.token_hex(8)}):
+    with about(workspace), bound_contextvars(**{QUERY_ID: secrets.token_hex(8)}):
+        yield
+
+
+@contextmanager
+def about(workspace: str) -> Iterator[None]:
+    """Has every line that is written inside the block name the workspace, unless that has no name."""
+    from structlog.contextvars import bound_contextvars
+
+    with bound_contextvars(**{WORKSPACE: workspace}) if workspace else nullcontext():
         yield
 
 
@@ -121,7 +132,10 @@ def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int)
     event("overflow", part=part, rows=rows, kept=kept, tokens_wanted=tokens_wanted, budget=budget)
 
 
-def tool_called(tool: str, latency_ms: float, code: str, arguments: dict[str, Any]) -> None:
-    """Notes a tool call: how long it took and the code of its failure; the arguments only when content is wanted."""
-    content = {"arguments": arguments} if content_wanted() else {}
-    event("tool", tool=tool, ms=round(latency_ms, 1), outcome=code or "ok", **content)
+def tool_called(tool: str, latency_ms: float, code: str, arguments: dict[str, Any], *, cached: bool = False) -> None:
+    """Notes a tool call: how long it took, the code of its failure, and whether its answer had been made before; the
+    arguments only when content is wanted."""
+    further: dict[str, Any] = {"cached": True} if cached else {}
+    if content_wanted():
+        further["arguments"] = arguments
+    event("tool", tool=tool, ms=round(latency_ms, 1), outcome=code or "ok", **further)

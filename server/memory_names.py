@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.near_keys import near_keys
@@ -11,18 +13,15 @@ from speckit_memory.server.near_keys import near_keys
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
 
+Found = TypeVar("Found")
 ID_DIGITS = 18
 """A longer number is no id, and may be the name of a memory."""
-
-
-LARGEST_ID = 2**63 - 1
-"""The store can look for no larger number."""
 
 
 def memory_name(typed: str | int) -> int | str:
     """The id, or the key, that was typed."""
     if isinstance(typed, int):
-        return typed if abs(typed) <= LARGEST_ID else str(typed)
+        return typed
     if typed.isascii() and typed.isdigit() and len(typed) <= ID_DIGITS:
         return int(typed)
     # bytes that are not UTF-8 stand in no key
@@ -31,11 +30,21 @@ def memory_name(typed: str | int) -> int | str:
 
 def known_key(memory: Memory, typed: str | int) -> str:
     """The key of the memory that was typed. Raises E080 with the nearest keys."""
+    return of_known(memory, typed, lambda name: memory.get(name).key)
+
+
+def of_known(memory: Memory, typed: str | int, look: Callable[[int | str], Found], again: str = "") -> Found:
+    """What `look` finds of the memory that was typed.
+
+    Raises E080 with the nearest keys, each as an action where the command to try `again` with a key is given.
+    """
     name = memory_name(typed)
     try:
-        return memory.get(name).key
+        return look(name)
     except SpeckitError as error:
-        if error.code != "E080" or isinstance(name, int):
+        from speckit_memory.engine.deleted_names import DeletedMemoryError
+
+        if error.code != "E080" or isinstance(name, int) or isinstance(error, DeletedMemoryError):
             raise
         known, _ = memory.list(limit=memory.stats().memories)
         close = near_keys(name, {record.key: record.title for record in known})
@@ -44,4 +53,5 @@ def known_key(memory: Memory, typed: str | int) -> str:
         *most, last = [f"'{one}'" for one in close]
         meant = f"{', '.join(most)} or {last}" if most else last
         message = f"there is no memory with the key '{name}'; did you mean {meant}?"
-        raise SpeckitError("E080", message) from None
+        actions = tuple(f"{again} {shlex.quote(one)}" for one in close) if again else ()
+        raise SpeckitError("E080", message, actions=actions) from None

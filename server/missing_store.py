@@ -9,11 +9,18 @@ from speckit_memory.config.settings import FOLDER, ROOT_VARIABLE, Settings, is_h
 from speckit_memory.errors import SpeckitError
 
 
-def no_store(config: Settings, actions: tuple[str, ...], further: str = "") -> SpeckitError:
-    """The error of whoever needs a store that nobody has made: which folder was looked at, and why that one.
+def no_store(
+    config: Settings, actions: tuple[str, ...], further: str = "", *, named: Path | None = None
+) -> SpeckitError:
+    """The error of whoever needs a store that nobody has made: which folder was looked at, and why that one, unless a
+    file was `named`.
 
     `further` ends the message.
     """
+    if named:
+        return SpeckitError(
+            "E010", f"there is no store at {config.db}{further}", hint="--db names it.", actions=actions
+        )
     if config.environ.get(ROOT_VARIABLE):
         why = f"{ROOT_VARIABLE} names it"
     elif kind := _kind(config.root):
@@ -33,6 +40,8 @@ def why_not_create(config: Settings) -> str:
 
     Clients start servers in folders of their own choice, which nobody meant to be a workspace.
     """
+    if not is_folder(config.root):
+        return "it is not there"
     if config.environ.get(ROOT_VARIABLE):
         return ""
     if config.root == config.root.parent:

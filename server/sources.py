@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from speckit_memory.evaluation.grounds.ground import GroundSource
 
 
-def sourced(*, several: bool, or_else: str = "") -> Callable[[Command], Command]:
+def sourced(*, several: bool, or_else: str = "", or_else_bundled: bool = False) -> Callable[[Command], Command]:
     """Adds --dataset (`several`: may be repeated), --own and --from-use; the command receives `sources`, a tuple.
 
-    One of them must be given, unless the option named by `or_else` is: then the tuple may be empty.
+    One of them must be given, unless the option named by `or_else` is: then the tuple may be empty. With
+    `or_else_bundled` the dataset that ships takes the place of none.
     """
 
     def decorate(command: Command) -> Command:
@@ -28,6 +30,8 @@ def sourced(*, several: bool, or_else: str = "") -> Callable[[Command], Command]
             own, from_use = values.pop("own"), values.pop("from_use")
             db = given[0].db if given else None
             sources = _sources(datasets, own or from_use, from_use, db)
+            if not sources and or_else_bundled:
+                sources = _sources((bundled_folder(),), own=False, from_use=False, db=None)
             if not sources and not (or_else and values.get(or_else)):
                 raise click.UsageError("give --dataset DIR, or --own to measure on your own memories", _context())
             return command(*given, sources=sources, **values)
@@ -70,6 +74,13 @@ def _sources(datasets: tuple[Any, ...], own: bool, from_use: bool, db: Any) -> t
     from speckit_memory.evaluation.grounds.ground import DatasetSource
 
     return tuple(DatasetSource(folder) for folder in datasets)
+
+
+def bundled_folder() -> Path:
+    """The folder of the dataset that ships."""
+    from speckit_memory.evaluation import bundled
+
+    return bundled.FOLDER
 
 
 def _context() -> click.Context:

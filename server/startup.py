@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os.path import lexists
+from pathlib import Path
 
 from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, settings
 from speckit_memory.config.sources import presets
@@ -12,12 +13,13 @@ from speckit_memory.server.environment import flags_of_extensions
 from speckit_memory.server.options import Common
 
 
-def check_configuration(common: Common) -> None:
-    """Raises SpeckitError for a file that is no store, and for what is wrong with the text of files of `.speckit`.
+def check_configuration(common: Common, root: Path | None = None) -> None:
+    """Raises SpeckitError for a file that is no store, and for what is wrong with the text of files of `.speckit`, in
+    the workspace of the options or in the one of a folder.
 
     Whether its steps exist and fit together takes their modules; the warm-up finds that out.
     """
-    config = settings(common.db, common.pipeline)
+    config = settings(common.db, common.pipeline, root)
     if store_is_there(config.db):
         require_file(config.db, create=True, writable=False)
     if lexists(config.root / CONFIG_FILE):
@@ -29,7 +31,7 @@ def check_configuration(common: Common) -> None:
     from speckit_memory.pipeline.loading import load
 
     problems = load(
-        config.pipeline, config.environ, common.overrides, lambda: flags_of_extensions(config.environ)
+        config.pipeline, config.environ_of_root, common.overrides, lambda: flags_of_extensions(config.environ)
     ).problems
     if problems:
         raise SpeckitError.of(problems)

@@ -5,18 +5,37 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 
 from speckit_memory.server import failures, logs
 from speckit_memory.server.failures import CLOSED_PIPE
 from speckit_memory.server.log_stream import detach
-from speckit_memory.server.options import Common
+from speckit_memory.server.served import Served
+
+if TYPE_CHECKING:
+    from speckit_memory.server.workspace import Workspace
 
 
-def serve_stdio(common: Common, *, warm_up: bool) -> NoReturn:
+def _workspace(served: Served) -> tuple[Workspace, list[Any]]:
+    """What is served, and who has it chosen."""
+    from speckit_memory.server.app import workspace_of
+
+    roots = served.roots
+    if len(roots) < 2:
+        return workspace_of(served.common, next(iter(roots.values()), None), cache_seconds=served.cache_seconds), []
+    from speckit_memory.server.chosen_workspace import ChosenWorkspace
+    from speckit_memory.server.client_roots import ClientRoots
+
+    chosen = ChosenWorkspace(served.common, roots, cache_seconds=served.cache_seconds)
+    return chosen, [ClientRoots(chosen)]
+
+
+def serve_stdio(served: Served) -> NoReturn:
     """Serves until the client closes its end, or a signal comes. Does not return: it ends the process.
+
+    Of several workspaces the client chooses one by the folders it announces.
 
     The interpreter's own shutdown would wait for the thread that reads standard input, and for tools still running.
     """
@@ -24,10 +43,11 @@ def serve_stdio(common: Common, *, warm_up: bool) -> NoReturn:
     gc.disable()
     stream = detach()
     logs.configure()
-    from speckit_memory.server.app import THREADS, build, workspace_of
+    from speckit_memory.server.app import THREADS, build
     from speckit_memory.server.wire import Wire
 
-    workspace = workspace_of(common)
+    served.log_broken()
+    workspace, middleware = _workspace(served)
     limiter = anyio.CapacityLimiter(THREADS)
 
     def finish(status: int) -> NoReturn:
@@ -49,7 +69,17 @@ def serve_stdio(common: Common, *, warm_up: bool) -> NoReturn:
                 finish(128 + received)
 
     async def serve() -> None:
-        server = build(workspace, warm_up=warm_up, limiter=limiter)
+        # tools are listed before a workspace is chosen: all of them, unless all workspaces want fewer
+        wanted = set(served.profiles)
+        profile = wanted.pop() if len(wanted) == 1 else "full"
+        server = build(
+            workspace,
+            warm_up=served.warm_up,
+            limiter=limiter,
+            profile=profile,
+            watch=served.watch,
+            middleware=middleware,
+        )
         gc.freeze()
         gc.enable()
         async with anyio.create_task_group() as group:

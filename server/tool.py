@@ -16,7 +16,9 @@ from speckit_memory.errors import Problem, SpeckitError, closest, nearest
 from speckit_memory.errors.echo import LISTED, abridged
 from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError, require_wanted
 from speckit_memory.server import logs
-from speckit_memory.server.envelope import SCHEMA, Count, Reply, failure, success
+from speckit_memory.server.answer_cache import AnswerCache
+from speckit_memory.server.call_progress import CallProgress
+from speckit_memory.server.envelope import SCHEMA, Count, Fitted, Reply, failure, fitted
 from speckit_memory.server.failures import internal
 
 RANGES = frozenset(
@@ -37,6 +39,7 @@ class SpeckitTool(Tool):
     _budget: int = PrivateAttr(default=0)
     _limiter: anyio.CapacityLimiter = PrivateAttr()
     _count: Count = PrivateAttr()
+    _cache: AnswerCache | None = PrivateAttr(default=None)
 
     @classmethod
     def of(
@@ -49,19 +52,22 @@ class SpeckitTool(Tool):
         read_only: bool,
         idempotent: bool = True,
         destructive: bool = False,
+        cache: AnswerCache | None = None,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
-        of all tools.
+        of all tools; `cache` keeps the answers that may be given again (feature T25).
         """
         tool = cls.from_function(
             function,
             description=inspect.cleandoc(function.__doc__ or ""),
+            # of a tool that only reads, the protocol asks for neither of the two that are about changes
             annotations=ToolAnnotations(
                 read_only_hint=read_only,
-                destructive_hint=destructive,
-                idempotent_hint=idempotent,
+                destructive_hint=None if read_only else destructive,
+                idempotent_hint=None if read_only else idempotent,
+                open_world_hint=False,
             ),
             structured_output=False,
         )
@@ -75,23 +81,26 @@ class SpeckitTool(Tool):
         tool._budget = budget
         tool._limiter = limiter
         tool._count = count
+        tool._cache = cache
         return tool
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
         """Validates, calls, wraps. Never raises for a failure of the tool."""
         started = time.perf_counter()
-        call = Withdrawal()
+        call, progress = Withdrawal(), CallProgress(context, "documents")
+        again = False
 
         def answer() -> tuple[CallToolResult, str]:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
             # would end the event loop, and with it the server. The thread of a cancelled call ends by itself.
+            nonlocal again
             try:
-                with SERVING.serving(), call.asking():
-                    reply: Reply = self.fn(**self._values(arguments))
+                with SERVING.serving(), call.asking(), progress.telling():
+                    found, again = self._answered(self._values(arguments))
                     require_wanted()  # what nobody waits for was not served
                     taken = (time.perf_counter() - started) * 1000
-                    # the envelope too: what follows a reply writes to the store, and the loop must not wait for that
-                    return success(reply, self.name, self._budget, taken, self._count), ""
+                    # this too: what follows a reply writes to the store, and the loop must not wait for that
+                    return found.sent(taken, again=again), ""
             except SpeckitError as error:
                 return failure(error), error.code
             except WithdrawnError:
@@ -103,8 +112,17 @@ class SpeckitTool(Tool):
             result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             call.withdraw()
-        logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments)
+        logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments, cached=again)
         return result
+
+    def _answered(self, values: dict[str, Any]) -> tuple[Fitted, bool]:
+        """The answer within its budget, and whether it had been made before."""
+
+        def made() -> Fitted:
+            reply: Reply = self.fn(**values)
+            return fitted(reply, self.name, self._budget, self._count)
+
+        return self._cache.answered(self.name, values, made) if self._cache else (made(), False)
 
     def _values(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the function. Raises SpeckitError with all that is wrong with those of the caller."""
@@ -132,14 +150,17 @@ class SpeckitTool(Tool):
         details = error.errors(include_url=False, include_context=False)
         details, further = details[: 2 * LISTED], len(details) - 2 * LISTED
         missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
+        told = False
         problems = []
         for detail in details:
             name = ".".join(abridged(str(part)) for part in detail["loc"])
             kind = detail["type"]
             if kind == "extra_forbidden":
                 # an unknown name beside a single missing one is most likely meant for it
-                offer = f"did you mean '{missing[0]}'?" if len(missing) == 1 else nearest(name, accepted)
-                problems.append(Problem("E033", f"{self.name} has no parameter '{name}'; {offer}"))
+                meant = missing[0] if len(missing) == 1 else closest(name, accepted)
+                offer = f"; did you mean '{meant}'?" if meant else "" if told else f"; {nearest(name, accepted)}"
+                told = told or not meant  # the accepted ones are listed once
+                problems.append(Problem("E033", f"{self.name} has no parameter '{name}'{offer}"))
             elif kind == "missing":
                 problems.append(Problem("E031", f"{self.name} needs the parameter '{name}'"))
             elif kind == "string_too_long":

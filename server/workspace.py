@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
@@ -14,6 +16,8 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import store_is_there
 from speckit_memory.pipeline.withdrawal import require_wanted
 from speckit_memory.server import logs
+from speckit_memory.server.answer_cache import SECONDS, AnswerCache
+from speckit_memory.server.call_progress import Progress, tell
 from speckit_memory.server.failures import internal
 from speckit_memory.server.missing_store import no_store, why_not_create
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from speckit_memory.engine import Memory
 
 WARM_UP = "warm up"
+NO_WORKSPACE = "E015"
+"""The code of what is asked before a client has chosen among several."""
 _ELSEWHERE = (
     "set SPECKIT_ROOT to the project's folder where the client configures this server",
     "run `speckit-memory init` in the project's folder",
@@ -30,14 +36,48 @@ _ELSEWHERE = (
 class Workspace:
     """Opens the memory when it is first needed: numpy and the models must not delay the handshake (feature T27)."""
 
-    def __init__(self, opener: Callable[[bool], Memory], config: Settings) -> None:
-        """`opener` is told whether it may create the store; when it raises, the next call tries again."""
+    def __init__(
+        self,
+        opener: Callable[[bool], Memory],
+        config: Settings | None,
+        *,
+        cache_seconds: float = SECONDS,
+        name: str = "",
+    ) -> None:
+        """`opener` is told whether it may create the store; when it raises, the next call tries again. An answer is
+        given again for so many seconds while nothing changes; 0 for never. It has a `name` where there are several."""
+        self.name = name
+        self.answers = AnswerCache(lambda: self.memory().standing(), cache_seconds)
         self._opener = opener
-        self._config = config
+        self._settings = config
         self._lock = Lock()
         self._warming = Lock()
         self._memory: Memory | None = None
+        self._counting = Lock()  # its own: who counts must not wait for who opens
+        self._users = 0
+        self._used_at = time.monotonic()
         self.closing = Event()
+
+    @property
+    def _config(self) -> Settings:
+        """The settings that the workspace was made with: its folder and its store stay what they are."""
+        assert self._settings is not None  # or somebody else knows them
+        return self._settings
+
+    @property
+    def config(self) -> Settings:
+        """Where the store and the documents are, and the pipeline in force."""
+        return self._config if self._memory is None else self._memory.settings
+
+    @property
+    def has_store(self) -> bool:
+        """Whether there is a file to open."""
+        return store_is_there(self._config.db)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody needed the store already."""
+        return self._memory is not None
 
     def memory(self, create: bool = False) -> Memory:
         """The open memory. Raises E010 when there is no store, unless one may be created, and is.
@@ -46,12 +86,46 @@ class Workspace:
         """
         with self._lock:
             if self._memory is None:
+                began = time.time()
                 self._memory = self._open(create)
                 self._memory.keep_maintained()
+                self._memory.follow_files(began)
             elif not store_is_there(self._config.db):
                 self._require_creation(create)
                 self._memory.make_again()
-            return self._memory
+            memory = self._memory
+        memory.look_at_files()  # outside: others need not wait while a changed pipeline is built
+        return memory
+
+    @contextmanager
+    def in_use(self, *, asked: bool = True) -> Iterator[None]:
+        """The store stays open for as long as this lasts, whatever it waits for, and for a while after it unless
+        nobody has `asked` for it."""
+        with self._counting:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._users -= 1
+                if asked:
+                    self._used_at = time.monotonic()
+
+    def close_if_idle(self, seconds: float) -> bool:
+        """Closes the store when its last use ended so long ago, and forgets what was asked; whether it did.
+
+        The next call opens it anew. Raises E022 when a thread is inside a query all the same; the store is closed
+        when that has ended.
+        """
+        with self._lock:
+            with self._counting:
+                idle = not self._users and time.monotonic() - self._used_at >= seconds
+            if self._memory is None or not idle:
+                return False
+            memory, self._memory = self._memory, None
+        self.answers.clear()
+        memory.close()
+        return True
 
     def _open(self, create: bool) -> Memory:
         try:
@@ -84,7 +158,7 @@ class Workspace:
 
         A failure is logged; the first search tells the client.
         """
-        with self._warming:
+        with self._warming, logs.about(self.name):
             if self.closing.is_set():
                 return
             try:
@@ -181,12 +255,13 @@ class Workspace:
             raise SpeckitError("E010", f"{path}: there is no such file or folder")
         return self.memory(create=True)
 
-    def stop_when_unwanted(self, _progress: object) -> None:
-        """A progress callback that ends a long piece of work at its next step once the server shuts down, or the client
-        has taken the call back."""
+    def on_progress(self, progress: Progress) -> None:
+        """A progress callback that tells the client how far a long piece of work is, and ends that at its next step
+        once the server shuts down, or the client has taken the call back."""
         if self.closing.is_set():
             raise SpeckitError("E081", "the server is shutting down")
         require_wanted()
+        tell(progress)
 
     def finish(self, tools_running: int) -> None:
         """Closes the store before the process ends, unless somebody still uses it.

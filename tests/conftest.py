@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import settings
 
@@ -51,6 +54,38 @@ def unasked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def indexed(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace whose documents are indexed, for the doors. Tests must not change it; answers note uses in it."""
     return Path(shutil.copytree(unasked, tmp_path_factory.mktemp("indexed") / "workspace"))
+
+
+@pytest.fixture(scope="session")
+def as_made(indexed: Path) -> dict[str, object]:
+    """What the shared workspace says before the first test uses it."""
+    return _told(indexed)
+
+
+@pytest.fixture(autouse=True)
+def left_as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails the test that changes what all share, and not a later one in whatever process it lands."""
+    if "indexed" not in request.fixturenames:
+        yield
+        return
+    before = request.getfixturevalue("as_made")
+    yield
+    after = _told(request.getfixturevalue("indexed"))
+    assert after == before, "this test changed the workspace that all tests share"
+
+
+def _told(root: Path) -> dict[str, object]:
+    """What documents and memories say: uses may be noted, and files made anew."""
+    told: dict[str, object] = {
+        str(file.relative_to(root)): file.read_bytes() for file in sorted(root.glob("docs/**/*")) if file.is_file()
+    }
+    # by the product's own driver: another one in this process would drop its locks
+    with closing(apsw.Connection(str(root / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)) as store:
+        stored = (
+            "SELECT id, key, title, tier, importance_weight, validation_count, content_hash FROM memories ORDER BY id"
+        )
+        told["memories"] = list(store.execute(stored))
+    return told
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.settings import Settings
-from speckit_memory.engine import assembly
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.shadowing.recorder import earlier
 from speckit_memory.engine.shadowing.shadows import Shadows
@@ -18,6 +17,7 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import examined
 from speckit_memory.pipeline.checked_variants import CheckedVariant
 from speckit_memory.pipeline.loading import PipelineSource, load
+from speckit_memory.pipeline.registry import Registry
 from speckit_memory.pipeline.variants import Variant
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def beside_searches(
     control = searching.runner.pipeline
     budget, texts = control.budgets_ms["shadow"], recorder.wanted.texts
     if inline:
-        asked = [RunningVariant.of(one, budget) for one in _checked(inline, config)]
+        asked = [RunningVariant.of(one, budget) for one in _checked(inline, config, searching.registry)]
         return Shadows(control, (), recorder, inline=asked, texts=texts)
     if not searching.variants or not recorder.on:
         return None
@@ -43,8 +43,7 @@ def beside_searches(
     return Shadows(control, running, recorder, texts=texts, earlier=partial(earlier, recorder.path, control.hash))
 
 
-def _checked(pipelines: Sequence[PipelineSource], config: Settings) -> list[CheckedVariant]:
-    registry = assembly.registry(config.environ, config.root)
+def _checked(pipelines: Sequence[PipelineSource], config: Settings, registry: Registry) -> list[CheckedVariant]:
     found: list[CheckedVariant] = []
     problems: list[Problem] = []
     names: Counter[str] = Counter()

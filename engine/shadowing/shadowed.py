@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from speckit_memory.engine.shadowing.harmless import harmless
-from speckit_memory.engine.shadowing.search import Search
-from speckit_memory.engine.shadowing.shadows import LEAVING_SECONDS, Shadows
+from speckit_memory.engine.serving import Served
+from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.shadowing.variant import ShadowState
 
 
 class Shadowed:
     """The part of `engine.memory.Memory` that has to do with pipelines beside it."""
 
-    _shadows: Shadows | None
+    _in_force: Served
 
-    def _watched(self, query_id: str) -> Search | None:
-        """A search that variants may see; None where there are none, or nothing can be asked of them."""
-        with harmless("the variants do not see a query"):
-            return self._shadows.search(query_id) if self._shadows else None
-        return None
+    @property
+    def _shadows(self) -> Shadows | None:
+        return self._in_force.now.shadows
 
     @property
     def shadows(self) -> tuple[ShadowState, ...]:
@@ -30,5 +27,4 @@ class Shadowed:
 
     def end_shadows(self) -> None:
         """Waits for them a moment, for who ends this process; what has not run then is dropped, and counted."""
-        if self._shadows is not None:
-            self._shadows.finish(LEAVING_SECONDS, leaving=True)
+        self._in_force.end()

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from os.path import lexists
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import inside
@@ -33,6 +33,15 @@ def move_aside(root: Path, keys: Sequence[str], aside: Path) -> list[str]:
         message = f"{key} cannot be moved aside: {(error.strerror or str(error)).lower()}; nothing was deleted"
         raise SpeckitError("E101", message) from error
     return moved
+
+
+def remove_emptied(root: Path, keys: Sequence[str], folder: str) -> None:
+    """Removes the folders that held these files, up to and including `folder`, as far as nothing is left in them."""
+    top = PurePosixPath(folder)
+    held = {above for key in keys for above in PurePosixPath(key).parents if above.is_relative_to(top)}
+    for each in sorted(held, key=lambda path: len(path.parts), reverse=True):
+        with suppress(OSError):  # something else lies there, or it is a link
+            (root / each).rmdir()
 
 
 def lying_aside(aside: Path) -> list[str]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import secrets
 from codecs import BOM_UTF8
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from errno import EEXIST, ENOENT, ENOTSUP, EPERM
+from errno import EDQUOT, EEXIST, EFBIG, ENOENT, ENOSPC, EXDEV
 from pathlib import Path
 
 from speckit_memory.config.files.file_lock import locked
-from speckit_memory.config.files.regular_file import NO_LINK
 from speckit_memory.config.files.written_file import written
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.editing import placed_file
 from speckit_memory.memory.indexing import inside
 from speckit_memory.memory.indexing.documents import content_hash
 from speckit_memory.memory.indexing.encoding import decode
@@ -52,7 +49,8 @@ class DocumentFile:
                 if _read(self.root, self.key) != self.data:
                     raise SpeckitError("E100", f"{self.key} changed while it was edited")
         except (OSError, TimeoutError) as error:
-            raise SpeckitError("E101", f"{self.key} cannot be written: {_reason(error)}") from error
+            message = f"{self.key} cannot be written: {_reason(error)}"
+            raise SpeckitError("E101", message, actions=_ways_out(error)) from error
         return DocumentFile(self.root, self.key, self.path, (mark + text).encode())
 
 
@@ -82,42 +80,18 @@ def create(root: Path, key: str, text: str) -> DocumentFile:
 
     Raises E101 when it cannot be made or something has that name already, and E014 when a link leads out of the root.
     """
-    path = root / key
-    top = Path(os.path.realpath(root))
-    if not Path(os.path.realpath(path.parent)).is_relative_to(top):
-        raise SpeckitError("E014", f"{key}: {inside.LEADS_OUT}")
+    data = text.encode()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _temporary(path.parent, text.encode()) as temporary:
-            try:
-                os.link(temporary, path)  # fails where something has the name, unlike a renaming
-            except OSError as error:
-                if error.errno not in (EPERM, ENOTSUP):
-                    raise
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))  # no hard links here
-                temporary.replace(path)
+        placed_file.put(root, key, data, over=False, sync=True)
     except OSError as error:
+        if error.errno == EXDEV:
+            raise SpeckitError("E014", f"{key}: {inside.LEADS_OUT}") from error
         if error.errno == EEXIST:
             message = f"{key} cannot be made: there is a file of that name"
             raise SpeckitError("E101", message, actions=_WHERE_A_FILE_IS) from error
-        raise SpeckitError("E101", f"{key} cannot be made: {_reason(error)}") from error
-    return DocumentFile(root, key, Path(os.path.realpath(path)), text.encode())
-
-
-@contextmanager
-def _temporary(folder: Path, data: bytes) -> Iterator[Path]:
-    """A file with this content, gone afterwards unless it was renamed."""
-    path = folder / f".speckit-{secrets.token_hex(8)}.tmp"
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0), 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        yield path
-    finally:
-        with suppress(OSError):
-            path.unlink()
+        message = f"{key} cannot be made: {_reason(error)}"
+        raise SpeckitError("E101", message, actions=_ways_out(error)) from error
+    return DocumentFile(root, key, Path(os.path.realpath(root / key)), data)
 
 
 def _read(root: Path, key: str) -> bytes:
@@ -126,6 +100,12 @@ def _read(root: Path, key: str) -> bytes:
     except OSError as error:
         code = "E010" if error.errno == ENOENT else "E014"
         raise SpeckitError(code, f"{key}: {_reason(error)}") from error
+
+
+def _ways_out(error: OSError) -> tuple[str, ...]:
+    """What helps where there is no room; nothing but what always helps elsewhere."""
+    full = error.errno in (ENOSPC, EDQUOT, EFBIG)
+    return ("free disk space, or raise the limit that keeps the file from being written", "try again") if full else ()
 
 
 def _reason(error: OSError) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 from typing import NamedTuple
 
-from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Sequence, read
+from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Sequence, plain, read
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import front_matter
 from speckit_memory.memory.indexing.encoding import clean
@@ -47,27 +47,32 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
     """The text of a document whose front matter declares these `values`, by the names of `KEYS`.
 
     Lines that say nothing of them stay as they are, comments and line ends included; front matter is made where there
-    is none. Raises E101 where that cannot be done without changing anything else, as in front matter that is broken or
-    written in one line.
+    is none. Of a list that is put into another order, comments between its lines go. Raises E101 where that cannot be
+    done without changing anything else, as in front matter that is broken or written in one line.
     """
     before, problems = front_matter.parse(clean(text), file)
     block = _block(text, file)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     if block is None:
-        said = "".join(f"{KEYS[name][0]}: {_scalar_or_list(value)}{newline}" for name, value in values.items())
+        said = "".join(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}" for name, value in values.items())
         after = f"---{newline}{said}---{newline}{text}"
     else:
         lines, late = list(block.lines), []
         for name, value in values.items():
             entry = next((one for one in block.entries if one.key in KEYS[name]), None)
             if entry is None:
-                late.append(f"{KEYS[name][0]}: {_scalar_or_list(value)}{newline}")
+                late.append(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}")
                 continue
             first, last = entry.where.line - 1, _last_line(block, entry)
-            listed = isinstance(entry.value, Sequence) and last > first and isinstance(value, tuple) and value
-            shown = "".join(f"{newline}  - {_scalar(each)}" for each in value) if listed else ""  # type: ignore[union-attr]  # a tuple
-            lines[first] = f"{entry.key}:{shown or ' ' + _scalar_or_list(value)}{newline}"
-            lines[first + 1 : last + 1] = [""] * (last - first)
+            comment = _comment(lines[first].rstrip("\r\n"), entry)
+            if isinstance(entry.value, Sequence) and last > first and isinstance(value, tuple) and value:
+                lines[first] = f"{entry.key}:{comment}{newline}"
+                lines[first + 1 : last + 1] = _items(
+                    lines[first + 1 : last + 1], first + 2, entry.value, value, newline
+                )
+            else:
+                lines[first] = f"{entry.key}: {scalar_or_list(value)}{comment}{newline}"
+                lines[first + 1 : last + 1] = [""] * (last - first)
         lines.insert(block.end, "".join(late))
         after = "".join(lines)
     _require_only(before, len(problems), text, after, values, file)
@@ -100,6 +105,36 @@ def _last_line(block: _Block, entry: Entry) -> int:
     return last
 
 
+def _comment(line: str, entry: Entry) -> str:
+    """The comment at the end of an entry's first line with the blanks before it, "" for none."""
+    for found in re.finditer(r"[ \t]+#", line):
+        node, problems = read(line[: found.start()], "")
+        if not problems and isinstance(node, Mapping) and len(node.entries) == 1:
+            said = plain(node.entries[0].value)
+            if said is None or said == plain(entry.value):  # None: the value stands in further lines
+                return line[found.start() :]
+    return ""
+
+
+def _items(
+    lines: SequenceOf[str], first_line: int, before: Sequence, wanted: SequenceOf[str], newline: str
+) -> list[str]:
+    """As many lines, which list what is wanted: those of items that stay as they are, comments between them as well,
+    then new items. All are new where that is another order, or where items are no lines."""
+    number = {item.where.line - first_line: " ".join(str(plain(item)).split()) for item in before.items}
+    kept = [each for each in number.values() if each in wanted]
+    in_lines = len(number) == len(before.items) and all(
+        re.match(r"[ \t]*-[ \t]", line) if at in number else re.match(r"[ \t]*(#|[\r\n]*\Z)", line)
+        for at, line in enumerate(lines)
+    )
+    if not in_lines or kept != list(wanted[: len(kept)]):
+        return [*[""] * (len(lines) - 1), "".join(f"  - {_scalar(each)}{newline}" for each in wanted)]
+    staying = [line if at not in number or number[at] in wanted else "" for at, line in enumerate(lines)]
+    indent = lines[next(iter(number))].partition("-")[0]
+    staying[-1] += "".join(f"{indent}- {_scalar(each)}{newline}" for each in wanted[len(kept) :])
+    return staying
+
+
 def _require_only(
     before: FrontMatter, problems: int, text: str, after: str, values: MappingOf[str, Value], file: str
 ) -> None:
@@ -129,7 +164,8 @@ def _wanted(name: str, value: Value) -> object:
     return " ".join(value.split()) if isinstance(value, str) else float(value)
 
 
-def _scalar_or_list(value: Value) -> str:
+def scalar_or_list(value: Value) -> str:
+    """A value as YAML, on one line; blanks of any kind become single ones."""
     return f"[{', '.join(map(_scalar, value))}]" if isinstance(value, tuple) else _scalar(value)
 
 
@@ -140,6 +176,11 @@ def _scalar(value: str | float) -> str:
     text = " ".join(value.split())
     if _PLAIN.match(text) and text not in _CONSTANTS:
         return text
+    return quoted(text)
+
+
+def quoted(text: str) -> str:
+    """Any text as YAML has it in quotes, on one line."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 

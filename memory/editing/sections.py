@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.indexing import anchors, front_matter
+from speckit_memory.memory.indexing import anchors, front_matter, known_sections
 from speckit_memory.memory.indexing.encoding import clean
-from speckit_memory.memory.indexing.markdown import blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +28,20 @@ def parts(body: str) -> list[Part]:
     """
     sections, _ = anchors.find(body, "")
     found = [Part(section.id, section.inner_start, section.inner_end) for section in sections]
-    all_blocks = list(blocks(body))
-    headings = [(at, block) for at, block in enumerate(all_blocks) if block.kind == "heading" and block.heading]
-    for place, (at, block) in enumerate(headings):
-        start = all_blocks[at + 1].start if at + 1 < len(all_blocks) else len(body)
-        end = next((other.start for _, other in headings[place + 1 :] if other.level <= block.level), len(body))
-        found.append(Part(block.heading, start, end, block.level))
-    return found
+    return found + [Part(one.heading, one.inner, one.end, one.level) for one in known_sections.headed(body)]
 
 
 def part(body: str, name: str) -> Part:
-    """The section of that name: an ANCHOR's id, else a heading, whatever its case. Raises E104 for another name."""
+    """The section of that name: an ANCHOR's id, else a heading, whatever its case, else the first heading that says it
+    in other words (feature I11). Raises E104 for another name."""
     known = parts(body)
     wanted = " ".join(name.strip().lstrip("#").split()).casefold()
     for one in known:
         if " ".join(one.name.split()).casefold() == wanted:
             return one
+    below = [one for one in known if one.level]
+    for at in known_sections.answering([one.name for one in below], name):
+        return below[at]
     names = [one.name for one in known]
     raise SpeckitError("E104", f"there is no section '{name}'", hint=nearest(name, names) if names else "It has none.")
 

@@ -30,7 +30,8 @@ from speckit_memory.memory.indexing.limits import (
     few,
 )
 from speckit_memory.memory.indexing.sources import Source
-from speckit_memory.memory.store.records import Chunk, Document, Tier, known_time
+from speckit_memory.memory.indexing.thinning import thinned
+from speckit_memory.memory.store.records import EXPIRES, Chunk, Document, Tier, known_time
 
 OWN_WORDS = 20_000
 """After so many new words of one document the analyser begins anew."""
@@ -55,9 +56,9 @@ def build(
     What is neither dated nor a file with a time has no known date, and 1970-01-01 is none either: archives write it.
 
     The target of every link is added to `targets` with its place; whether it is there can only be said when all
-    documents are. By the `rules`, secrets and recalled text are left out before anything else is looked at, and a poor
-    document is mended; what that was is noted in `taken_in`. Lines keep their numbers. The content hash is that of the
-    text as it was given, so that an unchanged file is known by it.
+    documents are. What `init` wrote for agents is left out before anything else is looked at, and by the `rules`
+    secrets and recalled text, and a poor document is mended; what that was is noted in `taken_in`. Lines keep their
+    numbers. The content hash is that of the text as it was given, so that an unchanged file is known by it.
     """
     noted = taken_in if taken_in is not None else Intake()
     whole = clean(source.text)
@@ -74,7 +75,7 @@ def build(
     body_links, broken_links = causal_links.body_links(body, source.key, front.body_line, limits)
     problems += page.placed([*broken_anchors, *broken_links], first) + noted.problems(source.key)
     if not body or body.isspace():
-        problems.append(preflight.no_text(text, source.key, front.body_line))
+        problems.append(preflight.no_text(text, source.key, front.body_line, noted.only_generated))
 
     name = (
         title.choose(front.title, body, source.key, page.title)
@@ -103,7 +104,8 @@ def build(
         links = dict(islice(links.items(), MOST_LINKS))
     if targets is not None:
         targets += [(link.target, where) for link, where in links.items()]
-    passages = _analysed(page.passages(chunks.split(body, sections, sizes, first, limits), first), analyser)
+    cut = chunks.split(body, sections, sizes, first, limits)
+    passages = _analysed(page.passages(thinned(cut) if rules.passages == "thinned" else cut, first), analyser)
     document = Document(
         key=source.key,
         title=name or source.key,
@@ -124,12 +126,19 @@ def build(
         created_at=changed if created is None else created,
         updated_at=changed,
         mtime_ns=source.mtime_ns,
+        expires_at=front.expires_at,
         importance_weight=importance_weight(
             front.importance_weight, declared_tier, tier, kind, f"{name}\n{_opening(body)}"
         ),
-        extra=front.extra | ({"description": description} if description else {}),
+        extra=_extra(front, description),
     )
     return document, [*few(problems), *limits.problems()]
+
+
+def _extra(front: front_matter.FrontMatter, description: str) -> dict[str, str]:
+    """What else is declared, as texts. The end is kept as it was said: use moves the one that is in force."""
+    expires = {} if front.expires_at is None else {EXPIRES: repr(front.expires_at)}
+    return front.extra | ({"description": description} if description else {}) | expires
 
 
 def _readable(source: Source, body: str) -> Readable:

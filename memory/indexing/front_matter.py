@@ -37,9 +37,14 @@ _NAMES = {
     "created": "created_at",
     "created_at": "created_at",
     "date": "created_at",
+    "expires": "expires_at",
+    "expires_at": "expires_at",
     "causalLinks": "links",
     "causal_links": "links",
 }
+_DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?")
+"""A date in the forms of ISO 8601, without a time."""
+SECONDS_PER_DAY = 86_400.0
 _ALIKE = 0.9
 """From this similarity on, an unknown key is a known one misspelt; below lie keys of their own (`dates`, `update`)."""
 _DECLARED = re.compile(rf"^(?:{'|'.join(_NAMES)})[ \t]*:(?:[ \t]|$)", re.MULTILINE)
@@ -48,8 +53,8 @@ _DECLARED = re.compile(rf"^(?:{'|'.join(_NAMES)})[ \t]*:(?:[ \t]|$)", re.MULTILI
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What a document says about itself; empty values were not declared. `created_at` is in epoch seconds;
-    `links` come with the places of their targets.
+    """What a document says about itself; empty values were not declared. `created_at` and `expires_at` are
+    in epoch seconds; `links` come with the places of their targets.
 
     The document's own text begins at offset `body_start`, in line `body_line`.
     """
@@ -61,6 +66,7 @@ class FrontMatter:
     context_type: str = ""
     memory_type: str = ""
     created_at: float | None = None
+    expires_at: float | None = None
     importance_weight: float | None = None
     links: dict[Link, Where] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
@@ -183,12 +189,25 @@ def _one_of(names: Iterable[str], what: str) -> Callable[[Entry, list[Problem]],
 
 
 def _created(entry: Entry, problems: list[Problem]) -> float | None:
+    return _time(entry, problems, "is made: it is left unknown")
+
+
+def _expires(entry: Entry, problems: list[Problem]) -> float | None:
+    """The moment from which on no search finds the document: a day without a time of day is over when it ends."""
+    time = _time(entry, problems, "expires: it does not expire")
+    match entry.value:
+        case Scalar(value=str() as text) if time is not None and _DAY.fullmatch(text.strip()):
+            return known_time(time + SECONDS_PER_DAY)
+    return time
+
+
+def _time(entry: Entry, problems: list[Problem], what: str) -> float | None:
     text = _text(entry, problems)
     time = epoch_seconds(text) if text else None
     if text and time is None:
         _refuse(entry.value, f"'{text}' is not a date", problems, "Accepted: ISO 8601, such as 2026-01-31.")
     if time is not None and known_time(time) is None:
-        message = f"'{text}' is no time at which a document is made: it is left unknown"
+        message = f"'{text}' is no time at which a document {what}"
         problems.append(Problem("E095", message, where=entry.value.where))
         return None
     return time
@@ -222,6 +241,7 @@ _READERS: dict[str, Callable[[Entry, list[Problem]], object]] = {
     "context_type": _one_of(CONTEXT_TYPES, "context type"),
     "memory_type": _one_of(MEMORY_TYPES, "memory type"),
     "created_at": _created,
+    "expires_at": _expires,
     "importance_weight": _weight,
     "links": _links,
 }

@@ -9,7 +9,7 @@ from typing import Literal
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, interrupted, judging, preflight, secrets
+from speckit_memory.memory.indexing import aliases, causal_links, generated, interrupted, judging, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
@@ -110,16 +110,17 @@ class Indexer:
         ]
         report.unchanged += decision.skip
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
-        tasks = self._tasks(decision.read, {} if force else known)
+        tasks = self._tasks(decision.read, known, force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
-            touched = self._run(made, hashes, known, report, now, progress, len(tasks))
+            touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
+        gone = [*decision.gone, *(key for key in without if key in known)]
         if dry_run:
-            report.deleted += decision.gone
+            report.deleted += gone
         else:
             with self._database.write() as txn:
                 self._sources.remember(txn, found)
                 writer.touch_mtime(txn, touched)
-                report.deleted += still_stored(txn, decision.gone, known)
+                report.deleted += still_stored(txn, gone, known)
                 writer.delete_memories(txn, [known[key].id for key in report.deleted])
                 # last: while a moved file is stored twice, the end of its key means two memories
                 self._resolve(txn, report, now)
@@ -275,12 +276,12 @@ class Indexer:
         report.links, told = resolve_and_tell(txn, now)
         report.problems += told
 
-    def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile]) -> list[Task]:
-        """The files to be read, with what is known of those whose content may be the stored one."""
+    def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], force: bool) -> list[Task]:
+        """The files to be read, with what is known of those whose content may be the stored one; none by `force`."""
         tasks = []
         for file in files:
             stored = known.get(file.key)
-            same = stored.content_hash if stored and stored.mtime_ns not in (None, TO_BE_READ) else ""
+            same = stored.content_hash if stored and not force and stored.mtime_ns not in (None, TO_BE_READ) else ""
             tasks.append(Task(file, stored is not None, same))
         return tasks
 
@@ -293,10 +294,11 @@ class Indexer:
         now: float,
         progress: OnProgress | None,
         total: int | None,
-    ) -> dict[int, int]:
+    ) -> tuple[dict[int, int], list[str]]:
         """Writes the documents that are made. `hashes` are the contents that stay in the store by key.
 
-        Returns the times of modification (ns) of files whose content is stored already, by memory id.
+        Returns the times of modification (ns) of files whose content is stored already, by memory id, and the keys of
+        files that are ignored for what is in them.
         """
         batches = BatchWriter(self._database, self._embedder, now, report)
         if not report.dry_run:
@@ -304,6 +306,7 @@ class Indexer:
         done, key, written = 0, "", set()
         targets: list[tuple[str, Where]] = []
         touched: dict[int, int] = {}
+        without: list[str] = []
         for made in made_ones:
             report.failures += made.failures
             report.problems += made.problems
@@ -313,6 +316,10 @@ class Indexer:
             if made.unchanged_since is not None:
                 touched[known[made.key].id] = made.unchanged_since
                 report.unchanged.append(made.key)
+            if made.ignored:
+                report.ignored[made.key] = made.ignored
+                hashes.pop(made.key, None)
+                without.append(made.key)
             document = made.document
             if document is None:
                 continue
@@ -333,7 +340,7 @@ class Indexer:
             causal_links.unresolved(targets, hashes.keys() | former_keys(self._database.reader()).keys())
         )
         aliases.equal_contents(hashes, written, report)
-        return touched
+        return touched, without
 
     def _note_analyser(self, known: Mapping[str, KnownFile], report: IndexReport) -> None:
         """Notes in the store which analyser cut its words, once no memory has words of another."""
@@ -361,4 +368,6 @@ class Indexer:
 
 
 def _intake(rules: SavingRules) -> str:
-    return f"secrets {secrets.RULES} {rules.secrets}, quality {rules.quality != 'report'}"
+    thinned = ", passages thinned" if rules.passages == "thinned" else ""
+    left_out = f"generated {generated.RULES}, secrets {secrets.RULES} {rules.secrets}"
+    return f"{left_out}, quality {rules.quality != 'report'}{thinned}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.errors import Problem, Where
-from speckit_memory.memory.indexing import anchors, quality, recalled, secrets
+from speckit_memory.memory.indexing import anchors, generated, quality, recalled, secrets
 from speckit_memory.memory.indexing.anchors import Section
 from speckit_memory.memory.indexing.classify import UNKNOWN_TYPE, Inferred
 from speckit_memory.memory.indexing.quality import Quality
@@ -31,10 +31,14 @@ class Intake:
     memory_type: Inferred = UNKNOWN_TYPE
     only_recalled: bool = False
     """Whether nothing was left beside what came out of an answer."""
+    only_generated: bool = False
+    """Whether nothing was left beside what `init` wrote for agents."""
 
     def text(self, text: str, rules: SavingRules) -> str:
         """The text as it may be stored: with as many lines."""
-        kept, self.recalled = recalled.leave_out(text)
+        own = generated.leave_out(text)
+        self.only_generated = own != text and not own.strip()
+        kept, self.recalled = recalled.leave_out(own)
         self.only_recalled = bool(self.recalled) and not kept.strip()
         if rules.secrets == "keep":
             return kept

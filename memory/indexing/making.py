@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import preflight, secrets
+from speckit_memory.memory.indexing import generated, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.chunks import ChunkSizes
 from speckit_memory.memory.indexing.documents import build, content_hash
@@ -39,7 +39,8 @@ class Task:
 @dataclass(slots=True)
 class Made:
     """What became of a source. One that did not become a document has `failures`, or is told in `problems`, or has
-    the content that is stored, `unchanged_since` (ns); one that was deleted meanwhile has nothing of all that.
+    the content that is stored, `unchanged_since` (ns), or is `ignored` for a reason; one that was deleted meanwhile has
+    nothing of all that.
 
     `targets` are those of the document's links with their places. `passages` and `fingerprint` are those of the
     document where they are known, `intake` what was done to it on its way in.
@@ -51,6 +52,7 @@ class Made:
     failures: list[Problem] = field(default_factory=list)
     targets: list[tuple[str, Where]] = field(default_factory=list)
     unchanged_since: int | None = None
+    ignored: str = ""
     passages: Passages | None = None
     fingerprint: bytes | None = None
     intake: Intake | None = None
@@ -70,7 +72,7 @@ class Maker:
 
     def __call__(self, task: Task) -> Made:
         """What became of a file. An empty one makes no memory; a memory whose file was emptied stays, so that what was
-        learned of it does."""
+        learned of it does. One of nothing but what `init` wrote makes none, whatever was stored of it."""
         file = task.file
         try:
             text, mtime_ns = file.read()
@@ -81,10 +83,16 @@ class Maker:
             return Made(file.key, unchanged_since=mtime_ns)
         if not task.stored and not text.strip():
             return Made(file.key, problems=[preflight.no_text(text, file.key)])
-        return self.of_source(Source(file.key, text, file=file.path, mtime_ns=mtime_ns))
+        made = self.of_source(Source(file.key, text, file=file.path, mtime_ns=mtime_ns), stored=task.stored)
+        if made.intake and made.intake.only_generated:
+            return Made(file.key, ignored=generated.IGNORED)
+        return made
 
-    def of_source(self, source: Source) -> Made:
-        """The document of a source. One that a parser gives up on is a failure (E090): it must not stop a whole run."""
+    def of_source(self, source: Source, *, stored: bool = False) -> Made:
+        """The document of a source. One that a parser gives up on is a failure (E090): it must not stop a whole run.
+
+        Nothing but recalled text makes none, unless there is a memory of it, which is emptied then.
+        """
         if kind := secrets.named(source.key) if self.rules.secrets != "keep" else "":
             return Made(source.key, failures=[secrets.in_name(source.key, kind)])
         targets: list[tuple[str, Where]] = []
@@ -96,7 +104,7 @@ class Maker:
         except Exception as error:  # whatever a document leads to ends no more than itself
             message = f"{source.key}: the document cannot be read: {type(error).__name__}: {error}"
             return Made(source.key, failures=[Problem("E090", message)])
-        if intake.only_recalled:
+        if intake.only_generated or (intake.only_recalled and not stored):
             return Made(source.key, problems=problems, intake=intake)
         return Made(document.key, document, problems, targets=targets, intake=intake)
 

@@ -13,9 +13,14 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing.intake import Intake
 
 
-def no_text(text: str, key: str, line: int = 1) -> Problem:
-    """The problem of a document without text, and why it has none: `text` is the whole file, its body from `line`."""
-    if not text:
+def no_text(text: str, key: str, line: int = 1, generated: bool = False) -> Problem:
+    """The problem of a document without text, and why it has none: `text` is the whole file, its body from `line`.
+
+    It may be that all of it was `generated` by `init`, and left out.
+    """
+    if generated:
+        reason = "it holds nothing but what `init` wrote for agents"
+    elif not text:
         reason = "the file holds no characters"
     elif not text.strip():
         reason = "the file holds nothing but blanks and line ends"

@@ -37,11 +37,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come. `total` is None while it is unknown, `key` is the document finished last."""
+    """How far a run has come. `total` is None while it is unknown, `key` is the document finished last. After the last
+    document of files a second `phase` begins, which counts the parts of what searches read instead of the store."""
 
     done: int
     total: int | None
     key: str
+    phase: Literal["", "search index"] = ""
 
 
 OnProgress = Callable[[Progress], None]

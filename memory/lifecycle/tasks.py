@@ -44,6 +44,11 @@ class Task:
     completed_at: float | None = None
 
     @property
+    def open_questions(self) -> tuple[str, ...]:
+        """What was not known at the beginning and not found out, then what came up since."""
+        return tuple(gap for gap in dict.fromkeys((*self.gaps, *self.new_gaps)) if gap not in self.gaps_closed)
+
+    @property
     def learned(self) -> TaskLearning | None:
         """What the task has taught."""
         return None if self.after is None else learned(self.before, self.after)
@@ -115,6 +120,13 @@ def history(
     listed = [task for task in tasks if task.learned is not None or not only_complete]
     told = [task.learned for task in tasks if task.learned is not None]
     return TaskHistory(tuple(listed[::-1][:limit]), summary(len(tasks), told))
+
+
+def last(database: Database, folder: str = "", session: str = "") -> Task | None:
+    """The task that was last begun or completed in a folder or below it, anywhere for "": of this session before any
+    other, if it has one."""
+    found = task_records.latest(database.reader(), folder, session)
+    return None if found is None else _task(found)
 
 
 def _problems(folder: str, task: str, session: str, scores: TaskScores, **lists: Sequence[str]) -> list[Problem]:

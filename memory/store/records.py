@@ -8,6 +8,8 @@ from enum import StrEnum
 UNKNOWN_TIME = 0.0
 """What the store holds where nobody knows when a memory was made or changed: no document dates from that moment."""
 
+EXPIRES = "expires_at"
+"""Among what a document says besides (`Document.extra`), the end that it declares, in seconds."""
 LATEST = 9_223_372_036.0
 EARLIEST = -LATEST
 """The times that 64 bits of nanoseconds hold, 1677-09-21 to 2262-04-11, in seconds. Files, clocks and documents that
@@ -98,6 +100,8 @@ class Document:
     """None where nobody knows; 0 stands for the time of writing. The same holds for `updated_at`."""
     updated_at: float | None = 0.0
     mtime_ns: int | None = None
+    expires_at: float | None = None
+    """From when on no search finds it; None where it declares nothing of the kind (see `docs/lifecycle.md`)."""
     importance_weight: float = 0.5
     extra: dict[str, str] = field(default_factory=dict)
     """Front matter that the product does not interpret, kept so that nothing is lost."""

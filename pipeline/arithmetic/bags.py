@@ -130,16 +130,43 @@ class WordBags:
     @property
     def neighbours(self) -> tuple[Rows, Rows] | None:
         """The rows of the memories just before and just after each row's memory, -1 for none; None where all are."""
+        if not self._has_neighbours():
+            return None
+        assert self._neighbours is not None
+        before, after = self._neighbours
+        return before.copy(), after.copy()
+
+    def _has_neighbours(self) -> bool:
         if self._neighbours is None and not self._alone:
             rows = [_rows(side, self._memories) for side in self._attributes.neighbours(self._ids)]
             if any(np.any(side >= 0) for side in rows):
                 self._neighbours = rows[0], rows[1]
             else:
                 self._alone = True
-        if self._neighbours is None:
+        return self._neighbours is not None
+
+    @property
+    def height(self) -> int:
+        """How many rows there are, holes included."""
+        return len(self._ids)
+
+    def ids_of(self, rows: Rows) -> Ids:
+        """The memories or chunks of these rows."""
+        found: Ids = self._ids[rows]
+        return found
+
+    def parents_of(self, rows: Rows) -> Rows:
+        """The rows of the memories of these rows."""
+        found: Rows = self._parents[rows]
+        return found
+
+    def better_neighbour(self, values: Column) -> Column | None:
+        """The greater value of each row's two neighbours; None where nothing has one."""
+        if not self._has_neighbours():
             return None
-        before, after = self._neighbours
-        return before.copy(), after.copy()
+        assert self._neighbours is not None
+        before, after = (values.take(side, mode="wrap") for side in self._neighbours)
+        return np.maximum(before, after, out=before)
 
     def scores(self, terms: Mapping[str, float]) -> Column:
         """BM25F of every row over the weighted terms."""

@@ -52,8 +52,10 @@ class BagField:
         return self._members[np.repeat(first, count) + within], np.repeat(postings.frequency, count)
 
 
-Held = tuple[Rows, tuple[tuple[int, Column], ...]]
-"""The rows that hold a term, and by the number of a field how often it stands there in each of them."""
+Places = Rows | slice
+Held = tuple[Rows, tuple[tuple[int, Places, Column], ...]]
+"""The rows that hold a term, in no order, and by the number of a field the places among them of those that hold it in
+that field, and how often."""
 
 
 class Occurrences:
@@ -119,26 +121,40 @@ class Occurrences:
         if not found:
             # No end of words occurs nowhere: they would fill the memory without ever taking room.
             return _NOWHERE, ()
-        if len(found) == 1:
-            at, rows, frequency = found[0]
-            held: Held = rows, ((at, frequency.astype(np.float64)),)
-        else:
-            rows = distinct(np.concatenate([rows for _, rows, _ in found]))
-            held = rows, tuple((at, _aligned(rows, own_rows, frequency)) for at, own_rows, frequency in found)
+        held = _together(found)
         with self._keeping:
-            if self._room < len(rows):
+            if self._room < len(held[0]):
                 self._known, self._room = {}, _MAX_KEPT
             if term not in self._known:
                 self._known[term] = held
-                self._room -= len(rows)
+                self._room -= len(held[0])
         return held
 
 
-def _aligned(rows: Rows, own_rows: Rows, frequency: NDArray[np.float32]) -> Column:
-    """The frequency in each of the rows, among which a field's own are; 0 in the others."""
-    aligned = np.zeros(len(rows))
-    aligned[np.searchsorted(rows, own_rows)] = frequency
-    return aligned
+def _together(found: list[tuple[int, Rows, NDArray[np.float32]]]) -> Held:
+    """The rows of all fields, those of the field that names most of them first: sorting these is what would cost."""
+    most = max(found, key=lambda of_field: len(of_field[1]))[1]
+    order = None if np.all(most[1:] > most[:-1]) else np.argsort(most)
+    ascending = most if order is None else most[order]
+    others = [rows for _, rows, _ in found if rows is not most]
+    others = [rows[_places(rows, ascending) < 0] for rows in others]
+    further = distinct(np.concatenate([_NOWHERE, *others]))
+    placed: list[tuple[int, Places, Column]] = []
+    for at, rows, frequency in found:
+        places: Places = slice(0, len(most))
+        if rows is not most:
+            among = _places(rows, ascending)
+            within = np.where(among >= 0, among if order is None else order[among], 0)
+            places = np.where(among >= 0, within, len(most) + np.searchsorted(further, rows))
+        placed.append((at, places, frequency.astype(np.float64)))
+    return np.concatenate([most, further]) if len(further) else most, tuple(placed)
+
+
+def _places(wanted: Rows, ascending: Rows) -> Rows:
+    """Where each wanted row stands among ascending ones, -1 where it does not."""
+    at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
+    found: Rows = np.where(ascending[at] == wanted, at, -1)
+    return found
 
 
 class Bm25F:
@@ -184,10 +200,14 @@ class Bm25F:
         if not fields:
             return rows, np.empty(0)
         frequency: Column = np.zeros(len(rows))
-        for at, of_field in fields:
-            frequency += self._weights[at] * of_field
-        most = self._occurrences.idf(len(rows)) * (self._k1 + 1.0)
-        contribution = rows, frequency * most / (frequency + self._norm[rows])
+        for at, places, of_field in fields:
+            frequency[places] += self._weights[at] * of_field
+        # in place: of an everyday word of a large store each further column would be written to fresh pages
+        below = self._norm.take(rows)
+        below += frequency
+        frequency *= self._occurrences.idf(len(rows)) * (self._k1 + 1.0)
+        frequency /= below
+        contribution = rows, frequency
         with self._keeping:
             if self._room < len(rows):
                 self._known, self._room = {}, _MAX_KEPT

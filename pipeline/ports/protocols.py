@@ -91,6 +91,14 @@ class Passages(Protocol):
     def in_sections(self, names: Sequence[str]) -> list[Passage]:
         """All passages in sections of these names (feature I2), by id, and short memories that may hold one."""
 
+    def headed(self, slugs: Sequence[str]) -> list[Passage]:
+        """All passages that may begin a section by a heading that these slugs spell (feature I11), by id, of memories
+        that tell of work: spec documents, session notes, plans."""
+
+    def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
+        """What memories say in few sentences of their own, with the lines of their whole texts, of those that have a
+        summary (feature I11)."""
+
     def body(self, memory: int) -> str:
         """The whole text of a memory."""
 
@@ -173,6 +181,21 @@ class Bags(Protocol):
         """The rows, among the bags of memories, of the memories just before and just after each row's memory, -1 for
         none (see `Attributes.neighbours`). None when no memory has a neighbour."""
 
+    @property
+    def height(self) -> int:
+        """How many rows there are, holes included."""
+
+    def ids_of(self, rows: NDArray[np.intp]) -> Ids:
+        """`ids` of these rows alone: of a large store a copy of all takes longer than a search may."""
+
+    def parents_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """`parents` of these rows alone."""
+
+    def better_neighbour(self, values: Column) -> Column | None:
+        """The greater of the values of the memories just before and just after each row's memory. `values` belong to
+        the rows of the bags of memories, and a last one stands for a neighbour that is not there. None when no memory
+        has a neighbour."""
+
     def scores(self, terms: Mapping[str, float]) -> Column:
         """BM25F of every row, Σ weight · idf · tf·(k1+1) / (tf + k1·(1 - b + b·length/mean)) over the weighted terms,
         with idf = log((N - df + 0.5)/(df + 0.5) + 1); ≥ 0."""
@@ -228,8 +251,8 @@ class CausalGraph(Protocol):
         A relation that `relation_weights` leaves out counts 1.
         """
 
-    def edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
-        """Sources and targets (memories) of every edge of this relation with both ends among `ids`, in that order."""
+    def in_edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
+        """Sources and targets (memories) of every edge of this relation that leads to one of `ids`, in that order."""
 
     def regions(self, ids: Ids) -> Ids:
         """The connected component of the graph that each id lies in, named by its smallest memory id; -1 for none."""

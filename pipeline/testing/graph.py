@@ -54,12 +54,10 @@ class FakeGraph:
             np.array(columns[3], np.float64),
         )
 
-    def edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
-        """Sources and targets of a relation among these."""
-        among = {self._parent[int(i)] for i in ids}
-        pairs = sorted(
-            (e.source, e.target) for e in self._edges if e.relation == relation and {e.source, e.target} <= among
-        )
+    def in_edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
+        """Sources and targets of what leads to these by a relation."""
+        ends = {self._parent[int(i)] for i in ids}
+        pairs = sorted((e.source, e.target) for e in self._edges if e.relation == relation and e.target in ends)
         return np.array([s for s, _ in pairs], np.int64), np.array([t for _, t in pairs], np.int64)
 
     def regions(self, ids: Ids) -> Ids:

@@ -135,6 +135,15 @@ class FakePassages:
         everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
         return [passage for passage in everything if any(f"ANCHOR:{name}" in passage.text for name in names)]
 
+    def headed(self, slugs: Sequence[str]) -> list[Passage]:
+        """The texts that hold the words of one of the slugs."""
+        everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
+        return [one for one in everything if any(slug.replace("-", " ") in one.text.casefold() for slug in slugs)]
+
+    def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
+        """None has one."""
+        return {}
+
     def body(self, memory: int) -> str:
         """The texts of a memory as one."""
         return "\n\n".join(self._store.memories[memory].chunks)

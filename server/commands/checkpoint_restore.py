@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from speckit_memory.config.settings import settings
 from speckit_memory.server.checkpoint_text import as_json, told_restore
+from speckit_memory.server.kept_checkpoint import require_kept
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
 
@@ -23,6 +25,7 @@ def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: 
     All of it or nothing. Servers and other processes go on with what came back. Where the store is gone, a new one is
     made. Before memories are replaced, a checkpoint of the store is made.
     """
+    require_kept(settings(common.db).db, name)
     with common.open() as memory:
         done = memory.checkpoint_restore(name, replace=replace, foreign=foreign, keep_before=not no_backup)
     result = done.restored

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from speckit_memory.engine import Memory
 
 Verdict = Literal["ok", "warn", "fail"]
+_OF_A_STORE = ("store", "evaluation")
+"""Checks that say nothing where there is no store: they would name a temporary one."""
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -46,7 +48,10 @@ def command(common: Common, fix: bool, repair: bool) -> int:
 
     Exits with 1 when something is wrong. A store that does not exist yet is no fault.
     """
-    checks = [*_environment(), *(_workspace_files(common) or _working(common, fix, repair))]
+    wrong = _workspace_files(common)
+    if wrong and repair:
+        wrong.append(_unrepaired("the files of the workspace are wrong"))
+    checks = [*_environment(), *(wrong or _working(common, fix, repair))]
     healthy = all(check.verdict != "fail" for check in checks)
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
@@ -102,22 +107,25 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Che
             return [*repaired, *_health(memory)]
     except SpeckitError as error:
         if CODES[error.code].category == "configuration":
-            return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common)]
+            return [*_wrong("pipeline", error), *_with_the_shipped_pipeline(common, fix, repair)]
+        told = [_unrepaired("the store cannot be opened")] if repair else []
         if error.code == "E024":
             from speckit_memory.engine.health import DAMAGED
 
-            return [Check("store", "fail", str(problem), DAMAGED) for problem in error.problems]
+            return [*told, *(Check("store", "fail", str(problem), DAMAGED) for problem in error.problems)]
         if error.code != "E010":
-            return _wrong("store", error)
+            return [*told, *_wrong("store", error)]
         without = no_store(settings(common.db), ()).problems[0]
         hint = f"{without.hint} Run `speckit-memory index PATH` to make one."
-        missing = Check("store", "warn", without.message, hint)
+        missing = [Check("store", "warn", without.message, hint)]
+        if repair:
+            missing.insert(0, Check("repair", "ok", "there is no store, and nothing to be mended"))
     with TemporaryDirectory(prefix="speckit-doctor-") as folder:
         try:
             with Common(Path(folder) / "memory.db", common.pipeline, common.overrides).open() as memory:
-                return [missing, *(check for check in _health(memory) if check.name != "store")]
+                return [*missing, *(check for check in _health(memory) if check.name not in _OF_A_STORE)]
         except SpeckitError as error:
-            return [missing, *_wrong("engine", error)]
+            return [*missing, *_wrong("engine", error)]
 
 
 def _repair(memory: Memory) -> Check:
@@ -133,11 +141,15 @@ def _repair(memory: Memory) -> Check:
     return Check("repair", "fail" if done.left else "ok", f"{mended}; the store before is kept as {done.before}", hint)
 
 
-def _with_the_shipped_pipeline(common: Common) -> list[Check]:
-    """What can be checked although the configured pipeline cannot be built."""
+def _unrepaired(why: str) -> Check:
+    return Check("repair", "fail", f"nothing was mended: {why}", "correct that first, then repair again")
+
+
+def _with_the_shipped_pipeline(common: Common, fix: bool, repair: bool) -> list[Check]:
+    """What can be checked, and mended, although the configured pipeline cannot be built."""
     if common.pipeline == DEFAULT and not common.overrides:
-        return []
-    return [check for check in _engine(Common(common.db, DEFAULT)) if check.name != "pipeline"]
+        return [_unrepaired("the pipeline cannot be built")] if repair else []
+    return [check for check in _engine(Common(common.db, DEFAULT), fix, repair) if check.name != "pipeline"]
 
 
 def _wrong(name: str, error: SpeckitError) -> list[Check]:

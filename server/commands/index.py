@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 OUTCOMES = ("created", "updated", "renamed", "unchanged", "deleted")
 COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links", "recalled", "mended")
 SHOWN_PROBLEMS = 20
-STATES = ("hidden", "another worktree of a repository", "a format that sources.formats does not name")
-"""Reasons to be ignored that name no file of patterns."""
 
 
 @click.command("index")
@@ -71,8 +69,8 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
     with _opened(common, dry_run) as memory:
         if not watch:
             return index_once(common, memory, paths, force, dry_run)
-        with until_told_to_end():
-            for run, _ in enumerate(changes(named_paths(paths), memory.settings.root)):
+        with until_told_to_end() as ended:
+            for run, _ in enumerate(changes(named_paths(paths), memory.settings.root, ended)):
                 try:
                     status = index_once(common, memory, paths, force and run == 0, False)
                     if run == 0 and not any(map(is_there, named_paths(paths))):
@@ -134,8 +132,9 @@ def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bo
 
     def note(now: Progress) -> None:
         nonlocal written
-        written = now.done
-        bar.update(now.done, now.total or 0)
+        if not now.phase:
+            written = now.done
+        bar.update(now.done, now.total or 0, now.phase)
 
     try:
         with ProgressReporter("indexing") as bar:
@@ -234,10 +233,14 @@ def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
 
 def _by_reason(ignored: dict[str, str]) -> str:
     """How many files and folders were left out, and by what: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
+    from speckit_memory.memory.indexing.generated import GENERATED
+    from speckit_memory.memory.indexing.selection import FORMAT, HIDDEN, WORKTREE
+
+    states = (FORMAT, HIDDEN, WORKTREE, GENERATED)  # the other reasons name a file of patterns
     folders = sum(key.endswith("/") for key in ignored)
     kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))
-    causes = [f"{count} {kind}" if kind in STATES else f"{count} by {kind}" for kind, count in sorted(kinds.items())]
+    causes = [f"{count} {kind}" if kind in states else f"{count} by {kind}" for kind, count in sorted(kinds.items())]
     return f"{', '.join(counted(count, noun) for count, noun in counts if count)} ({', '.join(causes)})"
 
 

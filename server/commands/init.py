@@ -65,9 +65,12 @@ def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
     if before != root:
         click.echo(printable(f"until now this folder belonged to the workspace {before}"))
     _tell(configured, made)
-    click.echo("\nFor an MCP client:")
-    print_json(client)
+    if not named:
+        click.echo("\nFor an MCP client:")
+        print_json(client)
     _tell_how(named, write)
+    whole = "." if root == resolved(working_folder()) else str(root)
+    click.echo(printable(f"\nNext: speckit-memory index {whole}"))
 
 
 def _tell(configured: list[Configured], made: Made) -> None:
@@ -88,7 +91,7 @@ def _tell_how(named: tuple[str, ...], write: bool) -> None:
         click.echo(f"\nIn the form of one client: --client {', '.join(CLIENTS)}; with --write it goes into its file.")
     if not write:
         click.echo("Files to start from, and a section of AGENTS.md for agents: speckit-memory init --write")
-    click.echo("\nNext: speckit-memory index PATH")
+        click.echo("Six tools instead of all, in a third of the room: profile: core in .speckit/config.yaml")
 
 
 def _folder(root: Path) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.learned_list import row
-from speckit_memory.server.commands.search import ID_DIGITS, existing_store
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.memory_names import known_key
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
 
@@ -19,9 +20,8 @@ def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
     """Take learned phrases away, of one memory or of all. No later selection teaches a memory the same phrase again."""
     if (name is None) != every:
         raise click.UsageError("name a memory, or say --all for those of all memories")
-    named = int(name) if name and name.isascii() and name.isdigit() and len(name) <= ID_DIGITS else name
     with existing_store(common) as memory:
-        gone = memory.unlearn(name=named, phrase=phrase)
+        gone = memory.unlearn(name=known_key(memory, name) if name else None, phrase=phrase)
     if common.as_json:
         print_json({"forgotten": [row(one) for one in gone]})
         return

@@ -11,18 +11,17 @@ from speckit_memory.server.lineage_text import link_text
 from speckit_memory.server.memory_names import known_key
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.relations import RELATIONS
+from speckit_memory.server.relations import DIRECTIONS, RELATIONS, Direction
 
 if TYPE_CHECKING:
     from speckit_memory.engine.lineage import Lineage
-    from speckit_memory.memory.store.reading.lineage import Direction
 
 
 @click.command("lineage")
 @click.argument("name", metavar="ID|KEY")
 @click.option(
     "--direction",
-    type=click.Choice(("outgoing", "incoming", "both")),
+    type=click.Choice(DIRECTIONS),
     default="both",
     show_default=True,
     help="Follow links from their source, from their target, or from either.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -16,8 +14,8 @@ from speckit_memory.config.settings import settings
 from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server import completion
+from speckit_memory.server.memory_names import of_known
 from speckit_memory.server.missing_store import no_store
-from speckit_memory.server.near_keys import near_keys
 from speckit_memory.server.options import Common, query_argument, shared
 from speckit_memory.server.output import block, counted, print_json, table, wrapped
 from speckit_memory.server.recombination import recombined
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from speckit_memory.engine.smallest_change import SmallestChange
 
 SHOWN_FROM_MS = 1
-ID_DIGITS = 18
-"""A longer number is no id, and may be the name of a memory."""
+_UNNAMED = ("run `speckit-memory index PATH` first, in the project's folder", "name another store with --db FILE")
+_NAMED = ("correct the path", "leave --db out for the store of the workspace", "make it: index PATH with this --db")
 MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
@@ -86,8 +84,9 @@ def command(
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
         absent, change = reason_of_absence(memory, result, why_not) if why_not else ("", None)
         result = result.warned(after=filter(None, [memory.served(result)]))
+        task, told = last_task(memory, folder, session) if result.pipeline.name == "resume" else ({}, "")
         if common.as_json:
-            document = result.as_json()
+            document = result.as_json() | task
             if explain:
                 document["explanations"] = [explanation.as_json() for explanation in explained]
             if why_not:
@@ -97,6 +96,8 @@ def command(
             print_json(document)
             return
         show(result, explained)
+        if told:
+            click.echo("\n" + "\n".join(wrapped(line, "  ") for line in told.splitlines()))
         if explain:
             show_work(result)
         if not is_working_folder(memory.settings.root):
@@ -109,6 +110,15 @@ def command(
                 click.echo(wrapped(change.sentence))
             if change and change.change and change.change.file:
                 click.echo("\n" + block(change.change.file, "    "))
+
+
+def last_task(memory: Memory, folder: str, session: str) -> tuple[dict[str, Any], str]:
+    """The task that a resumed session goes on with: the entry `task` of the document, and lines for a reader. Both
+    empty where none was recorded."""
+    from speckit_memory.server.tools.task_rows import resumed_task, resumed_text  # which other searches do not need
+
+    task = memory.last_task(folder, session)
+    return resumed_task(task), resumed_text(task)
 
 
 def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
@@ -134,11 +144,7 @@ def existing_store(common: Common) -> Memory:
     except SpeckitError as error:
         if error.code != "E010":
             raise
-        actions = (
-            "run `speckit-memory index PATH` first, in the project's folder",
-            "name another store with --db FILE",
-        )
-        raise no_store(settings(common.db), actions) from None
+        raise no_store(settings(common.db), _NAMED if common.db else _UNNAMED, named=common.db) from None
 
 
 def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> tuple[str, SmallestChange | None]:
@@ -146,24 +152,12 @@ def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> tuple[
 
     Raises E080 with the nearest keys.
     """
-    if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS:
-        return memory.why_not(result, int(text)), memory.why_not_change(result, int(text))
-    # bytes that are not UTF-8 stand in no key
-    key = os.path.normpath(text.encode(errors="replace").decode()).replace(os.sep, "/")
-    try:
-        return memory.why_not(result, key), memory.why_not_change(result, key)
-    except SpeckitError as error:
-        if error.code != "E080":
-            raise
-        known, _ = memory.list(limit=memory.stats().memories)
-        close = near_keys(key, {record.key: record.title for record in known})
-        if not close:
-            raise
-        *most, last = [f"'{one}'" for one in close]
-        meant = f"{', '.join(most)} or {last}" if most else last
-        actions = tuple(f"search with --why-not {shlex.quote(one)}" for one in close)
-        message = f"there is no memory with the key '{key}'; did you mean {meant}?"
-        raise SpeckitError("E080", message, actions=actions) from None
+    return of_known(
+        memory,
+        text,
+        lambda name: (memory.why_not(result, name), memory.why_not_change(result, name)),
+        again="search with --why-not",
+    )
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
+from speckit_memory.config.settings import PROFILE_VARIABLE, settings
+from speckit_memory.config.tool_profile import TOOL_PROFILES, ToolProfile
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.failures import show
 from speckit_memory.server.options import Common, NamedPath, shared
@@ -32,7 +35,33 @@ BAD_CONFIGURATION = 2
     help="HTTP: a further Host name to answer to, such as that of a proxy; may be repeated.",
 )
 @click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    metavar="[NAME=]DIR",
+    help="The workspace to serve, else that of SPECKIT_ROOT or the working folder. May be repeated: over HTTP each has "
+    "the path /mcp/NAME, over stdio the client's roots tell which it is.",
+)
+@click.option(
     "--warm-up/--no-warm-up", default=True, show_default=True, help="Load the store soon after the first request."
+)
+@click.option(
+    "--profile",
+    type=click.Choice(TOOL_PROFILES),
+    help=f"The tools to offer: core, the six of daily work, or full, all; else {PROFILE_VARIABLE}, else the profile of "
+    ".speckit/config.yaml, else full.",
+)
+@click.option(
+    "--cache-seconds",
+    type=click.IntRange(0, 3600),
+    default=60,
+    show_default=True,
+    help="So long an answer is given again while nothing changes; 0: never.",
+)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Index changed files beside the answers; one process of all that serve a store does. Needs the extra 'watch'.",
 )
 @shared("db", "pipeline", "set")
 def command(
@@ -42,24 +71,63 @@ def command(
     port: int,
     token_file: Path | None,
     allowed: tuple[str, ...],
+    workspaces: tuple[str, ...],
     warm_up: bool,
+    profile: ToolProfile | None,
+    cache_seconds: int,
+    watch: bool,
 ) -> int:
     """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp).
 
     Exits with 2 when the store, the pipeline or .speckit/config.yaml cannot be what was meant. Without a store the
     server starts all the same: memory_index_scan and memory_save create one where it is clear which workspace is meant.
     """
-    from speckit_memory.server.startup import check_configuration
+    from speckit_memory.server.commands.watching import require_watching
+    from speckit_memory.server.served import Served
 
     try:
-        check_configuration(common)
+        roots = _roots(common, workspaces)
+        profiles, broken = _checked(common, roots, profile)
+        if watch:
+            require_watching()
     except SpeckitError as error:
         show(error, as_json=False)
         return BAD_CONFIGURATION
+    served = Served(common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch)
     if transport == "http":
         from speckit_memory.server.http import serve_http
 
-        return serve_http(common, host, port, token_file, allowed, warm_up=warm_up)
+        return serve_http(served, host, port, token_file, allowed)
     from speckit_memory.server.stdio import serve_stdio
 
-    return serve_stdio(common, warm_up=warm_up)
+    return serve_stdio(served)
+
+
+def _roots(common: Common, workspaces: tuple[str, ...]) -> dict[str, Path]:
+    if not workspaces:
+        return {}
+    from speckit_memory.server.served_roots import served_roots
+
+    return served_roots(workspaces, os.environ, own_store=common.db is not None)
+
+
+def _checked(
+    common: Common, roots: dict[str, Path], called: ToolProfile | None
+) -> tuple[tuple[ToolProfile, ...], dict[str, SpeckitError]]:
+    """The profile of each workspace, and what is wrong with some; raises when nothing could be served."""
+    from speckit_memory.config.tool_profile_in_force import tool_profile_in_force
+    from speckit_memory.server.startup import check_configuration
+
+    profiles: list[ToolProfile] = []
+    broken: dict[str, SpeckitError] = {}
+    for name, root in roots.items() or [("", None)]:
+        profile: ToolProfile = called or "full"
+        try:
+            profile = tool_profile_in_force(settings(common.db, common.pipeline, root), called)
+            check_configuration(common, root)
+        except SpeckitError as error:
+            broken[name] = error
+        profiles.append(profile)
+    if len(broken) == len(profiles):
+        raise SpeckitError.of([problem for error in broken.values() for problem in error.problems])
+    return tuple(profiles), broken

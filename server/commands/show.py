@@ -19,6 +19,7 @@ def command(common: Common, name: str, section: str, from_line: int) -> None:
     """Print a memory as it is stored: all of it, or one section."""
     with existing_store(common) as memory:
         found = memory.read(known_key(memory, name), section=section, first_line=from_line)
+        memory.was_read(found)
     record = found.memory
     if common.as_json:
         print_json(

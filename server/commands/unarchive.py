@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from speckit_memory.server.commands.search import ID_DIGITS, existing_store
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.memory_names import known_key
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, table_rows, wrapped
 
@@ -25,17 +26,13 @@ def command(common: Common, names: tuple[str, ...]) -> None:
             rows: list[dict[str, Any]] = [found._asdict() for found in memory.archived()]
             _list(rows, common.as_json)
             return
-        known = {name: memory.get(_named(name)).key for name in dict.fromkeys(names)}
+        known = {name: known_key(memory, name) for name in dict.fromkeys(names)}
         restored = {key: memory.unarchive(key) for key in known.values()}
     if common.as_json:
         print_json({"restored": [key for key, was in restored.items() if was], "memories": list(restored)})
         return
     for key, was in restored.items():
         click.echo(wrapped(f"{key}: {'found by searches again' if was else 'was not archived'}"))
-
-
-def _named(name: str) -> int | str:
-    return int(name) if name.isascii() and name.isdigit() and len(name) <= ID_DIGITS else name
 
 
 def _list(rows: list[dict[str, Any]], as_json: bool) -> None:

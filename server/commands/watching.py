@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from time import sleep
+from threading import Event
+from types import FrameType
 
 import click
 
@@ -20,7 +21,6 @@ LOOK_MS = 500
 SETTLE_MS = 1_000
 """Changes that follow one another are told together, after at most so long."""
 
-IGNORE_FILES = (".gitignore", ".speckitignore")
 _Places = dict[Path, tuple[int, int]]
 
 
@@ -35,42 +35,54 @@ def require_watching() -> None:
 
 
 @contextmanager
-def until_told_to_end() -> Iterator[None]:
-    """A block that SIGINT and SIGTERM end: what it is at is ended as by Ctrl-C, and that is no error."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def until_told_to_end() -> Iterator[Event]:
+    """A block that SIGINT and SIGTERM end: what it is at is ended as by Ctrl-C, and that is no error.
+
+    The event is set from then on, by which `changes` ends: Python loses what a signal raises where it tidies up.
+    """
+    told = Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        told.set()
+        raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         with suppress(KeyboardInterrupt):
-            yield
+            yield told
         click.echo("no longer watching", err=True)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
-def changes(paths: Sequence[Path], root: Path) -> Iterator[None]:
-    """Yields once when it watches, and then whenever something below the paths has changed.
+def changes(paths: Sequence[Path], root: Path, ended: Event) -> Iterator[None]:
+    """Yields once when it watches, and then whenever something below the paths has changed, until `ended` is set.
 
     A path may go and come back, also as another folder or file of the name, as editors and checkouts do. What programs
     write below the workspace `root` is not looked at, the workspace's configuration apart: indexing writes too.
     """
     known: _Places | None = None
-    while True:
+    while not ended.is_set():
         there = _there(paths)
         if there:
-            yield from _until_others(there, paths, root)
+            yield from _until_others(there, paths, root, ended)
         else:
             if known != there:
                 yield
-            sleep(LOOK_MS / 1000)
+            ended.wait(LOOK_MS / 1000)
         known = there
 
 
-def _until_others(there: _Places, paths: Sequence[Path], root: Path) -> Iterator[None]:
+def _until_others(there: _Places, paths: Sequence[Path], root: Path, ended: Event) -> Iterator[None]:
     """As `changes`, until other folders or files have the names."""
     from watchfiles import watch
 
+    from speckit_memory.memory.indexing import ignore_files
     from speckit_memory.memory.indexing.selection import SKIPPED_FOLDERS, TOOL_FOLDERS
 
-    passed_over, deciding = SKIPPED_FOLDERS | TOOL_FOLDERS, {root / CONFIG_FILE, *IGNORE_FILES}
+    passed_over = SKIPPED_FOLDERS | TOOL_FOLDERS
+    deciding = {root / CONFIG_FILE, ignore_files.NAME, ignore_files.OWN_NAME}
 
     def looked_at(_: object, name: str) -> bool:
         path = Path(name)
@@ -84,7 +96,7 @@ def _until_others(there: _Places, paths: Sequence[Path], root: Path) -> Iterator
     with suppress(FileNotFoundError):  # it went a moment ago
         for found in watch(
             *there, watch_filter=looked_at, debounce=SETTLE_MS, rust_timeout=LOOK_MS, yield_on_timeout=True,
-            raise_interrupt=True,
+            raise_interrupt=True, stop_event=ended,
         ):  # fmt: skip
             if found or not told:  # what changed before it watched is told by the first look
                 told = True

@@ -29,6 +29,10 @@ CONFIG = """\
 #   secrets: credentials      # "all" with addresses of e-mail, "keep" for nothing
 #   quality: mend             # "require" or "report"
 #   prediction_error: act     # "report"
+#   passages: all             # "thinned"
+
+# Which tools agents are offered: "core", the six of daily work, or "full", all.
+# profile: core
 
 # Whether background work links documents that name the same: "link" or "off". docs/lifecycle.md says by which rules.
 # entities: link
@@ -59,8 +63,8 @@ PIPELINE = f"""\
 # yaml-language-server: $schema={SCHEMA_FILE}
 # How searches of this workspace go. As it stands it is the shipped one. docs/pipeline.md explains what can be said,
 # `speckit-memory pipeline show` prints every step, `pipeline check` tells what is wrong here, and `eval run --own
-# --pipeline default --pipeline .speckit/pipeline.yaml` whether a change helps on your own documents. A server reads it
-# when it starts.
+# --pipeline default --pipeline .speckit/pipeline.yaml` whether a change helps on your own documents. A server notices
+# what you change.
 pipeline: workspace
 extends: default
 

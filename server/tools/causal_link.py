@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from speckit_memory.server.envelope import Reply
-from speckit_memory.server.tools.parameters import MemoryName, RelationName
+from speckit_memory.server.relations import Relation
+from speckit_memory.server.tools.parameters import MemoryName
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1200
@@ -18,7 +19,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_causal_link(
         sourceId: MemoryName,  # noqa: N803 -- parameter names of the specification
         targetId: MemoryName,  # noqa: N803
-        relation: RelationName,
+        relation: Relation,
         strength: Annotated[float, Field(strict=True, ge=0, le=1)] = 1.0,
         evidence: Annotated[str, Field(max_length=2000)] = "",
     ) -> Reply:

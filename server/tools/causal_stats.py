@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from speckit_memory.server.envelope import Reply
+from speckit_memory.server.envelope import Reply, nothing
 from speckit_memory.server.markdown import about, fields
 from speckit_memory.server.workspace import Workspace
 
@@ -32,6 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "by_maker": stats.by_maker,
             },
             facts=about(fields(stats.by_relation), fields({"mean strength": round(stats.strength, 4)})),
+            again=nothing,
             hints=() if enough or not stats.memories else (hint,),
         )
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from speckit_memory.server.call_progress import Pages
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import CheckpointName, Folder
@@ -24,7 +25,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Keep all memories as they are now, under a new name."""
         from speckit_memory.server.checkpoint_text import as_row, told
 
-        made = workspace.memory().checkpoint_create(name, folder=specFolder, metadata=metadata)
+        made = workspace.memory().checkpoint_create(
+            name,
+            folder=specFolder,
+            metadata=metadata,
+            progress=lambda done, total: workspace.on_progress(Pages(done, total)),
+        )
         faults = made.checkpoint.faults
         return Reply(
             f"{name}: {told(made.checkpoint)}",

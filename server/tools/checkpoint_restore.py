@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.kept_checkpoint import require_kept
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import CheckpointName
 from speckit_memory.server.workspace import Workspace
@@ -29,6 +30,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Bring the memories of a checkpoint back as they were; what came since stays."""
         from speckit_memory.server.checkpoint_text import as_row, told_restore
 
+        require_kept(workspace.config.db, name)
         done = workspace.memory(create=True).checkpoint_restore(name, replace=clearExisting)
         result = done.restored
         return Reply(

@@ -9,7 +9,8 @@ from pydantic import Field
 from speckit_memory.server import logs
 from speckit_memory.server.context_mode import SETTINGS, choose
 from speckit_memory.server.envelope import Reply
-from speckit_memory.server.tools.parameters import Anchors, Dedup, Folder, SessionId
+from speckit_memory.server.tools.answer_form import SHIPPED_FORM, rows_of
+from speckit_memory.server.tools.parameters import Anchors, Dedup, Folder, SessionId, TokenBudget
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 2000
@@ -30,26 +31,28 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         includeContent: Annotated[  # noqa: N803
-            bool, Field(strict=True, description="Whole memories instead of excerpts, unless your context is full")
+            bool, Field(strict=True, description="Whole memories, not excerpts")
         ] = False,
+        tokenBudget: TokenBudget | None = None,  # noqa: N803
         tokenUsage: Annotated[  # noqa: N803
-            float | None, Field(ge=0, le=1, description="Share of your context in use; a full one gets shorter answers")
+            float | None, Field(ge=0, le=1, description="Share of your context in use")
         ] = None,
     ) -> Reply:
-        """Start here: get the memories that matter for a task, sized to your remaining context."""
+        """Start here: the memories that matter for a task, sized to your context."""
         from speckit_memory.server.tools import content
         from speckit_memory.server.tools.row_text import search_row_text
         from speckit_memory.server.tools.rows import (
-            EXCERPT,
             attended,
             attended_text,
             degraded,
             found,
             note_served,
+            note_served_again,
             search_data,
             search_facts,
             search_hints,
         )
+        from speckit_memory.server.tools.task_rows import resumed_task, resumed_text
 
         memory = workspace.memory()
         plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
@@ -63,36 +66,41 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         else:
             chosen, why = choose(input, lambda: plan().intent)
         costs = SETTINGS[chosen]
+        budget = tokenBudget or costs.budget
         result = memory.search(
             input,
-            limit=limit or costs.limit,
+            limit=limit or rows_of(tokenBudget, costs.limit),
             folder=specFolder,
             mode="auto" if pressed else chosen,
             session=sessionId,
             anchors=anchors,
             dedup=enableDedup,
             token_usage=tokenUsage,
-            snippet=EXCERPT,
+            snippet=SHIPPED_FORM.excerpt,
             content=includeContent and not pressed,
             query_id=logs.query_id(),
         )
         data = search_data(result)
         hints = search_hints(result)
         resumed = result.pipeline.name == "resume"
+        task = memory.last_task(specFolder, sessionId) if resumed else None
         if resumed and mode == "auto":
             hints = (*hints, "mode=focused searches for the words instead")
-        hints += content.put_whole(data["results"], result.results, costs.budget, workspace.count_tokens)
+        hints += content.put_whole(data["results"], result.results, budget, workspace.count_tokens)
+        facts = [search_facts(result, why if mode == "auto" else ""), resumed_text(task), attended_text(result)]
         return Reply(
             f"{found(result)}, {chosen} mode",
-            {"mode": chosen, "mode_reason": why, **attended(result), **data},
+            {"mode": chosen, "mode_reason": why, **resumed_task(task), **attended(result), **data},
             hints,
             degraded(result),
             rows="results",
             whole_texts=resumed,
-            facts="\n".join(filter(None, [search_facts(result, why if mode == "auto" else ""), attended_text(result)])),
-            row_text=search_row_text,
+            facts="\n".join(filter(None, facts)),
+            row_text=partial(search_row_text, why=SHIPPED_FORM.why),
             after=partial(note_served, memory, result),
-            budget=costs.budget,
+            again=None if sessionId else partial(note_served_again, memory, result.without_texts()),
+            budget=budget,
+            last=SHIPPED_FORM.last,
         )
 
     return memory_context

@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         dryRun: Flag = False,  # noqa: N803
         undo: Annotated[Name, Field(description="Name of a deletion to take back")] = "",
     ) -> Reply:
-        """Delete a memory or folder; files are moved aside, undo brings all back."""
+        """Delete a memory or folder; undo brings all back."""
         _require_one(id is not None, bool(specFolder), bool(undo))
         if undo and (confirm or dryRun):
             raise SpeckitError("E031", "an 'undo' takes no other parameter")

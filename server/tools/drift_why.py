@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply
+from speckit_memory.server.envelope import Reply, nothing
 from speckit_memory.server.markdown import about, one_line
-from speckit_memory.server.tools.parameters import Direction, Flag, MemoryName, RelationName
+from speckit_memory.server.relations import Direction, Relation
+from speckit_memory.server.tools.parameters import Flag, MemoryName
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1200
@@ -20,7 +21,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         memoryId: MemoryName,  # noqa: N803 -- parameter names of the specification
         maxDepth: Annotated[int, Field(strict=True, ge=1, le=10)] = 3,  # noqa: N803
         direction: Direction = "both",
-        relations: Annotated[list[RelationName], Field(max_length=6)] = [],  # noqa: B006 -- never changed
+        relations: Annotated[list[Relation], Field(max_length=6)] = [],  # noqa: B006 -- never changed
         includeMemoryDetails: Flag = True,  # noqa: N803
     ) -> Reply:
         """Tell why a memory was decided: the causal links around it, with hints on what contradicts."""
@@ -45,6 +46,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 **({"memories": named} if includeMemoryDetails else {}),
             },
             rows="links",
+            again=nothing,
             hints=(*found.hints, *more),
             row_text=_link_text,
         )

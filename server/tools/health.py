@@ -37,6 +37,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if lost := lost_lines():
             detail = f"{counted(lost, 'line')} of the log were lost: nobody reads standard error"
             checks.append({"name": "log", "ok": True, "detail": detail})
+        # what is wrong, or has a hint, stands first: a short answer leaves out the end
+        checks.sort(key=lambda check: (check["ok"], "hint" not in check))
         wrong = [check.name for check in report.checks if not check.ok]
         summary = f"problems with {', '.join(wrong)}" if wrong else "everything is in order"
         return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text)

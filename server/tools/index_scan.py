@@ -29,7 +29,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         folder = workspace.folder(specFolder)
         report = workspace.memory_to_fill(folder).index(
-            [folder], force=force or not incremental, progress=workspace.stop_when_unwanted
+            [folder], force=force or not incremental, progress=workspace.on_progress
         )
         counts = {
             name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "deleted")

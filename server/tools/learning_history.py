@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply
+from speckit_memory.server.envelope import Reply, nothing
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import Flag, Limit, Required, SessionId
 from speckit_memory.server.workspace import Workspace
@@ -36,6 +36,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             {**told, "tasks": [task_row(task) for task in found.tasks]},
             rows="tasks",
             facts=fields(told.get("summary", {})),
+            again=nothing,
         )
 
     return memory_get_learning_history

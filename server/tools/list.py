@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply
+from speckit_memory.server.envelope import Reply, nothing
 from speckit_memory.server.markdown import about, fields
 from speckit_memory.server.tools.parameters import Folder, Limit
 from speckit_memory.server.workspace import Workspace
@@ -53,6 +53,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             f"{counted(total, 'memory')} stored",
             {"total": total, "offset": offset, "memories": rows},
             rows="memories",
+            again=nothing,
             row_text=_memory_text,
             hint_of_count=where_to_go_on,
         )

@@ -60,6 +60,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             facts=mind,
             row_text=_row_text,
             after=note,
+            again=None if session else note,
         )
 
     return memory_match_triggers

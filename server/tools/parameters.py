@@ -6,17 +6,16 @@ from pydantic import Field
 
 Folder = Annotated[str, Field(max_length=200, description="This folder and below")]
 Name = Annotated[str, Field(max_length=200)]
-Anchors = Annotated[list[Name], Field(max_length=20, description="Only these named sections of each memory")]
+Anchors = Annotated[list[Name], Field(max_length=20, description="Only these sections")]
 SessionId = Name
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
+TokenBudget = Annotated[int, Field(strict=True, ge=200, le=100_000, description="Of the answer")]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
 MemoryName = Annotated[str | int, Field(description="Id or key")]
 CheckpointName = Annotated[str, Field(min_length=1, max_length=100)]
-Direction = Literal["outgoing", "incoming", "both"]
-RelationName = Literal["caused", "enabled", "supersedes", "contradicts", "derived_from", "supports"]
 Phrases = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
 Tier = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
-Dedup = Annotated[bool, Field(strict=True, description="false: show again what this session was sent")]
+Dedup = Annotated[bool, Field(strict=True, description="false: show again what was sent")]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]
 """Without `deprecated`: no search finds such memories (feature F7)."""

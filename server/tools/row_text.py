@@ -5,6 +5,7 @@ from typing import Any
 
 from speckit_memory.server.envelope import TEXT_FIELD
 from speckit_memory.server.markdown import about, fields, one_line, quoted
+from speckit_memory.server.tools.answer_form import SHIPPED_FORM, Why
 
 _RANK = re.compile(r"\(rank (\d+)\)")
 _HEADING = re.compile(r"#{1,6}\s++([^\n]*)(\s*)")
@@ -14,7 +15,7 @@ _OTHERS = {"superseded_by": "superseded by", "also_at": "also at"}
 """Notes that name other memories, the ones that a reader must mind first."""
 
 
-def search_row_text(number: int, row: dict[str, Any]) -> str:
+def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> str:
     """Some lines about one result, and its text as a quotation that nothing in it can end."""
     key, title = one_line(row["key"]), one_line(row["title"])
     lines = row.get("lines", [0, 0])
@@ -36,14 +37,20 @@ def search_row_text(number: int, row: dict[str, Any]) -> str:
         others = notes.pop(name, None) or ()
         shown += [f"{words} {one_line(other['key'])} ({_named(other)})" for other in others]
     shown.append(fields(notes))
-    reason = row.get("reason", "").removeprefix("surfaced because it was ")
-    shown.append(one_line(_RANK.sub(r"#\1", reason)))
+    shown.append(_why(row.get("reason", ""), why))
     if "steps" in row:
         steps = ", ".join(f"{step['step']} {step['score']:.4g}" for step in row["steps"])
         scores = ", ".join(f"{name} {seen['score']:.4g}" for name, seen in row["channels"].items())
         shown.append(f"scores: {one_line(scores)}; steps: {one_line(steps)}")
     shown.append(quoted(_without_headings(row.get(TEXT_FIELD, ""), {title, *row.get("heading", "").split(" > ")})))
     return "\n".join(part for part in shown if part)
+
+
+def _why(reason: str, why: Why) -> str:
+    told = one_line(_RANK.sub(r"#\1", reason.removeprefix("surfaced because it was ")))
+    if why == "full":
+        return told
+    return told.partition(";")[0] if why == "short" else ""
 
 
 def _named(other: dict[str, Any]) -> str:

@@ -1,5 +1,7 @@
 """How memories look in the answers of tools: few fields, and stored text under one name."""
 
+import secrets
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +16,6 @@ from speckit_memory.server.envelope import TEXT_FIELD
 from speckit_memory.server.markdown import about, one_line
 from speckit_memory.server.output import counted
 
-EXCERPT = 300
 MAX_NAMED = 10
 """How many memories a hint names."""
 
@@ -154,9 +155,10 @@ def problem_text(_number: int, problem: dict[str, Any]) -> str:
     return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))
 
 
-def log_search(result: SearchResult, shown: int) -> None:
-    """Notes one search: which pipeline answered, how long it took, how many results it had, how many of them are
-    shown, and which parts failed. The query, and reasons that may quote it, only when content is wanted."""
+def log_search(result: SearchResult, shown: int, *, cached: bool = False) -> None:
+    """Notes one search: which pipeline answered, how long it took (unless its answer had been made before), how many
+    results it had, how many of them are shown, and which parts failed. The query, and reasons that may quote it, only
+    when content is wanted."""
     states = {step.step: step.outcome for step in result.timings_ms.steps if step.outcome != "ran"}
     parts: list[dict[str, Any]] = []
     for part in result.notes.degraded:
@@ -171,10 +173,20 @@ def log_search(result: SearchResult, shown: int) -> None:
         complexity=result.plan.complexity,
         results=len(result.results),
         shown=shown,
-        ms=round(result.timings_ms.total, 1),
+        **({"cached": True} if cached else {"ms": round(result.timings_ms.total, 1)}),
         **({"degraded": parts} if parts else {}),
         **({"query": result.query} if logs.content_wanted() else {}),
     )
+
+
+def note_served_again(memory: Memory, result: SearchResult, count: int) -> None:
+    """Notes an answer that was made for an earlier call and given to this one: it was of use once more (feature T25).
+
+    Only answers outside of sessions are given again, so there is no session to be told.
+    """
+    asked = result.asked_again(logs.query_id() or secrets.token_hex(8), time.time())
+    log_search(asked, count, cached=True)
+    memory.served(asked, count)
 
 
 def note_served(memory: Memory, result: SearchResult, count: int) -> None:

@@ -33,12 +33,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         triggerPhrases: Phrases = [],  # noqa: B006, N803 -- never mutated
         edit: Literal["append", "replace"] | None = None,
         section: Annotated[str, Field(max_length=200, description="To edit: anchor id or heading")] = "",
-        force: Annotated[bool, Field(strict=True, description="Save despite problems found by the checks")] = False,
+        force: Annotated[bool, Field(strict=True, description="Save despite problems")] = False,
         dryRun: Annotated[bool, Field(strict=True, description="Only check")] = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
-        """Remember a file, or content as a new file, or edit one; it is checked and indexed."""
+        """Remember a file, or content as a new file, or edit one."""
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
         if edit:

@@ -8,14 +8,25 @@ from pydantic import Field
 
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import Reply
-from speckit_memory.server.tools.parameters import Anchors, ContextType, Dedup, Folder, Limit, SessionId, TierName
+from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm, rows_of
+from speckit_memory.server.tools.parameters import (
+    Anchors,
+    ContextType,
+    Dedup,
+    Folder,
+    Limit,
+    SessionId,
+    TierName,
+    TokenBudget,
+)
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
+USUAL_ROWS = 10
 
 
-def build(workspace: Workspace) -> Callable[..., Reply]:
-    """The tool over a workspace."""
+def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[..., Reply]:
+    """The tool over a workspace, whose answers have a form."""
 
     def memory_search(
         query: Annotated[
@@ -26,7 +37,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             Field(max_length=5, description="2 to 5 ideas that must all apply; a query beside them ranks"),
         ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
-        limit: Limit = 10,
+        limit: Limit | None = None,
         tier: TierName | None = None,
         contextType: ContextType | None = None,  # noqa: N803
         mode: Literal["auto", "deep"] = "auto",
@@ -34,26 +45,27 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006
         includeContent: Annotated[  # noqa: N803
-            bool, Field(strict=True, description="Whole memories instead of excerpts")
+            bool, Field(strict=True, description="Whole memories, not excerpts")
         ] = False,
         key: Annotated[
             str, Field(max_length=500, description="Read this memory (key or id) instead, or its anchors")
         ] = "",
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
+        tokenBudget: TokenBudget | None = None,  # noqa: N803
         deadlineMs: Annotated[  # noqa: N803
             float | None, Field(ge=0, description="Skip costly steps after so long; 0: never")
         ] = None,
     ) -> Reply:
-        """Search the project's memory: the best memories with the matching passage and why; or read one by key."""
+        """Search the project's memory: the best memories, their passage and why; or read one by key."""
         from speckit_memory.server.tools import content
         from speckit_memory.server.tools.row_text import search_row_text
         from speckit_memory.server.tools.rows import (
-            EXCERPT,
             budget_of,
             degraded,
             found,
             note_served,
+            note_served_again,
             search_data,
             search_facts,
             search_hints,
@@ -61,13 +73,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         )  # fmt: skip
 
         if key:
+            from speckit_memory.server.tools.whole import BUDGET as BUDGET_OF_ONE
             from speckit_memory.server.tools.whole import read_whole
 
-            return read_whole(workspace, key, anchors, fromLine)
+            return read_whole(workspace, key, anchors, fromLine, sessionId, tokenBudget or BUDGET_OF_ONE)
         memory = workspace.memory()
         result = memory.search(
             query,
-            limit=limit,
+            limit=limit or form.rows or rows_of(tokenBudget, USUAL_ROWS),
             folder=specFolder,
             tier=tier or "",
             context_type=contextType or "",
@@ -76,12 +89,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             concepts=concepts,
             anchors=anchors,
             dedup=enableDedup,
-            snippet=EXCERPT,
+            snippet=form.excerpt,
             content=includeContent,
             deadline_ms="setting" if deadlineMs is None else deadlineMs,
             query_id=logs.query_id(),
         )
-        budget = max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
+        budget = tokenBudget or max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
         data = search_data(result)
         if explain:
             for shown, row in zip(data["results"], result.results, strict=True):
@@ -98,9 +111,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             degraded(result),
             rows="results",
             facts=search_facts(result),
-            row_text=search_row_text,
+            row_text=partial(search_row_text, why=form.why),
             budget=budget,
+            last=form.last,
             after=partial(note_served, memory, result),
+            again=None if sessionId or explain else partial(note_served_again, memory, result.without_texts()),
         )
 
     return memory_search

@@ -2,9 +2,14 @@
 
 from typing import Any
 
+from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.lifecycle.epistemic import LearningSummary, TaskScores
 from speckit_memory.memory.lifecycle.tasks import Task
+from speckit_memory.server.markdown import one_line, quoted
 from speckit_memory.server.tools.rows import when
+
+MOST_QUESTIONS = 5
+"""So many open questions of a task stand in the text; the structured answer has all."""
 
 
 def scores(of: TaskScores) -> dict[str, int]:
@@ -35,6 +40,26 @@ def task_row(task: Task) -> dict[str, Any]:
         **done,
     }
     return {name: value for name, value in row.items() if value not in ("", [])}
+
+
+def resumed_task(task: Task | None) -> dict[str, Any]:
+    """The task that a resumed session goes on with, and what is still open in it; nothing where there is none."""
+    if task is None:
+        return {}
+    return {"task": {"specFolder": task.folder, **task_row(task), "openQuestions": list(task.open_questions)}}
+
+
+def resumed_text(task: Task | None) -> str:
+    """The same in lines, for the text."""
+    if task is None:
+        return ""
+    how = "begun" if task.after is None else "completed"
+    done = when(task.completed_at or task.began_at)
+    lines = [f"last task: {one_line(task.task)} of {one_line(task.folder)}, {how} {done}"]
+    if asked := task.open_questions:
+        lines.append(f"open questions ({len(asked)}):")
+        lines += [quoted(abridged(one_line(question))) for question in asked[:MOST_QUESTIONS]]
+    return "\n".join(lines)
 
 
 def changes(row: dict[str, Any]) -> dict[str, str]:

@@ -12,23 +12,27 @@ BUDGET = 4000
 """Tokens, as for searches that ask for whole memories."""
 FOR_TEXT = 0.9
 """The share of it that texts take; keys and hints take the rest."""
+FOR_HINTS = 120
+"""Tokens that are kept for them in an answer that has few."""
 MOST_SECTIONS = 40
 """So many names of sections are told."""
 
 
-def read_whole(workspace: Workspace, name: int | str, sections: list[str], from_line: int) -> Reply:
-    """The reply: lines from `from_line` on, and where to go on when they are not all."""
+def read_whole(
+    workspace: Workspace, name: int | str, sections: list[str], from_line: int, session: str, budget: int = BUDGET
+) -> Reply:
+    """The reply: lines from `from_line` on, as far as `budget` tokens go, and where to go on when they are not all."""
     from speckit_memory.server.memory_names import known_key
 
     memory = workspace.memory()
     known = known_key(memory, name)
     readings = [memory.read(known, section=section, first_line=from_line) for section in sections or [""]]
     record = readings[0].memory
-    room, cut = int(BUDGET * FOR_TEXT), False
+    room, cut = min(int(budget * FOR_TEXT), budget - FOR_HINTS), False
     hints: list[str] = []
     rows: list[dict[str, Any]] = []
     for section, reading in zip(sections or [""], readings, strict=True):
-        text, lines, broken = _fitting(reading, room, workspace.count_tokens)
+        text, lines, broken = _fitting(reading, room, bool(rows), workspace.count_tokens)
         if lines:
             room -= workspace.count_tokens([quoted(text)])[0]
             rows.append(_row(reading, section, text, lines))
@@ -39,10 +43,13 @@ def read_whole(workspace: Workspace, name: int | str, sections: list[str], from_
         if last < reading.last_line:
             hints.append(f"{counted(reading.last_line - last, 'line')} more: continue with fromLine={last + 1}")
             break
+    if rows:
+        memory.was_read(readings[0], session=session)
     names = list(readings[0].sections)
     if names and not sections:
-        further = f" and {len(names) - MOST_SECTIONS} more" if len(names) > MOST_SECTIONS else ""
-        hints.append(f"sections, for anchors: {', '.join(map(one_line, names[:MOST_SECTIONS]))}{further}")
+        told = min(MOST_SECTIONS, MOST_SECTIONS * budget // BUDGET)
+        further = f" and {len(names) - told} more" if len(names) > told else ""
+        hints.append(f"sections, for anchors: {', '.join(map(one_line, names[:told]))}{further}")
     return Reply(
         f"{record.key}, read {'in part' if cut else 'to its end'}",
         {"sections": names[:MOST_SECTIONS], "results": rows},
@@ -50,7 +57,7 @@ def read_whole(workspace: Workspace, name: int | str, sections: list[str], from_
         rows="results",
         whole_texts=True,
         row_text=_row_text,
-        budget=BUDGET,
+        budget=budget,
     )
 
 
@@ -67,8 +74,8 @@ def _row(reading: Reading, section: str, text: str, lines: int) -> dict[str, Any
     }
 
 
-def _fitting(reading: Reading, room: int, count: Count) -> tuple[str, int, bool]:
-    """As many lines as fit, how many they are, and whether the only one had to be cut."""
+def _fitting(reading: Reading, room: int, further: bool, count: Count) -> tuple[str, int, bool]:
+    """As many lines as fit, how many they are, and whether the only one was cut; in a further section it is not."""
     lines = reading.text.split("\n")
     sizes = count([quoted(line) + "\n" for line in lines])
     fitting = total = 0
@@ -77,7 +84,7 @@ def _fitting(reading: Reading, room: int, count: Count) -> tuple[str, int, bool]
         fitting += 1
     while fitting > 1 and count([quoted("\n".join(lines[:fitting]))])[0] > room:
         fitting -= 1
-    if fitting or room < BUDGET // 2:
+    if fitting or further:
         return "\n".join(lines[:fitting]), fitting, False
     text = lines[0][: room * 4]
     while count([quoted(text)])[0] > room:

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from speckit_memory.engine.deleting import Deleted as Deleted
     from speckit_memory.engine.deleting import Undeleted as Undeleted
     from speckit_memory.engine.editing import Updated as Updated
+    from speckit_memory.engine.exchanging import Imported as Imported
+    from speckit_memory.engine.exchanging import ImportedMemory as ImportedMemory
     from speckit_memory.engine.following import Replacement as Replacement
     from speckit_memory.engine.graph import GraphReport as GraphReport
     from speckit_memory.engine.graph import LinkedNames as LinkedNames
     from speckit_memory.engine.health import Check as Check
     from speckit_memory.engine.health import HealthReport as HealthReport
+    from speckit_memory.engine.inventory import Since as Since
     from speckit_memory.engine.learning import LearnedPhrases as LearnedPhrases
     from speckit_memory.engine.lineage import Lineage as Lineage
     from speckit_memory.engine.linking import LinkStats as LinkStats
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.plans import PlannedVariant as PlannedVariant
     from speckit_memory.engine.plans import PlanReport as PlanReport
     from speckit_memory.engine.reading import Reading as Reading
+    from speckit_memory.engine.reloading import FilesFollowed as FilesFollowed
     from speckit_memory.engine.result_parts import Coverage as Coverage
     from speckit_memory.engine.result_parts import NamedMemory as NamedMemory
     from speckit_memory.engine.result_parts import PipelineIdentity as PipelineIdentity
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.reviewing import ToReview as ToReview
     from speckit_memory.engine.shadowing.variant import ShadowState as ShadowState
     from speckit_memory.engine.smallest_change import SmallestChange as SmallestChange
+    from speckit_memory.engine.standing import Standing as Standing
     from speckit_memory.engine.triggering import TriggerMatch as TriggerMatch
     from speckit_memory.engine.triggering import TriggerMatches as TriggerMatches
     from speckit_memory.engine.work import Work as Work
@@ -70,6 +75,7 @@ if TYPE_CHECKING:
     from speckit_memory.errors import StoreClosedError as StoreClosedError
     from speckit_memory.errors import StoreError as StoreError
     from speckit_memory.errors import Where as Where
+    from speckit_memory.memory.exchange.exporting import Exported as Exported
     from speckit_memory.memory.indexing import IndexReport as IndexReport
     from speckit_memory.memory.indexing import Progress as Progress
     from speckit_memory.memory.indexing import Saved as Saved
@@ -113,9 +119,11 @@ _MODULES = {
     "engine.checkpointing": ("BroughtBack", "Repaired"),
     "engine.deleting": ("Deleted", "Undeleted"),
     "engine.editing": ("Updated",),
+    "engine.exchanging": ("Imported", "ImportedMemory"),
     "engine.following": ("Replacement",),
     "engine.graph": ("GraphReport", "LinkedNames"),
     "engine.health": ("Check", "HealthReport"),
+    "engine.inventory": ("Since",),
     "engine.learning": ("LearnedPhrases",),
     "engine.lineage": ("Lineage",),
     "engine.linking": ("LinkStats", "NamedChange", "NamedEdge", "UndoneChanges"),
@@ -124,6 +132,7 @@ _MODULES = {
     "engine.model_use": ("StoreModels",),
     "engine.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
     "engine.reading": ("Reading",),
+    "engine.reloading": ("FilesFollowed",),
     "engine.result_parts": (
         "Coverage",
         "NamedMemory",
@@ -137,6 +146,7 @@ _MODULES = {
     "engine.reviewing": ("ToReview",),
     "engine.shadowing.variant": ("ShadowState",),
     "engine.smallest_change": ("SmallestChange",),
+    "engine.standing": ("Standing",),
     "engine.triggering": ("TriggerMatch", "TriggerMatches"),
     "engine.work": ("Work",),
     "errors": (
@@ -154,6 +164,7 @@ _MODULES = {
         "StoreError",
         "Where",
     ),
+    "memory.exchange.exporting": ("Exported",),
     "memory.indexing": ("IndexReport", "Progress", "Saved", "Source"),
     "memory.indexing.classify": ("Inferred",),
     "memory.indexing.contradictions": ("Contradiction",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import numpy as np
 
 from speckit_memory.memory.indexing.anchors import find, without_tags
@@ -17,12 +19,15 @@ class AnchorFilter:
 
     Constitutional memories stay even so (feature C6): one without such a section is shown as in any other answer.
 
+    A memory without an ANCHOR of that name may have the section by a heading that says it, or means it in a document
+    of a well-known form: "Remaining work" are the next steps (feature I11).
+
     Each note holds the sections in the order of the document, a section of several passages joined to one text.
     The note about the whole compares the characters of these sections with those of the whole memories. Does
     nothing for a query without anchors. Feature A7.
     """
 
-    about = About(features=("A7",))
+    about = About(features=("A7", "I11"))
     Params = NoParams
 
     def __init__(self, params: NoParams) -> None:
@@ -32,9 +37,8 @@ class AnchorFilter:
         """The sections by id, and which rows have some."""
         if not query.anchors:
             return Notes()
-        wanted = frozenset(query.anchors)
         sections = {
-            row: _sections(store.passages.of_memory(memory), wanted)
+            row: _sections(memory, query.anchors, store)
             for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
         }
         keep = np.array([bool(sections[row]) for row in ranking.ids.tolist()], np.bool_)
@@ -51,14 +55,40 @@ class AnchorFilter:
         return Notes(by_id=by_id, overall=overall, keep=keep)
 
 
-def _sections(passages: list[Passage], wanted: frozenset[str]) -> dict[str, str]:
+def _sections(memory: int, wanted: Sequence[str], store: Store) -> dict[str, str]:
     """The text of each wanted section without its tags, in the order of the document."""
-    texts: dict[str, list[str]] = {}
-    for passage in passages:
-        if passage.anchor in wanted:
-            texts.setdefault(passage.anchor, []).append(without_tags(passage.text).strip())
-        elif not passage.anchor:  # a short memory is one passage that holds its sections
-            for section in find(passage.text, file="")[0]:
-                if section.id in wanted:
-                    texts.setdefault(section.id, []).append(without_tags(section.content(passage.text)).strip())
-    return {anchor: "\n\n".join(parts) for anchor, parts in texts.items()}
+    declared = _declared(store.passages.of_memory(memory), frozenset(wanted))
+    if not (others := [name for name in dict.fromkeys(wanted) if name not in declared]):
+        return declared
+    from speckit_memory.memory.indexing import known_sections  # most searches name no sections
+
+    body = store.passages.body(memory)
+    if not (headed := list(known_sections.named(body, others))):
+        return declared
+    places = {section.id: section.start for section in find(body, file="")[0]}
+    found = [(places.get(name, 0), name, text) for name, text in declared.items()]
+    found += [(one.start, one.name, without_tags(body[one.start : one.end]).strip()) for one in headed]
+    return _joined((name, text) for _, name, text in sorted(found))
+
+
+def _declared(passages: list[Passage], wanted: frozenset[str]) -> dict[str, str]:
+    """What stands between ANCHOR tags."""
+
+    def texts() -> Iterator[tuple[str, str]]:
+        for passage in passages:
+            if passage.anchor in wanted:
+                yield passage.anchor, without_tags(passage.text).strip()
+            elif not passage.anchor:  # a short memory is one passage that holds its sections
+                for section in find(passage.text, file="")[0]:
+                    if section.id in wanted:
+                        yield section.id, without_tags(section.content(passage.text)).strip()
+
+    return _joined(texts())
+
+
+def _joined(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The texts of each name, in their order."""
+    parts: dict[str, list[str]] = {}
+    for name, text in texts:
+        parts.setdefault(name, []).append(text)
+    return {name: "\n\n".join(each) for name, each in parts.items()}

@@ -15,8 +15,6 @@ from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Ids, Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
-_SUPERSEDES_ALONE = {relation.value: float(relation is Relation.SUPERSEDES) for relation in Relation}
-
 
 class SupersededParams(Params):
     """What happens to memories that another result replaces."""
@@ -41,7 +39,7 @@ class Superseded:
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:  # noqa: ARG002
         """The successors by id, and which rows stay."""
-        sources, targets = _superseding(ranking.parents, store)
+        sources, targets = store.graph.in_edges(ranking.parents, Relation.SUPERSEDES.value)
         if not len(sources):
             return Notes()
         superseded = set(targets.tolist())
@@ -59,15 +57,6 @@ class Superseded:
         keep = ~np.isin(ranking.parents, replaced)
         notes = {row: note for row, note in successors.items() if keep[np.flatnonzero(ranking.ids == row)[0]]}
         return Notes(by_id=notes, overall={"superseded_hidden": int(np.sum(~keep))}, keep=keep)
-
-
-def _superseding(memories: Ids, store: Store) -> tuple[Ids, Ids]:
-    """The links by which something supersedes one of the memories: the successors, and what each of them replaces."""
-    near = store.graph.neighbours(distinct(memories), 1, _SUPERSEDES_ALONE)
-    known = distinct(np.concatenate([memories, near.ids[near.product > 0]]))
-    sources, targets = store.graph.edges(known, Relation.SUPERSEDES.value)
-    concerned = np.isin(targets, memories)
-    return sources[concerned], targets[concerned]
 
 
 def _reachable(memories: Ids, sources: Ids, targets: Ids) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,9 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(indexed: Path) -> Iterator[RawServer]:
-    """One server over stdio for all tests of a module: each must leave it as it was."""
-    with raw_server(indexed, "--no-warm-up") as running:
+def server(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
+    """One server over stdio, with a workspace of its own, for all tests of a module: each must leave it as it was."""
+    root = Path(shutil.copytree(unasked, tmp_path_factory.mktemp("attacked") / "workspace"))
+    with raw_server(root, "--no-warm-up") as running:
         running.start()
         yield running
         assert running.close() == 0

@@ -27,6 +27,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.plans import plan_report
 from speckit_memory.engine.questions import Question
 from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.why_not import why_not
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.contracts import About, Role
@@ -304,7 +305,7 @@ def test_a_reading_of_a_misspelt_word_may_hold_any_characters(tmp_path: Path, ta
 def with_pipeline(pipeline: Any) -> Memory:
     """The project's memories behind another pipeline."""
     opened = memory().using("bm25")
-    opened._searching = Searching(Runner(pipeline), opened.settings)
+    opened._in_force.put(Serving(opened.settings, Searching(Runner(pipeline), opened.settings)))
     return opened
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -32,16 +33,22 @@ main()
 @contextmanager
 def serving(root: Path, *arguments: str) -> Iterator[int]:
     """The port of a server that gives connections half a second instead of ten."""
-    quick: list[str | Path] = [COMMAND.parent / "python", "-c", QUICK]
+    with begun([COMMAND.parent / "python", "-c", QUICK], root, *arguments) as (port, _):
+        yield port
+
+
+@contextmanager
+def begun(command: list[str | Path], root: Path, *arguments: str) -> Iterator[tuple[int, Path]]:
+    """The port of a server, and where the kernel tells of its process."""
     served = ["serve", "--transport", "http", "--port", "0", "--no-warm-up"]
     with subprocess.Popen(
-        [*quick, *served, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        [*command, *served, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         env=environment(root), cwd=COMMAND.parents[2],
     ) as process:  # fmt: skip
         assert process.stderr is not None
         try:
             url = json.loads(process.stderr.readline())["url"]
-            yield int(url.rsplit(":", 1)[1].split("/")[0])
+            yield int(url.rsplit(":", 1)[1].split("/")[0]), Path("/proc", str(process.pid))
         finally:
             process.send_signal(signal.SIGTERM)
             _, err = process.communicate(timeout=PATIENCE)
@@ -126,6 +133,19 @@ def test_names_that_only_look_like_ours_are_refused(port: int, tally: Tally, nam
     tally.tried(4)
 
 
+@pytest.mark.parametrize("method", [b"POST", b"GET", b"DELETE", b"OPTIONS", b"HEAD"])
+def test_foreign_names_are_refused_wherever_they_ask_and_with_a_token_too(
+    port: int, guarded: int, tally: Tally, method: bytes
+) -> None:
+    for path in ("/", "/mcp", "/mcp/", "/health", "/.well-known/oauth-protected-resource", "/no/such"):
+        for at, more in ((port, ()), (guarded, ()), (guarded, (f"Authorization: Bearer {TOKEN}",))):
+            foreign_host = post(*more, host="evil.example", path=path).replace(b"POST", method, 1)
+            foreign_origin = post(*more, "Origin: http://evil.example", path=path).replace(b"POST", method, 1)
+            assert (status(at, foreign_host), status(at, foreign_origin)) == (421, 403), (path, more)
+            tally.tried(2)
+    assert status(guarded, post().replace(b"POST", method, 1)) in (401, 405)
+
+
 @pytest.mark.parametrize(
     "origin",
     ["null", "file://", "http://", "http:/localhost", "http:localhost", "//localhost", "ftp://localhost", "http://localhost/",
@@ -186,7 +206,7 @@ def test_requests_that_are_none_are_refused(port: int, tally: Tally, request_: b
     tally.tried()
 
 
-BEGUN = {
+HALF = {
     "nothing": b"",
     "half a first line": b"POST /m",
     "half the headers": b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ",
@@ -196,10 +216,10 @@ BEGUN = {
 }
 
 
-@pytest.mark.parametrize("begun", BEGUN)
-def test_what_does_not_go_on_is_ended_by_the_server(port: int, tally: Tally, begun: str) -> None:
+@pytest.mark.parametrize("half", HALF)
+def test_what_does_not_go_on_is_ended_by_the_server(port: int, tally: Tally, half: str) -> None:
     with connect(port) as connection:
-        connection.sendall(BEGUN[begun])
+        connection.sendall(HALF[half])
         answer = connection.makefile("rb").read()  # returns when the server has ended the connection
         assert answer.startswith(b"HTTP/1.1 408 ") or not answer
     assert well(port)
@@ -225,17 +245,42 @@ def test_drops_that_keep_coming_do_not_buy_time(port: int, tally: Tally) -> None
     tally.survived()
 
 
-def test_hundreds_of_silent_connections_keep_no_good_client_out(port: int, tally: Tally) -> None:
-    many = 2 * http_protocol.MOST_CONNECTIONS + 50
-    with ExitStack() as opened:
-        silent = [opened.enter_context(connect(port)) for _ in range(many)]
+def test_a_thousand_silent_connections_keep_no_good_client_out(indexed: Path, tally: Tally) -> None:
+    room = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as opened, begun([COMMAND], indexed) as (port, process):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(room[0], 2048), room[1]))
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, room)
+        silent = [opened.enter_context(connect(port)) for _ in range(1000)]
         for connection in silent[::2]:
             try:
                 connection.sendall(b"POST /mcp HTTP/1.1\r\n")
             except ConnectionError:
                 continue
+        for _ in range(5):
+            assert well(port)
+        # those that wait to be ended, of one turn of the loop, and those that are open
+        assert len(list((process / "fd").iterdir())) < 2 * http_protocol.MOST_CONNECTIONS + 50
+        tally.survived(1000)
+
+
+def test_what_is_sent_at_once_is_not_all_held_at_once(indexed: Path, tally: Tally) -> None:
+    begins = post(f"Content-Length: {4 << 20}", body=b"a" * (3 << 20))
+    with begun([COMMAND], indexed) as (port, process), ExitStack() as opened:
         assert well(port)
-        tally.survived(many)
+        before = resident_mb(process)
+        for _ in range(120):
+            connection = opened.enter_context(connect(port))
+            connection.settimeout(0.2)
+            with suppress(TimeoutError):
+                connection.sendall(begins)
+        assert well(port)
+        assert resident_mb(process) - before < 180  # of 360 that were sent
+        tally.survived(120)
+
+
+def resident_mb(process: Path) -> float:
+    """The memory that a process has now."""
+    return int((process / "status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def test_a_token_is_compared_whole_and_never_told(guarded: int, tally: Tally) -> None:

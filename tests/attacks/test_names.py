@@ -15,7 +15,7 @@ from tally import Tally
 
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.errors.names import named, sendable, shown
-from speckit_memory.server.envelope import Reply, failure, success
+from speckit_memory.server.envelope import Reply, failure, fitted
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import with_client
 
@@ -197,7 +197,7 @@ def test_nothing_that_leaves_the_product_holds_half_a_character(text: str, tally
     data = {"rows": [{"key": text}], text: (text, 1, None)}
     reply = Reply(text, data, (text,), (degraded,), rows="rows", facts=text)
 
-    made = [success(reply, "tool", 100, 1.0, lambda texts: [len(one.encode()) for one in texts])]
+    made = [fitted(reply, "tool", 100, lambda texts: [len(one.encode()) for one in texts]).sent(1.0)]
     made.append(failure(SpeckitError.of([problem])))
 
     for result in made:

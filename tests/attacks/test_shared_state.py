@@ -79,6 +79,8 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Passages", "passages"): lambda s: [(ids(s).tolist(),), ([],)],
     ("Passages", "of_memory"): lambda s: [(int(each),) for each in s.attributes.of_tier("normal")[:3]] + [(10**6,)],
     ("Passages", "in_sections"): lambda s: [(("summary", "next-steps"),), ((),)],
+    ("Passages", "headed"): lambda s: [(("part", "next-steps"),), ((),)],
+    ("Passages", "summaries"): lambda s: [(ids(s).tolist(),), ([],)],
     ("Passages", "body"): lambda s: [(1,), (10**6,)],
     ("VectorSpace", "embed"): lambda s: [("payment gateway",), ("quokka",), ("",)],
     ("VectorSpace", "nearest"): lambda s: [
@@ -101,6 +103,9 @@ CASES: dict[tuple[str, str], Cases] = {
         ((0.0, 0.0, 0.0, 1.0), 1.2, 0.75, "memory"),
         ((1.0, 0.0, 0.0, 1.0), 1.2, 0.75, "chunk"),
     ],
+    ("Bags", "ids_of"): lambda s: [(np.arange(3),), (np.arange(0),)],
+    ("Bags", "parents_of"): lambda s: [(np.arange(3),), (np.arange(0),)],
+    ("Bags", "better_neighbour"): lambda s: [(np.linspace(0.0, 1.0, 200),), (np.zeros(1),)],
     ("Bags", "scores"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
     ("Bags", "coverage"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
     ("FullText", "match"): lambda s: [
@@ -110,7 +115,7 @@ CASES: dict[tuple[str, str], Cases] = {
         for scope in scopes(s)
     ],
     ("CausalGraph", "neighbours"): lambda s: [(ids(s), hops, {"supersedes": 1.5}) for hops in (1, 2)],
-    ("CausalGraph", "edges"): lambda s: [(ids(s), relation) for relation in ("supersedes", "contradicts", "void")],
+    ("CausalGraph", "in_edges"): lambda s: [(ids(s), relation) for relation in ("supersedes", "contradicts", "void")],
     ("CausalGraph", "regions"): lambda s: [(ids(s),)],
     ("CausalGraph", "degrees"): lambda s: [({},), ({"supersedes": 1.5, "contradicts": 0.8},)],
     ("CausalGraph", "ranks"): lambda s: [(ids(s),)],

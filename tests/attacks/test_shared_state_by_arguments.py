@@ -120,7 +120,7 @@ def lies(s: Any) -> None:
     s.fulltext.match(
         [liar("quokka", "payment"), liar("quokka", "gateway")], WEIGHTS, 20, s.attributes.scope(Filter(), NOW)
     )
-    s.graph.edges(EVERY, liar("void", "supersedes"))
+    s.graph.in_edges(EVERY, liar("void", "supersedes"))
     s.graph.degrees({liar("void", "supersedes"): 3.0})
     s.tokens.of_text(liar("quokka", "payment gateway retries"))
     s.vectors.embed(liar("quokka", "payment gateway retries"))
@@ -182,7 +182,7 @@ def grasps(s: Any) -> None:
         lambda: s.attributes.scope(Filter(memories=ids), NOW),  # type: ignore[arg-type]
         lambda: s.lexicon.index("body").rows_of(ids),
         lambda: s.graph.regions(ids),
-        lambda: s.graph.edges(ids, "supersedes"),
+        lambda: s.graph.in_edges(ids, "supersedes"),
         lambda: s.sessions.attention("conversation", ids, NOW),
         lambda: scope.admits(ids),
     )
@@ -240,11 +240,14 @@ def test_what_was_kept_for_a_liar_is_not_found_by_others(tally: Tally, memory: M
     lies(store)
     got = (
         [store.attributes.of_tier(tier) for tier in ("critical", "constitutional")],
-        store.graph.edges(EVERY, "supersedes"),
+        store.graph.in_edges(EVERY, "supersedes"),
     )
     memory._open.read_model._snapshot = None
     store = memory.store()
     tally.tried(3)
     assert plain(got) == plain(
-        ([store.attributes.of_tier(t) for t in ("critical", "constitutional")], store.graph.edges(EVERY, "supersedes"))
+        (
+            [store.attributes.of_tier(t) for t in ("critical", "constitutional")],
+            store.graph.in_edges(EVERY, "supersedes"),
+        )
     )

@@ -134,7 +134,7 @@ def test_a_query_with_half_a_character_pair_is_searched_for(server: RawServer, t
 def test_a_line_of_a_hundred_megabytes_is_refused_and_not_kept(
     indexed: Path, tally: Tally, begin: bytes, end: bytes, request_id: object
 ) -> None:
-    with raw_server(indexed, "--no-warm-up") as running:
+    with raw_server(indexed, "--no-warm-up", spawned=True) as running:
         running.start()
         running.send(begin)
         for _ in range(100):
@@ -156,7 +156,7 @@ def memory_kb(process: int) -> int:
 
 
 def test_ten_thousand_requests_are_answered_after_all_were_sent(indexed: Path, tally: Tally) -> None:
-    with raw_server(indexed, "--no-warm-up", listen=False) as running:
+    with raw_server(indexed, "--no-warm-up", listen=False, spawned=True) as running:
         running.send(*(PING | {"id": number, "method": "tools/list"} for number in range(1, 10_001)))
         running.listen()
         answered = [running.next() for _ in range(10_000)]
@@ -176,7 +176,7 @@ def ended_by(running: RawServer, way: str) -> int:
 
 @pytest.mark.parametrize("way", ["EOF", "SIGTERM"])
 def test_a_client_that_never_reads_its_answers_can_end_the_server(indexed: Path, tally: Tally, way: str) -> None:
-    with raw_server(indexed, "--no-warm-up", listen=False) as running:
+    with raw_server(indexed, "--no-warm-up", listen=False, spawned=True) as running:
         running.send(INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"})
         assert running.process.stdout is not None
         assert running.process.stdout.readline()  # it serves; nothing is read from here on
@@ -190,7 +190,7 @@ def test_a_client_that_never_reads_the_log_is_served_and_can_end_the_server(
     indexed: Path, tally: Tally, way: str
 ) -> None:
     reading, writing = full_pipe()
-    with raw_server(indexed, stderr=writing) as running:
+    with raw_server(indexed, stderr=writing, spawned=True) as running:
         running.start()
         for number in range(1, 1001):
             running.call(number, "no_such_tool") if number % 2 else running.call(number, "memory_list", {"limit": 0})
@@ -202,7 +202,9 @@ def test_a_client_that_never_reads_the_log_is_served_and_can_end_the_server(
 
 
 def test_lines_that_were_lost_are_told_as_soon_as_somebody_reads(indexed: Path, tally: Tally) -> None:
-    with raw_server(indexed, "--no-warm-up", stderr=subprocess.PIPE, env={"SPECKIT_LOG_CONTENT": "1"}) as running:
+    with raw_server(
+        indexed, "--no-warm-up", stderr=subprocess.PIPE, env={"SPECKIT_LOG_CONTENT": "1"}, spawned=True
+    ) as running:
         running.start()
         for number in range(1, 201):
             running.call(number, "memory_list", {"limit": 0, "specFolder": "x" * 20_000})
@@ -231,7 +233,7 @@ def test_a_log_that_cannot_be_written_costs_no_answer(indexed: Path, tally: Tall
     full = os.open("/dev/full", os.O_WRONLY)
     target = {"closed": subprocess.DEVNULL, "/dev/full": full, "a pipe without a reader": writing}[stderr]
     closing = (lambda: os.close(2)) if stderr == "closed" else None
-    with raw_server(indexed, stderr=target, preexec_fn=closing) as running:
+    with raw_server(indexed, stderr=target, preexec_fn=closing, spawned=True) as running:
         running.start()
         for number in range(1, 6):
             assert running.call(number, "memory_search", {"query": "fusion"})["structuredContent"]["data"]["count"]

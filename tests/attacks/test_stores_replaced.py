@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tally import Tally
 
-from tests.server.doors import COMMAND, call, environment
+from tests.server.doors import call, environment, server_command
 
 STORE = "memory.db"
 PARTS = ("", "-wal", "-shm")
@@ -62,7 +62,9 @@ def keys(store: Path) -> set[str]:
 @asynccontextmanager
 async def server_of(root: Path, **more: str) -> AsyncIterator[Callable[..., Any]]:
     """A real server, and the function that calls its tools."""
-    server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(root, **more), cwd=root)
+    environ = environment(root, **more)
+    command, *arguments = server_command(environ)
+    server = StdioServerParameters(command=command, args=arguments, env=environ, cwd=root)
     async with Client(server) as client:
 
         async def tool(name: str, **arguments: Any) -> dict[str, Any]:
@@ -187,7 +189,7 @@ def older_schema(path: Path, backup: Path) -> None:
         "ALTER TABLE causal_edges DROP COLUMN said; "
         "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; DROP TABLE former_keys; "
         "DROP TABLE store_identity; "
-        "DROP TABLE embedding_models; DROP TABLE embedding_build; "
+        "DROP TABLE embedding_models; DROP TABLE embedding_build; DROP TABLE summaries; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()

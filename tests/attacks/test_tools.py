@@ -11,10 +11,11 @@ import pytest
 from raw_server import RawServer, call_of
 from tally import Tally
 
+from speckit_memory.server.envelope import SCHEMA
 from tests.server.doors import COMMAND, environment
 
 LONG = 100_000
-MOST = 24_000
+MOST = 20_000
 """Characters of any answer to arguments like these, as JSON."""
 DEFECTS = ("E199", "E040", "E020", "E021", "E024")
 TEXTS = [
@@ -83,7 +84,9 @@ def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
             server.send(call_of(f"{name} {number}", tool, {**USUAL[tool], name: value}))
             answer = server.answer(f"{name} {number}")
             assert len(json.dumps(answer)) < MOST, (name, repr(value)[:80])
-            error = answer["result"]["structuredContent"].get("error", {"code": "", "message": ""})
+            structured = answer["result"]["structuredContent"]
+            assert set(SCHEMA["required"]) <= set(structured), (name, repr(value)[:80])
+            error = structured.get("error", {"code": "", "message": ""})
             assert error["code"] not in DEFECTS, (name, repr(value)[:80], error)
             tally.tried()
     tally.tried()

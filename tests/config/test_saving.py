@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.saving import PREDICTION_ERROR, QUALITY, SECRETS, SavingRules
+from speckit_memory.config.saving import PASSAGES, PREDICTION_ERROR, QUALITY, SECRETS, SavingRules
 from speckit_memory.config.workspace_file import read_workspace_config
 
 
@@ -17,8 +17,9 @@ def said(root: Path, text: str) -> tuple[SavingRules, list[tuple[str, int]]]:
 
 @pytest.mark.requirement("I9.secrets", "I10.required", "M6.override")
 def test_how_documents_are_taken_in_is_written_in_the_file_of_the_workspace(tmp_path: Path) -> None:
-    assert said(tmp_path, "saving:\n") == (SavingRules("credentials", "report", "act"), [])
-    for name, accepted in (("secrets", SECRETS), ("quality", QUALITY), ("prediction_error", PREDICTION_ERROR)):
+    assert said(tmp_path, "saving:\n") == (SavingRules("credentials", "report", "act", "all"), [])
+    every = {"secrets": SECRETS, "quality": QUALITY, "prediction_error": PREDICTION_ERROR, "passages": PASSAGES}
+    for name, accepted in every.items():
         for value in accepted:
             rules, problems = said(tmp_path, f"saving: {{{name}: {value}}}\n")
             assert (getattr(rules, name), problems) == (value, [])

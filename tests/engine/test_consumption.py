@@ -64,6 +64,22 @@ def test_a_memory_asked_for_as_a_whole_is_a_use_of_the_answer_before(memory: Mem
     assert uses(memory) == [(FIRST, opened, "opened", ids.index(opened) + 1)]
 
 
+@pytest.mark.requirement("T28.chosen", "M2")
+def test_a_memory_read_by_its_key_was_opened_where_the_answer_before_had_brought_it_and_is_kept_better(
+    memory: Memory,
+) -> None:
+    ids = shown(memory, FIRST, session="mine")
+    memory.read(ids[1])  # nobody was shown this one
+    reading = memory.read(ids[3])
+    memory.was_read(reading, session="mine")
+    memory.was_read(replace(reading, origin="another store"))
+    memory.write_notes()
+
+    assert uses(memory) == [(FIRST, ids[3], "opened", 4)]
+    reviewed = memory.database.reader().execute("SELECT id, review_count FROM memories WHERE review_count > 0")
+    assert list(reviewed) == [(ids[3], 1)]
+
+
 @pytest.mark.requirement("T28.chosen")
 def test_what_is_written_next_uses_what_it_links_and_cites(memory: Memory, root: Path) -> None:
     ids = shown(memory, FIRST)

@@ -8,7 +8,8 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import InvalidRequestError
-from speckit_memory.memory.indexing import Source
+from speckit_memory.memory.indexing import Progress, Source
+from speckit_memory.memory.store.segments import shelf
 
 NOW = 1_800_000_000.0
 
@@ -84,3 +85,46 @@ def test_every_way_of_indexing_counts_the_near_duplicates_of_a_folder(memory: Me
     assert interference(memory) == {
         "0": 3.0, "1": 3.0, "2": 3.0, "a/2.md": 3.0, "b/1.md": 1.0, "b/2.md": 1.0,
     }  # fmt: skip
+
+
+@pytest.mark.requirement("I1")
+def test_a_run_over_many_files_tells_how_far_what_searches_read_is(memory: Memory, tmp_path: Path) -> None:
+    for number in range(shelf.FEWEST):
+        (tmp_path / f"note-{number}.md").write_text(f"# Note {number}\n\nWords of note {number}.\n")
+    told: list[Progress] = []
+
+    report = memory.index(tmp_path, progress=told.append)
+
+    parts = [(now.done, now.total) for now in told if now.phase]
+    assert not report.problems
+    assert parts == [(done, len(parts) - 1) for done in range(len(parts))]
+    assert len(parts) > 5
+    assert [now.phase for now in told] == sorted(now.phase for now in told)  # after the documents
+    told.clear()
+    memory.index(tmp_path, progress=told.append)
+    assert not any(now.phase for now in told)  # nothing was due
+
+
+@pytest.mark.requirement("T9", "M14")
+@pytest.mark.parametrize("way", ["undelete", "restore", "replace"])
+def test_what_was_deleted_and_came_back_between_two_searches_is_found(memory: Memory, tmp_path: Path, way: str) -> None:
+    for name in ("first", "second", "third"):
+        links = "" if name == "first" else "---\ncausalLinks: {supersedes: [docs/first.md]}\n---\n"
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / f"{name}.md").write_text(f"{links}# The {name} quokka\n\nQuokkas of note {name}.\n")
+    memory.index(tmp_path / "docs")
+
+    def answer() -> list[tuple[str, float, object]]:
+        rows = memory.search("quokka", now=NOW, deadline_ms=None).results
+        return [(row.key, row.score, row.notes.get("superseded_by")) for row in rows]
+
+    before = answer()
+    memory.checkpoint_create("kept")
+    gone = memory.delete("docs/first.md")
+    if way == "undelete":
+        memory.undelete(gone.name)
+    else:
+        memory.checkpoint_restore("kept", replace=way == "replace")
+
+    assert len(before) == 3
+    assert answer() == before

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forked
+
 COMMAND = Path(sys.executable).parent / "speckit-memory"
+PATIENCE = 240
+"""Seconds after which a run is given up."""
 
 DOCUMENTS = {
     "docs/fusion.md": (
@@ -53,20 +57,37 @@ def environment(root: Path, **more: str) -> dict[str, str]:
 
 
 def call(
-    root: Path, arguments: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None
+    root: Path,
+    arguments: Sequence[str | Path],
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    *,
+    spawned: bool = False,
 ) -> Ran:
-    finished = subprocess.run(
-        [COMMAND, *arguments],
-        capture_output=True,
-        check=False,
-        cwd=cwd or root,
-        env=environment(root, **(env or {})),
-        stdin=subprocess.DEVNULL,
-        timeout=240,
-    )
+    """Runs the console script, in a copy of a process that has imported what commands share (`forked.py`).
+
+    In a new process where the interpreter's own start is the point, `spawned`, or depends on the environment.
+    """
+    environ = environment(root, **(env or {}))
+    if spawned or not forked.fits(environ):
+        finished = subprocess.run(
+            [COMMAND, *arguments], capture_output=True, check=False, cwd=cwd or root, env=environ,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        )  # fmt: skip
+    else:
+        finished = forked.run(COMMAND, arguments, environ, cwd or root, PATIENCE)
     ran = Ran(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
     assert "Traceback" not in ran.out + ran.err
     return ran
+
+
+def server_command(environ: Mapping[str, str], *arguments: str, spawned: bool = False) -> list[str]:
+    """What starts `serve` with this environment: a process that stands for a copy of one that has imported the server.
+
+    The script itself where the interpreter's own start is the point, `spawned`, or depends on the environment.
+    """
+    start = [str(COMMAND)] if spawned or not forked.fits(environ) else forked.command(COMMAND)
+    return [*start, "serve", *arguments]
 
 
 def indexed_workspace(root: Path) -> Path:

@@ -133,8 +133,8 @@ def test_a_scan_that_the_client_has_cancelled_ends_before_its_next_batch(tmp_pat
             server.send(call_of(number, "memory_stats"))
             reply = server.next()
             assert reply["id"] == number  # the scan is not answered, neither before nor after
-            # before the scan has begun there is no store, and an error says so
-            return int(reply["result"]["structuredContent"].get("data", {"memories": 0})["memories"])
+            # before the scan has begun there is no store, and an error says so, with no data
+            return int(reply["result"]["structuredContent"]["data"].get("memories", 0))
 
         server.start()
         server.send(call_of(2, "memory_index_scan"))

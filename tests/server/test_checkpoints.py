@@ -343,3 +343,44 @@ def test_a_server_that_is_running_goes_on_with_what_came_back(workspace: Path) -
         assert "docs/zebra.md" not in await keys("zebra")
 
     with_client(workspace, work)
+
+
+@pytest.mark.requirement("M14", "M14.modes")
+@pytest.mark.parametrize("mode", [[], ["--replace"]])
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_memory_whose_file_was_renamed_since_is_set_back_where_it_lies(
+    workspace: Path, mode: list[str], taken: bool
+) -> None:
+    def known(key: str) -> tuple[int, float, int]:
+        with Memory.open(workspace / "memory.db", root=workspace, environ={}, shadows=False) as memory:
+            found = memory.get(key)
+            return found.id, found.confidence, len(memory.link_history(key))
+
+    for at, key in enumerate(("docs/fusion.md", "docs/tone.md")):
+        linked = here(workspace, ["links", "add", key, "supports", "docs/cjk.md", "--strength", f"0.{at + 4}"])
+        assert linked.status == 0, linked.err
+    before = known("docs/fusion.md")
+    assert here(workspace, ["checkpoint", "create", "first"]).status == 0
+    old, new = workspace / "docs/fusion.md", workspace / "docs/storage/ranks.md"
+    old.rename(new)
+    assert len(here(workspace, ["index", "docs", "--json"]).json["renamed"]) == 1
+    new.write_text("# Something else\n\nNothing of the old text stays.\n")
+    if taken:
+        old.write_text("# Newcomer\n\nA zebra took the name.\n")
+    assert here(workspace, ["index", "docs"]).status == 0
+    with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
+        memory.validate("docs/storage/ranks.md", useful=True)
+
+    restored = here(workspace, ["checkpoint", "restore", "first", *mode, "--json"])
+    assert restored.status == 0, restored.err
+    assert (restored.json["returned"], restored.json["set_back"]) == (0, 6)
+    assert known("docs/storage/ranks.md") == before
+    [found] = here(workspace, ["search", "why are ranks fused", "--limit", "1", "--json"]).json["results"]
+    assert (found["id"], found["key"]) == (before[0], "docs/storage/ranks.md")
+    assert here(workspace, ["doctor"]).status == 0
+
+    indexed = here(workspace, ["index", "docs", "--json"])
+    assert (indexed.json["deleted"], indexed.json["created"]) == ([], ["docs/fusion.md"] if taken and mode else [])
+    assert known("docs/storage/ranks.md") == before
+    if taken:
+        assert known("docs/fusion.md")[0] != before[0]

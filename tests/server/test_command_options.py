@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation import ablation, calibration, tuning
+from speckit_memory.evaluation import ablation, calibration, tokens, tuning
 from speckit_memory.evaluation import replay as replaying
 from speckit_memory.evaluation import run as measuring
 from speckit_memory.evaluation.comparing import baseline, compare, gate, good_enough, sensitivity
@@ -38,7 +39,7 @@ from speckit_memory.server.commands import demo, flags_audit, flags_demote, flag
 
 WORK = {
     "tune": (tuning, "tune"), "calibrate": (calibration, "calibrate"),
-    "eval run": (measuring, "run"), "eval ablate": (ablation, "ablate"),
+    "eval run": (measuring, "run"), "eval tokens": (tokens, "measure_tokens"), "eval ablate": (ablation, "ablate"),
     "compare": (compare, "compare_pipelines"), "runs": (compare, "compare_runs"), "gate": (gate, "gate"),
     "good enough": (good_enough, "good_enough"), "baseline": (baseline, "baseline"),
     "sensitivity": (sensitivity, "sensitivity"), "judge": (cases, "of_dataset"),
@@ -150,6 +151,7 @@ PULL = ["model", "pull", "fastembed:BAAI/bge-small-en-v1.5"]
 USE = ["model", "use", "bundled"]
 TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
 CALIBRATE = ["pipeline", "calibrate", "default", "--dataset", "one", "--out", "out.yaml"]
+TOKENS = ["eval", "tokens", "--dataset", "one"]
 RUN, ABLATE = ["eval", "run", "--dataset", "one"], ["eval", "ablate", "--dataset", "one"]
 COMPARE = ["eval", "compare", "--dataset", "one"]
 RUNS = ["eval", "compare", "--run-file", "one.run", "--qrels", "one.txt"]
@@ -157,6 +159,8 @@ GATE = ["eval", "gate", "--dataset", "one", "--against", "rrf"]
 BASELINE = ["eval", "baseline", "--dataset", "one"]
 JUDGE = ["eval", "judge", "--dataset", "one", "--pipeline", "rrf"]
 SENSITIVITY = ["eval", "sensitivity", "--dataset", "one"]
+EXPORT = ["export", "out", "--json"]
+IMPORT = ["import", "more", "--json"]
 CHECKPOINTS = ["checkpoint", "list"]
 RESTORE = ["checkpoint", "restore"]
 FORGET = ["learned", "forget", "docs/tone.md"]
@@ -274,6 +278,10 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--token-file": (HTTP, [*HTTP, "--token-file", "token"], at_work),
         "--allow-host": (HTTP, [*HTTP, "--allow-host", "proxy"], at_work),
         "--warm-up": (["serve"], ["serve", "--no-warm-up"], at_work),
+        "--watch": (["serve"], ["serve", "--watch"], at_work),
+        "--profile": (["serve"], ["serve", "--profile", "core"], at_work),
+        "--cache-seconds": (["serve"], ["serve", "--cache-seconds", "5"], at_work),
+        "--workspace": (["serve"], ["serve", "--workspace", "docs"], at_work),
         "--db": (["serve"], ["serve", "--db", "other.db"], at_work),
         "--pipeline": (["serve"], ["serve", *BM25], at_work),
         "--set": (["serve"], ["serve", *SET], at_work),
@@ -444,6 +452,15 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--db": (TASKS, [*TASKS, *OTHER_DB], ends(0, 2)),
         "--json": (TASKS[:-1], TASKS, document),
     },
+    "stats": {
+        "--limit": (
+            ["stats", "--json"],
+            ["stats", "--json", "--limit", "1"],
+            lambda a, b: [len(t.json["folders"]) for t in (a, b)] == [min(10, a.json["folder_count"]), 1],
+        ),
+        "--db": (["stats"], ["stats", *OTHER_DB], ends(0, 2)),
+        "--json": (["stats"], ["stats", "--json"], document),
+    },
     "graph show": {
         "--db": (["graph", "show"], ["graph", "show", *OTHER_DB], ends(0, 2)),
         "--json": (["graph", "show"], ["graph", "show", "--json"], document),
@@ -457,6 +474,37 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--dry-run": ([*REMOVE, "--dry-run"], REMOVE, said),
         "--db": (REMOVE, [*REMOVE, *OTHER_DB], ends(0, 2)),
         "--json": ([*REMOVE, "--dry-run"], [*REMOVE, "--dry-run", "--json"], document),
+    },
+    "export": {
+        "directory": (EXPORT, ["export", "one", "--json"], said),
+        "--folder": (
+            EXPORT,
+            ["export", "part", "--json", "--folder", "docs/storage"],
+            lambda a, b: [t.json["memories"] for t in (a, b)] == [6, 2],
+        ),
+        "--db": (EXPORT, [*EXPORT, *OTHER_DB], ends(0, 2)),
+        "--json": (EXPORT[:-1], ["export", "one", "--json"], document),
+    },
+    "import": {
+        "source": (IMPORT, ["import", "docs/storage", "--json"], said),
+        "--merge": ([*IMPORT, "--replace"], [*IMPORT, "--replace", "--merge"], ends(0, 2)),
+        "--replace": (
+            ["import", "notes", "--into", "docs", "--json"],
+            ["import", "notes", "--into", "docs", "--replace", "--json"],
+            lambda a, b: [t.json["updated"] for t in (a, b)] == [0, 1],
+        ),
+        "--into": (
+            IMPORT,
+            [*IMPORT, "--into", "docs"],
+            lambda a, b: [t.json["memories"][0]["key"] for t in (a, b)] == ["more/copy.md", "docs/copy.md"],
+        ),
+        "--dry-run": (
+            IMPORT,
+            [*IMPORT, "--into", "new", "--dry-run"],
+            lambda a, b: [len(t.json["written"]) for t in (a, b)] == [0, 0] and not Path("new").exists(),
+        ),
+        "--db": (IMPORT, [*IMPORT, *OTHER_DB], lambda _a, b: Path(OTHER_DB[1]).exists() and b.json["created"] == 1),
+        "--json": (IMPORT[:-1], IMPORT, document),
     },
     "checkpoint create": {
         "name": (["checkpoint", "create", "a"], ["checkpoint", "create", "b"], said),
@@ -732,6 +780,19 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--set": (ABLATE, [*ABLATE, *SET], at_work),
         "--json": (ABLATE, [*ABLATE, "--json"], document),
     },
+    "eval tokens": {
+        "--dataset": (TOKENS, ["eval", "tokens", *SECOND], at_work),
+        "--own": (TOKENS, ["eval", "tokens", "--own"], at_work),
+        "--from-use": (["eval", "tokens", "--own"], ["eval", "tokens", "--from-use"], at_work),
+        "--budget": (TOKENS, [*TOKENS, "--budget", "700"], at_work),
+        "--pipeline": (TOKENS, [*TOKENS, *BM25], at_work),
+        "--form": (TOKENS, [*TOKENS, "--form", "excerpt=20"], at_work),
+        "--no-peers": (TOKENS, [*TOKENS, "--no-peers"], at_work),
+        "--queries": (TOKENS, [*TOKENS, "--queries", "7"], at_work),
+        "--db": (["eval", "tokens", "--own"], ["eval", "tokens", "--own", *OTHER_DB], at_work),
+        "--set": (TOKENS, [*TOKENS, *SET], at_work),
+        "--json": (TOKENS, [*TOKENS, "--json"], document),
+    },
 }
 
 
@@ -758,38 +819,57 @@ def keep_states(workspace: Path) -> None:
     leaf.write_text(json.dumps(json.loads(leaf.read_text()) | {"store_id": "0" * 32}))
 
 
+@pytest.fixture(scope="module")
+def prepared(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Path]:
+    """A workspace in which all commands have something to say, with or without states that were kept: for copies."""
+
+    @cache
+    def prepare(states: bool) -> Path:
+        workspace = Path(shutil.copytree(unasked, tmp_path_factory.mktemp("prepared") / "workspace"))
+        (workspace / "routed.yaml").write_text(ROUTING, encoding="utf-8")
+        if states:
+            keep_states(workspace)
+        (workspace / "more").mkdir()
+        shutil.copy(workspace / "docs" / "tone.md", workspace / "more" / "copy.md")
+        tone = workspace / "docs" / "tone.md"
+        times = tone.stat()
+        tone.write_text(tone.read_text(encoding="utf-8") + "\nAnd more.\n", encoding="utf-8")
+        os.utime(tone, ns=(times.st_atime_ns, times.st_mtime_ns))
+        with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
+            memory.link([
+                ("docs/tone.md", "caused", "docs/cjk.md", 0.9), ("docs/cjk.md", "supports", "docs/long.md", 0.8),
+                ("docs/fusion.md", "enabled", "docs/storage/wal.md", 0.7),
+            ])  # fmt: skip
+            memory.link([("docs/fusion.md", "supports", "docs/cjk.md", 0.3)], "entities")
+            for task, session in (("t1", ""), ("t2", ""), ("t3", "s")):
+                memory.task_preflight("specs", task, knowledge=40, uncertainty=60, context=50, session=session)
+        with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
+            database.record((), scorings=[Scoring("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
+            evaluation = StoredEvaluation("e" * 12, "eval compare", time.time() - 3600, "one", "d", {})
+            database.keep(evaluation, [Snapshot("c" * 12, "nDCG@10", 0.5, 9)])
+        return workspace
+
+    return prepare
+
+
 @pytest.fixture
 def told(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+    prepared: Callable[[bool], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> Callable[..., Told]:
     """Runs command lines in a workspace of its own; where work is kept, it is not done."""
+    workspace = Path(shutil.copytree(prepared("checkpoint" in request.node.name), tmp_path / "workspace"))
+    if "import" in request.node.name:
+        (workspace / "notes").mkdir()
+        (workspace / "notes" / "tone.md").write_text("# Tone\n\nOf somebody else.\n")
     for name in [name for name in os.environ if name.startswith("SPECKIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("SPECKIT_ROOT", str(workspace))
     monkeypatch.setenv("SPECKIT_DB", str(workspace / "memory.db"))
     monkeypatch.chdir(workspace)
-    (workspace / "routed.yaml").write_text(ROUTING, encoding="utf-8")
-    if "checkpoint" in request.node.name:
-        keep_states(workspace)
-    (workspace / "more").mkdir()
-    shutil.copy(workspace / "docs" / "tone.md", workspace / "more" / "copy.md")
-    tone = workspace / "docs" / "tone.md"
-    times = tone.stat()
-    tone.write_text(tone.read_text(encoding="utf-8") + "\nAnd more.\n", encoding="utf-8")
-    os.utime(tone, ns=(times.st_atime_ns, times.st_mtime_ns))
-    with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.link([
-            ("docs/tone.md", "caused", "docs/cjk.md", 0.9), ("docs/cjk.md", "supports", "docs/long.md", 0.8),
-            ("docs/fusion.md", "enabled", "docs/storage/wal.md", 0.7),
-        ])  # fmt: skip
-        memory.link([("docs/fusion.md", "supports", "docs/cjk.md", 0.3)], "entities")
-    with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
-        database.record((), scorings=[Scoring("a" * 16, "c" * 12, time.time() - 3600, (1,), (), {})])
-        evaluation = StoredEvaluation("e" * 12, "eval compare", time.time() - 3600, "one", "d", {})
-        database.keep(evaluation, [Snapshot("c" * 12, "nDCG@10", 0.5, 9)])
-    with Memory.open(workspace / "memory.db", root=workspace) as memory:
-        for task, session in (("t1", ""), ("t2", ""), ("t3", "s")):
-            memory.task_preflight("specs", task, knowledge=40, uncertainty=60, context=50, session=session)
     work: dict[str, Any] = {}
 
     def kept(name: str) -> Callable[..., Any]:

@@ -224,3 +224,48 @@ def test_a_dot_is_the_whole_workspace(filled: Path) -> None:
 def test_a_memory_and_a_folder_are_not_deleted_at_once(filled: Path) -> None:
     refused = call(filled, ["delete", A, "--folder", "old"])
     assert (refused.status, "not both" in refused.err) == (2, True)
+
+
+@pytest.mark.requirement("T9.file")
+def test_folders_that_a_deletion_leaves_empty_go_and_come_back_with_their_files(filled: Path) -> None:
+    (filled / "docs/del/kept.bin").write_bytes(b"something of yours")
+    deleted = call(filled, ["delete", "--folder", "docs/del", "--confirm", "--json"])
+    assert deleted.status == 0, deleted.err
+    assert not (filled / "docs/del/deep").exists()
+    assert (filled / "docs/del/kept.bin").exists()
+    assert call(filled, ["undelete", deleted.json["undo"]]).status == 0
+    assert (filled / B).exists()
+    (filled / "docs/del/kept.bin").unlink()
+    assert call(filled, ["delete", "--folder", "docs/del", "--confirm"]).status == 0
+    assert (filled / "docs").exists()
+    assert not (filled / "docs/del").exists()
+
+
+@pytest.mark.requirement("T9.asked")
+def test_who_asks_for_a_deleted_memory_is_told_when_it_went_and_what_brings_it_back(filled: Path) -> None:
+    number = call(filled, ["show", A, "--json"]).json["id"]
+    [deleted] = calls(filled, ("memory_delete", {"id": A}))
+    name = deleted["data"]["undo"]
+    asked = [
+        ("memory_drift_why", {"memoryId": number}),
+        ("memory_drift_why", {"memoryId": A}),
+        ("memory_search", {"key": A}),
+        ("memory_causal_link", {"sourceId": number, "targetId": RULE, "relation": "supports"}),
+        ("memory_causal_link", {"sourceId": RULE, "targetId": A, "relation": "supports"}),
+        ("memory_update", {"id": A, "title": "B"}),
+        ("memory_validate", {"id": number, "wasUseful": True}),
+        ("memory_delete", {"id": A}),
+    ]
+    for (tool, arguments), answer in zip(asked, calls(filled, *asked), strict=True):
+        error = answer["error"]
+        assert error["code"] == "E080", tool
+        assert error["message"].startswith(f"{A} (id {number}) was deleted on 20"), (tool, arguments)
+        assert error["actions"] == [f'memory_delete with undo="{name}"', f"speckit-memory undelete {name}"]
+    ran = call(filled, ["lineage", A])
+    assert f"try:  speckit-memory undelete {name}" in ran.err
+
+    # something has come in its place
+    (filled / A).write_text("# A\n\nAnother text.\n")
+    assert call(filled, ["index", "docs", "--json"]).json["created"] == [A]
+    [old, new] = calls(filled, ("memory_drift_why", {"memoryId": number}), ("memory_drift_why", {"memoryId": A}))
+    assert old["error"]["actions"] == [f"ask for {A}, which has come since and has the id {new['data']['id']}"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
-from speckit_memory.server.envelope import Reply, failure, success
+from speckit_memory.server.envelope import Reply, failure, fitted
 from speckit_memory.server.markdown import about, one_line, quoted
 
 COUNT = StaticEmbedder().count_tokens
@@ -26,7 +26,7 @@ def row_text(number: int, row: dict[str, Any]) -> str:
 def answer(rows: list[dict[str, Any]], budget: int, *hints: str) -> tuple[dict[str, Any], str]:
     """The structured content and the text."""
     reply = Reply("n found", {"results": rows}, hints, rows="results", row_text=row_text)
-    result = success(reply, "memory_search", budget, 1.23, COUNT)
+    result = fitted(reply, "memory_search", budget, COUNT).sent(1.23)
     assert result.structured_content is not None
     [block] = result.content
     return dict(result.structured_content), block.text  # type: ignore[union-attr]  # the only block is text
@@ -85,7 +85,7 @@ def test_texts_are_cut_before_rows_are_dropped() -> None:
 def test_rows_are_dropped_before_texts_are_cut_where_texts_shall_be_whole() -> None:
     rows = [{"id": n, "memory_text": "word " * 200} for n in range(5)]
     reply = Reply("n found", {"results": rows}, rows="results", row_text=row_text, whole_texts=True)
-    document = success(reply, "memory_context", 500, 0, COUNT).structured_content
+    document = fitted(reply, "memory_context", 500, COUNT).sent(0).structured_content
     assert document is not None
     # a text takes 201 tokens
     assert document["data"]["results"] == rows[:2]
@@ -98,6 +98,37 @@ def test_the_last_text_is_cut_to_what_fits() -> None:
     assert COUNT([text])[0] <= 120
     # and no more is cut than has to be: x's come in pairs and more to a token
     assert len(document["data"]["results"][0]["memory_text"]) > 80
+
+
+@pytest.mark.requirement("T24.kept")
+@given(rows=ROWS, budget=st.integers(300, 2000))
+def test_the_first_row_without_room_is_cut_where_that_is_wanted(rows: list[dict[str, Any]], budget: int) -> None:
+    reply = Reply("n found", {"results": rows}, rows="results", row_text=row_text, last="cut")
+    result = fitted(reply, "memory_search", budget, COUNT).sent(0)
+    document, dropping = result.structured_content, answer(rows, budget)[0]
+    assert document is not None
+    shown, whole = document["data"]["results"], dropping["data"]["results"]
+    assert shown[: len(whole)] == whole
+    assert len(shown) - len(whole) in (0, 1)
+    for row in shown[len(whole) :]:
+        assert row["memory_text"].endswith(" …")
+        assert rows[row["id"]]["memory_text"].startswith(row["memory_text"].removesuffix(" …"))
+    if len(shown) > 1:
+        assert document["meta"]["token_count"] <= budget
+    left = f"{len(rows) - len(shown)} of {len(rows)} rows were left out to stay within {budget} tokens"
+    assert (left in document["hints"]) is (len(shown) < len(rows))
+
+
+@pytest.mark.requirement("T24.kept")
+def test_a_row_that_is_cut_fills_what_room_there_is() -> None:
+    rows: list[dict[str, Any]] = [{"id": n, "memory_text": "word " * 95} for n in range(9)]
+    reply = Reply("n found", {"results": rows}, rows="results", row_text=row_text, last="cut")
+    document = fitted(reply, "memory_search", 380, COUNT).sent(0).structured_content
+    assert document is not None
+    *whole, last = document["data"]["results"]
+    assert whole == rows[: len(whole)]
+    assert 80 < len(last["memory_text"]) < len(rows[0]["memory_text"])
+    assert 360 <= document["meta"]["token_count"] <= 380
 
 
 @pytest.mark.requirement("T24")
@@ -114,14 +145,14 @@ def test_a_hint_may_depend_on_the_rows_that_are_shown() -> None:
     reply = Reply(
         "", {"rows": [{"memory_text": "x" * 400} for _ in range(9)]}, rows="rows", hint_of_count=lambda n: f"next={n}"
     )
-    document = success(reply, "memory_list", 500, 0, COUNT).structured_content
+    document = fitted(reply, "memory_list", 500, COUNT).sent(0).structured_content
     assert document is not None
     assert f"next={len(document['data']['rows'])}" in document["hints"]
 
 
 def test_what_is_degraded_stands_in_one_line_of_the_text() -> None:
     part = {"part": "vector", "reason": "no\nmodel", "instead": "the other channels", "confidence_impact": 0.3}
-    result = success(Reply("ok", {"a": "ü"}, degraded=(part,)), "memory_stats", 800, 0, COUNT)  # type: ignore[arg-type]  # a number, as the trace has it
+    result = fitted(Reply("ok", {"a": "ü"}, degraded=(part,)), "memory_stats", 800, COUNT).sent(0)  # type: ignore[arg-type]  # a number, as the trace has it
     [block] = result.content
     assert block.text == (  # type: ignore[union-attr]  # the only block is text
         "# ok\n\nDegraded: vector did not take part (no model); instead: the other channels; loss of confidence: 0.3"
@@ -143,7 +174,13 @@ def test_nothing_in_a_text_can_end_its_quotation_and_nothing_in_a_title_its_line
 def test_a_failure_is_the_error_object() -> None:
     result = failure(SpeckitError("E043", "the query is empty"))
     assert result.is_error
-    assert result.structured_content == SpeckitError("E043", "the query is empty").as_json()
+    assert result.structured_content == {
+        "summary": "E043 the query is empty",
+        "data": {},
+        "hints": [],
+        "meta": {},
+        **SpeckitError("E043", "the query is empty").as_json(),
+    }
     [block] = result.content
     assert block.text.splitlines() == [  # type: ignore[union-attr]  # the only block is text
         "Error E043: the query is empty",

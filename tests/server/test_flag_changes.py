@@ -115,6 +115,7 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     refused = promote(tmp_path, "--evidence", "other0000000", "--json")
     assert refused.status == 2
     told = refused.out
+    assert refused.json["error"]["code"] == "E127"
     assert "it is of the control 000000000000; the pipeline without the flag is " in told
     assert "it is of the variant 111111111111; the pipeline with the flag is " in told
     assert "needs 200 queries, has 50, nDCG@10 interval reaches -0.1" in told

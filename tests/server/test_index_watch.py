@@ -8,11 +8,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from speckit_memory.server.commands.watching import changes, until_told_to_end
 from tests.server.doors import COMMAND, call, environment
 
 
@@ -110,6 +112,25 @@ def test_a_source_that_goes_and_comes_back_is_watched_again(tmp_path: Path) -> N
             assert process.wait(60) == 0
         finally:
             process.kill()
+
+
+@pytest.mark.requirement("I8.watched")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("place", ["there", "gone"])
+def test_a_signal_ends_the_watch_where_python_lost_its_exception(
+    tmp_path: Path, sent: signal.Signals, place: str
+) -> None:
+    """As in a finaliser, of which Python prints the exception and goes on."""
+    (tmp_path / "there").mkdir()
+    told = 0
+
+    with until_told_to_end() as ended:
+        for _ in changes([tmp_path / place], tmp_path, ended):
+            told += 1
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(sent)
+
+    assert told == 1
 
 
 def test_what_is_wrong_from_the_start_is_not_watched(tmp_path: Path) -> None:

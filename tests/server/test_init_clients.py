@@ -276,3 +276,31 @@ def test_a_broken_configuration_keeps_nobody_from_the_rest(tmp_path: Path) -> No
     assert ran.status == 0
     assert "E115" in ran.json["left"][".speckit/pipeline.schema.json"]
     assert "AGENTS.md" in ran.json["created"]
+
+
+@pytest.mark.requirement("I9.generated")
+def test_what_init_wrote_for_agents_is_no_memory_and_what_people_wrote_around_it_is(tmp_path: Path) -> None:
+    bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": ""}
+    file = tmp_path / "AGENTS.md"
+    init(tmp_path, "--write")
+
+    first = call(tmp_path, ["index", ".", "--json"], bare).json
+    saved = call(tmp_path, ["save", "AGENTS.md", "--json"], bare)
+
+    assert first["created"] == []
+    assert {"key": "AGENTS.md", "reason": "generated: nothing but what `init` wrote for agents"} in first["ignored"]
+    assert (saved.status, saved.json["error"]["code"]) == (2, "E090")
+    assert "nothing but what `init` wrote" in saved.json["error"]["message"]
+    assert "1 generated" in call(tmp_path, ["index", "."], bare).out
+
+    file.write_bytes(f"# House rules\r\n\r\nNo tabs.\r\n\r\n{file.read_text()}\r\n# After\r\n\r\nSpaces.\r\n".encode())
+    assert call(tmp_path, ["index", ".", "--json"], bare).json["created"] == ["AGENTS.md"]
+    shown = call(tmp_path, ["show", "AGENTS.md", "--json"], bare).json
+    assert "memory_context" not in shown["text"]
+    assert " ".join(shown["text"].split()) == "# House rules No tabs. # After Spaces."
+    assert shown["lines"] == [1, len(file.read_text().splitlines())], "lines keep their numbers"
+    assert "no memory holds the word" in call(tmp_path, ["search", '"memory_validate"'], bare).out
+
+    file.unlink()
+    init(tmp_path, "--write")
+    assert call(tmp_path, ["index", ".", "--json"], bare).json["deleted"] == ["AGENTS.md"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from speckit_memory.server.http import listen
 from tests.server.doors import COMMAND, call, environment
 
 TOKEN = "a-token-long-enough-for-a-test"
@@ -63,6 +65,13 @@ def test_a_client_over_http_gets_the_same_answers(indexed: Path) -> None:
     with serving(indexed) as url:
         assert url.startswith("http://127.0.0.1:")
         assert search(url)["data"]["results"][0]["key"] == "docs/storage/wal.md"
+
+
+def test_the_end_of_an_answer_does_not_wait_until_its_beginning_is_acknowledged() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_requests_of_web_pages_are_refused(indexed: Path) -> None:

@@ -18,7 +18,7 @@ from mcp import Client, StdioServerParameters
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.token_estimate import estimated_tokens
 from speckit_memory.server import logs
-from tests.server.doors import COMMAND, DOCUMENTS, environment
+from tests.server.doors import COMMAND, DOCUMENTS, environment, server_command
 
 T = TypeVar("T")
 TOKENISER = StaticEmbedder()
@@ -92,7 +92,9 @@ BUDGETS = {
 
 def with_client(root: Path, work: Callable[[Client], Awaitable[T]], **more: str) -> T:
     async def session() -> T:
-        server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(root, **more), cwd=root)
+        environ = environment(root, **more)
+        command, *arguments = server_command(environ)
+        server = StdioServerParameters(command=command, args=arguments, env=environ, cwd=root)
         async with Client(server) as client:
             return await work(client)
 
@@ -143,6 +145,8 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
 
     tools = with_client(indexed, work)
     assert [tool["name"] for tool in tools] == TOOLS
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert [name for name in TOOLS if f"`{name}`" not in readme] == []
     assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) / 4 < 4000
     for tool in tools:
         assert tool["description"]
@@ -150,8 +154,10 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
         assert tool["outputSchema"]["required"] == ["summary", "data", "hints", "meta"]
         writes = tool["name"] in WRITING
         assert tool["annotations"]["readOnlyHint"] is not writes
-        assert tool["annotations"]["idempotentHint"] is (tool["name"] not in COUNTING)
-        assert tool["annotations"]["destructiveHint"] is (tool["name"] in REMOVING)
+        assert tool["annotations"]["openWorldHint"] is False
+        # the protocol gives these two a meaning for tools that write
+        assert tool["annotations"].get("idempotentHint") is (tool["name"] not in COUNTING if writes else None)
+        assert tool["annotations"].get("destructiveHint") is (tool["name"] in REMOVING if writes else None)
 
 
 @pytest.mark.requirement("T2", "P8.because")
@@ -462,8 +468,8 @@ def _talk(root: Path, end: Callable[[subprocess.Popen[bytes]], None], **more: st
 @pytest.mark.parametrize(
     ("method", "parameters", "message"),
     [
-        ("prompts/get", {"name": "no_such"}, "there is no prompt 'no_such'; this server offers tools alone"),
-        ("resources/read", {"uri": "memory://no_such"}, "Unknown resource: memory://no_such"),
+        ("prompts/get", {"name": "no_such"}, "there is no prompt 'no_such'; accepted: handover, remember, why"),
+        ("resources/read", {"uri": "memory://no_such"}, "E080 there is no memory with the key 'no_such'"),
         ("no_such/method", {}, "Method not found"),
     ],
 )

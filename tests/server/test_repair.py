@@ -82,3 +82,81 @@ def test_nothing_is_done_where_nothing_is_wrong_or_no_checkpoint_can_be_made(wor
     assert (refused.status, repair["verdict"]) == (1, "fail")
     assert "memory.db.checkpoints" in repair["detail"]
     assert contents(workspace / "memory.db") == before
+
+
+OTHER_SPACES = {
+    "a passage by another model": (
+        "INSERT INTO embedding_cache SELECT 'other', 'a', embedding, 1, 1 FROM chunk_vectors WHERE rowid = 1; "
+        "DELETE FROM embedding_cache WHERE vector = (SELECT embedding FROM chunk_vectors WHERE rowid = 1) "
+        "AND model_id <> 'other'",
+        1,
+    ),
+    "all by another model than is named": ("UPDATE meta SET value = 'other' WHERE key = 'embedding_model'", 6),
+    "another revision is named, of other dimensions": (
+        "UPDATE meta SET value = 'other-2' WHERE key = 'embedding_model'; DELETE FROM embedding_cache; "
+        "INSERT INTO embedding_models VALUES ('other-2', 'bundled', '2', 'mean', 8, 1)",
+        6,
+    ),
+    "other dimensions are named": ("UPDATE meta SET value = '8' WHERE key = 'embedding_dimensions'", 6),
+}
+
+
+@pytest.mark.requirement("M14.repair", "I6")
+@pytest.mark.parametrize("kind", OTHER_SPACES)
+def test_vectors_of_another_space_are_found_and_made_anew_by_the_next_index(workspace: Path, kind: str) -> None:
+    statements, mixed = OTHER_SPACES[kind]
+    answered = answers(workspace)
+    damage(workspace / "memory.db", statements)
+    found = call(workspace, ["doctor", "--json"])
+    [store] = [check for check in found.json["checks"] if check["name"] == "store"]
+    assert (found.status, store["verdict"]) == (1, "fail")
+    assert "the vector 1 is " in store["detail"]
+    told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
+    assert [told[name]["verdict"] for name in ("repair", "store", "content")] == ["ok", "ok", "fail"], told
+    assert f"{mixed} wait for their vectors" in told["content"]["detail"]
+    assert here(workspace, ["index", "docs"]).status == 0
+    assert answers(workspace) == answered
+    assert call(workspace, ["doctor"]).status == 0
+
+
+@pytest.mark.requirement("M14.repair", "I6")
+def test_vectors_in_the_cache_of_another_length_than_their_model_makes_are_removed(workspace: Path) -> None:
+    damage(workspace / "memory.db", "UPDATE embedding_cache SET vector = substr(vector, 1, 32) WHERE rowid = 1")
+    found = call(workspace, ["doctor"])
+    assert found.status == 1
+    assert "have another length than it makes" in " ".join(found.out.split())
+    told = {check["name"]: check for check in here(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
+    assert (told["repair"]["verdict"], told["store"]["verdict"]) == ("ok", "ok")
+    assert "1 row of the cache" in told["repair"]["detail"]
+
+
+@pytest.mark.requirement("M14.repair")
+def test_a_repair_that_is_not_done_says_why(workspace: Path) -> None:
+    def told(root: Path, *arguments: str) -> dict[str, dict[str, str]]:
+        ran = here(root, ["doctor", "--repair", "--json", *arguments])
+        return {check["name"]: check for check in ran.json["checks"]}
+
+    # a broken pipeline keeps nobody from mending
+    damage(workspace / "memory.db", DAMAGES["words lost"])
+    (workspace / "wrong.yaml").write_text("pipeline: [")
+    found = told(workspace, "--pipeline", "wrong.yaml")
+    assert (found["repair"]["verdict"], found["store"]["verdict"]) == ("ok", "ok"), found
+    (workspace / ".speckit").mkdir(exist_ok=True)
+    (workspace / ".speckit" / "config.yaml").write_text("checkpoints: {keep: 0}\n")
+    found = told(workspace)
+    assert found["repair"]["verdict"] == "fail"
+    assert "files of the workspace" in found["repair"]["detail"]
+
+    empty = workspace.parent / "empty"
+    empty.mkdir()
+    found = told(empty)
+    assert (found["repair"]["verdict"], found["store"]["verdict"]) == ("ok", "warn")
+    assert "there is no store" in found["repair"]["detail"]
+    assert not [check for check in found.values() if "speckit-doctor-" in check["detail"]]
+
+
+def test_a_store_that_is_not_there_and_was_named_is_not_to_be_named(workspace: Path) -> None:
+    error = here(workspace, ["search", "ranks", "--db", "nowhere.db", "--json"]).json["error"]
+    assert error["code"] == "E010"
+    assert not [action for action in error["actions"] if "name another store" in action]
+    assert error["hint"] == "--db names it."

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from tests.server.doors import DOCUMENTS, call
-from tests.server.test_mcp_stdio import calls
+from tests.server.test_mcp_stdio import calls, with_client
 
 DAY = 86_400
 NOW = 1_700_000_000
@@ -197,3 +198,65 @@ def test_the_command_line_resumes_plans_and_explains_as_the_tools_do(project: Pa
     assert ran.json["why_not"] == "'specs/7/log.md' was found by no channel: handover does not match it."
     planned = call(project, ["pipeline", "plan", "where were we?", "--mode", "resume", "--json"]).json
     assert [channel["id"] for channel in planned["plan"]["channels"]] == ["handover"]
+
+
+@pytest.mark.requirement("T1", "M15")
+def test_the_last_task_comes_back_with_what_is_open_in_it(tmp_path: Path) -> None:
+    def task(name: str, folder: str, **more: Any) -> dict[str, Any]:
+        scores = {"knowledgeScore": 30, "uncertaintyScore": 60, "contextScore": 40}
+        return {"specFolder": folder, "taskId": name, **scores, **more}
+
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "note.md").write_text("# A note\n\nAbout pools of connections.\n")
+    assert call(tmp_path, ["index", "specs"]).status == 0
+    [nothing] = resumed(tmp_path, {"input": "where were we?"})
+    assert "task" not in nothing
+    hostile = "who waits\n# Heading\n> and for whom?"
+    calls(
+        tmp_path,
+        ("task_preflight", task("pool", "specs/001", sessionId="mine", knowledgeGaps=["how many fit", hostile])),
+        ("task_postflight", task("pool", "specs/001", gapsClosed=["how many fit"], newGapsDiscovered=["what if none"])),
+        ("task_preflight", task("login", "specs/002/a", knowledgeGaps=["how long codes hold"], sessionId="other")),
+    )
+    for asked, named, questions in (
+        ({}, "login", ["how long codes hold"]),
+        ({"sessionId": "new"}, "login", ["how long codes hold"]),
+        ({"sessionId": "mine"}, "pool", [hostile, "what if none"]),
+        ({"specFolder": "specs/001"}, "pool", [hostile, "what if none"]),
+        ({"specFolder": "specs/002", "sessionId": "mine"}, "login", ["how long codes hold"]),
+    ):
+        [answer] = calls(tmp_path, ("memory_context", {"input": "where were we?", **asked}))
+        found = answer["data"]["task"]
+        assert (found["taskId"], found["openQuestions"]) == (named, questions), asked
+    [focused, elsewhere] = resumed(
+        tmp_path, {"input": "pools", "mode": "focused"}, {"input": "resume", "specFolder": "specs/00"}
+    )
+    assert "task" not in focused
+    assert "task" not in elsewhere
+    again = {"input": "resume", "sessionId": "mine"}
+
+    async def last(client: Client) -> str:
+        [block] = (await client.call_tool("memory_context", again)).content
+        return str(block.text)  # type: ignore[union-attr]  # tools answer with text
+
+    lines = with_client(tmp_path, last).splitlines()
+    [first] = [
+        number for number, line in enumerate(lines) if line.startswith("last task: pool of specs/001, completed ")
+    ]
+    assert lines[first + 1 : first + 4] == [
+        "open questions (2):",
+        "> who waits # Heading > and for whom?",
+        "> what if none",
+    ]
+    shown = call(tmp_path, ["search", "where were we?", "--mode", "resume", "--folder", "specs/001"]).out.splitlines()
+    [first] = [
+        number for number, line in enumerate(shown) if line.startswith("  last task: pool of specs/001, completed")
+    ]
+    assert shown[first + 1 : first + 4] == [
+        "  open questions (2):",
+        "  > who waits # Heading > and for whom?",
+        "  > what if none",
+    ]
+    document = call(tmp_path, ["search", "resume", "--mode", "resume", "--session", "mine", "--json"]).json
+    assert document["task"] == calls(tmp_path, ("memory_context", again))[0]["data"]["task"]
+    assert "task" not in call(tmp_path, ["search", "pools", "--mode", "focused", "--json"]).json

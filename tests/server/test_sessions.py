@@ -7,7 +7,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.server.doors import COMMAND, call, environment
+from tests.server.doors import call, environment, server_command
 
 QUERY = "why are ranks fused"
 
@@ -16,7 +16,9 @@ def answers(root: Path, *questions: dict[str, Any], tool: str = "memory_search")
     """What a tool answers, over one connection."""
 
     async def ask() -> list[Any]:
-        server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(root), cwd=root)
+        environ = environment(root)
+        command, *arguments = server_command(environ)
+        server = StdioServerParameters(command=command, args=arguments, env=environ, cwd=root)
         async with Client(server) as client:
             return [(await client.call_tool(tool, asked)).structured_content for asked in questions]
 

@@ -75,3 +75,14 @@ def test_all_that_is_wrong_is_told_at_once(workspace: Path) -> None:
     assert codes == ["E031", "E032", "E032"]
     ran = call(workspace, ["task", "preflight", "specs", "t", "--knowledge", "101"])
     assert ran.status == 2
+
+
+@pytest.mark.requirement("T16", "T17")
+def test_a_folder_outside_the_workspace_has_no_tasks(workspace: Path) -> None:
+    begun, done = calls(
+        workspace,
+        ("task_preflight", {**scored(1, 2, 3), "specFolder": "specs/../../other"}),
+        ("task_postflight", {**scored(1, 2, 3), "specFolder": "../other"}),
+    )
+
+    assert (begun["error"]["code"], done["error"]["code"]) == ("E014", "E014")

@@ -54,6 +54,10 @@ def keys(answer: Answer) -> list[str]:
     return [row["key"] for row in rows if row["key"] != "rules/always.md"]
 
 
+def given_budgets(one: Answer, other: Answer) -> bool:
+    return [answer["meta"]["token_budget"] for answer in (one, other)] == [200, 5000]
+
+
 def inside(folder: str) -> Callable[[Answer, Answer], bool]:
     return lambda all_, some: {k.startswith(folder) for k in keys(some)} == {True} and set(keys(all_)) > set(keys(some))
 
@@ -158,6 +162,7 @@ CASES: dict[str, dict[str, Case]] = {
         "key": Case(QUOKKA, (None, "notes/fix.md"), lambda a, b: len(keys(a)) > 1 and keys(b) == ["notes/fix.md"]),
         "fromLine": Case({"key": "notes/fix.md"}, (None, 3), lambda a, b: len(texts(a)) > len(texts(b))),
         "explain": Case(QUOKKA, (False, True), lambda a, b: ["steps" in rows(x)[0] for x in (a, b)] == [False, True]),
+        "tokenBudget": Case(QUOKKA, (200, 5000), given_budgets),
         "deadlineMs": Case(QUOKKA, (0, 1e-6), lambda a, b: [len(x["meta"]["degraded"]) for x in (a, b)] == [0, 1]),
     },
     "memory_context": {
@@ -176,6 +181,7 @@ CASES: dict[str, dict[str, Case]] = {
             ASKED, (None, ["summary"]), lambda a, b: "many entries" in texts(a) and "many entries" not in texts(b)
         ),
         "includeContent": Case({**ASKED, "limit": 2}, (False, True), lambda a, b: len(texts(b)) > len(texts(a)) + 300),
+        "tokenBudget": Case(ASKED, (200, 5000), given_budgets),
         "tokenUsage": Case(ASKED, (0.1, 0.95), lambda a, b: modes(a, b) == ["focused", "quick"]),
     },
     "memory_save": {
@@ -188,7 +194,7 @@ CASES: dict[str, dict[str, Case]] = {
         "folder": Case({"content": "Some words.", "title": "One", "dryRun": True}, (None, "notes"), other_keys),
         "tier": Case(
             {"content": "Words that say much.", "filePath": "notes/n.md"}, (None, "critical"),
-            # the second finds the file of the first; what a tier does shows in tests/server/test_editing.py
+            # the second finds the file of the first; what a tier does shows in test_parameter_branches
             lambda a, b: a["data"]["key"] == "notes/n.md" and b["error"]["code"] == "E101",
         ),
         "triggerPhrases": Case({"content": "Some words.", "dryRun": True}, ([" "], ["one"]), refused_first),
@@ -210,7 +216,7 @@ CASES: dict[str, dict[str, Case]] = {
         ),
         "sessionId": Case(
             {"filePath": "notes/bug.md"}, ("", "s"),
-            # what it does shows when the session is resumed: tests/server/test_life.py
+            # what it does shows when the session is resumed: test_parameter_branches
             lambda a, b: [x["data"]["outcome"] for x in (a, b)] == ["updated", "unchanged"],
         ),
     },
@@ -236,7 +242,7 @@ CASES: dict[str, dict[str, Case]] = {
         "importanceTier": Case({"id": 1, "title": "Other"}, (None, "critical"), changes("importanceTier")),
         "allowPartialUpdate": Case(
             {"id": 1, "title": "Other"}, (False, True),
-            # what it allows shows where no model embeds: tests/engine/test_editing.py
+            # what it allows shows where no model embeds: test_parameter_branches
             lambda a, b: [x["data"]["embedding_pending"] for x in (a, b)] == [False, False],
         ),
     },

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 from threading import Thread
 from typing import Any
 
-from tests.server.doors import COMMAND, environment
+from tests.server.doors import environment, server_command
 
 PATIENCE = 120
 """Seconds after which a test gives up; nothing takes nearly as long."""
@@ -51,11 +51,13 @@ class RawServer:
             self.process.stdin.write(raw)
         self.process.stdin.flush()
 
-    def next(self) -> dict[str, Any]:
-        """The next message of the server."""
-        message = self.said.get(timeout=PATIENCE)
-        assert message is not None, "the server has gone"
-        return message
+    def next(self, *, unasked: bool = False) -> dict[str, Any]:
+        """The next message of the server; what it says `unasked`, such as that memories have changed, if wanted."""
+        while True:
+            message = self.said.get(timeout=PATIENCE)
+            assert message is not None, "the server has gone"
+            if unasked or "method" not in message:
+                return message
 
     def answer(self, request_id: object) -> dict[str, Any]:
         """The answer to a request; what is said before it is dropped."""
@@ -90,11 +92,19 @@ def call_of(request_id: int | str, tool: str, arguments: Mapping[str, Any] | Non
 
 @contextmanager
 def raw_server(
-    root: Path, *arguments: str, listen: bool = True, stderr: Any = subprocess.DEVNULL, **more: Any
+    root: Path,
+    *arguments: str,
+    listen: bool = True,
+    stderr: Any = subprocess.DEVNULL,
+    spawned: bool = False,
+    **more: Any,
 ) -> Iterator[RawServer]:
-    """A server over stdio, killed at the end of the block unless it has ended; `env` adds to its environment."""
+    """A server over stdio, killed at the end of the block unless it has ended; `env` adds to its environment.
+
+    The process is that of the console script if it is `spawned`; else one that stands for it, whose id is another.
+    """
     env = environment(root, **more.pop("env", {}))
-    command: Sequence[Any] = [COMMAND, "serve", *arguments]
+    command = server_command(env, *arguments, spawned=spawned)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=env, cwd=root, **more
     ) as process:

@@ -18,7 +18,7 @@ from speckit_memory.memory.store.checkpoints import making, restoring
 from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder
 from speckit_memory.memory.store.checkpoints.making import Limits
 from speckit_memory.memory.store.checkpoints.restoring import Restored
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database
 
 ENDING = ".deleted"
 LIMITS = Limits(keep=1000, days=90)
@@ -59,7 +59,7 @@ def keep(database: Database, memories: Mapping[int, str], why: str, *, now: floa
         shelf=where,
     )
     for dropped in made.dropped:
-        shutil.rmtree(_files(where, dropped), ignore_errors=True)
+        shutil.rmtree(where.aside(dropped), ignore_errors=True)
     return _deletion(where, made.checkpoint)
 
 
@@ -79,8 +79,17 @@ def deletion(store: Path, name: str) -> Deletion:
 
 
 def bring_back(database: Database, gone: Deletion, *, now: float) -> Restored:
-    """Makes the rows again, under the ids that they had. Raises E061 with nothing changed."""
-    return restoring.restore(database, gone.kept, replace=False, now=now, shelf=shelf(database.path))
+    """Makes those rows again that are not there, under the ids that they had. Raises E061 with nothing changed.
+
+    Memories that are there stay as they are: who was killed while deleting or undoing had not taken them, or had
+    brought them back, and whatever was done since is done to them.
+    """
+    return restoring.restore(database, gone.kept, replace=False, now=now, only_missing=True, shelf=shelf(database.path))
+
+
+def there(connection: Connection, gone: Deletion) -> frozenset[int]:
+    """The memories of a deletion that are in the store."""
+    return restoring.there(connection, list(gone.memories))
 
 
 def drop(store: Path, gone: Deletion) -> None:
@@ -94,9 +103,4 @@ def _deletion(where: Folder, kept: Checkpoint) -> Deletion:
     told = kept.metadata.get("memories", {})
     memories = {int(each): str(key) for each, key in told.items()}
     why = str(kept.metadata.get("why", ""))
-    return Deletion(kept.name, kept.created_at, why, memories, _files(where, kept.name), kept)
-
-
-def _files(where: Folder, name: str) -> Path:
-    """A hidden folder: no index run enters it, wherever the store lies."""
-    return where.path / f".{name}.files"
+    return Deletion(kept.name, kept.created_at, why, memories, where.aside(kept.name), kept)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -99,6 +100,11 @@ class Folder:
         """The file with its rows."""
         return self.path / checkpoint.file
 
+    def aside(self, name: str) -> Path:
+        """Where files lie that went with what this name keeps. A hidden folder: no index run enters it, wherever the
+        store lies."""
+        return self.path / f".{name}.files"
+
     def require_new(self, name: str) -> None:
         """Raises E030 for what is no name and E063 for one that is taken, in whatever case."""
         if not NAME.fullmatch(name):
@@ -146,11 +152,14 @@ class Folder:
         _sync(self.path)
 
     def remove(self, checkpoint: Checkpoint) -> None:
-        """Takes a checkpoint away, its leaf first. Inside `changing`. Raises E062."""
+        """Takes a checkpoint away, its leaf first, and the files beside it; those of a deletion stay. Inside
+        `changing`. Raises E062."""
         try:
             (self.path / f"{checkpoint.name}{_LEAF}").unlink(missing_ok=True)
             if checkpoint.file:
                 self.file_of(checkpoint).unlink(missing_ok=True)
+            if self.ending == ENDING:
+                shutil.rmtree(self.aside(checkpoint.name), ignore_errors=True)
         except OSError as error:
             raise SpeckitError("E062", f"'{checkpoint.name}' could not be removed: {error.strerror}") from error
 

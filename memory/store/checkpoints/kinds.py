@@ -75,6 +75,7 @@ MADE = {
     "graph_ranks": "computed of the edges in the background",
     "entity_scans": "which texts entities were taken from",
     "memory_entities": "taken from the texts in the background",
+    "summaries": "made of the texts in the background",
     "job_runs": "when background work was done here",
     "job_lease": "who does background work now",
     "migrations": "the schema of the file",

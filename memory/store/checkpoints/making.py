@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,10 @@ from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import failure
 from speckit_memory.memory.store.file.queries import integers, rows, value
 
+PAGES = 2_000
+"""So many pages are copied before it is told how far the copy is: 8 MiB."""
+OnPages = Callable[[int, int], None]
+"""Told how many pages of how many are copied; what it raises ends the work, and nothing is left behind."""
 SPARE_BYTES = 16 << 20
 """Room that must be left on the disk beside the copy."""
 
@@ -55,11 +59,12 @@ def make(
     spared: tuple[str, ...] = (),
     chosen: tuple[int, ...] = (),
     shelf: Folder | None = None,
+    progress: OnPages = lambda _done, _total: None,
 ) -> Made:
     """Keeps the current state under a new name, then drops the oldest beyond the limits but for those to be `spared`.
 
     Only the memories `chosen` by id are kept, if any are, and then nothing that belongs to no memory. A `shelf` other
-    than that of the store's checkpoints may be given.
+    than that of the store's checkpoints may be given. `progress` is told of a copy of the whole store.
 
     The file is read back before it counts: digest, SQLite's own check, and as many rows as the store has. `now` is in
     epoch seconds. Raises E030, E062 and E063; nothing is left behind then.
@@ -79,7 +84,7 @@ def make(
                     if folder or chosen:
                         counts = _copy_part(connection, partial, folder, chosen)
                     else:
-                        counts = _copy_all(connection, partial)
+                        counts = _copy_all(connection, partial, progress)
             with _told(name, partial):
                 complete(partial)
                 faults = _verified(partial, counts)
@@ -111,11 +116,13 @@ def counted(connection: apsw.Connection) -> dict[str, int]:
     return {form.kept.name: value(connection, f"SELECT count(*) FROM {form.kept.name}") for form in forms(connection)}
 
 
-def _copy_all(connection: apsw.Connection, partial: Path) -> dict[str, int]:
-    """Copies the pages of the state that the connection's transaction sees."""
+def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> dict[str, int]:
+    """Copies the pages of the state that the connection's transaction sees, whoever writes meanwhile."""
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(apsw.Connection(str(partial))) as copy, copy.backup("main", connection, "main") as backup:
-        backup.step()
+        while not backup.done:
+            backup.step(PAGES)
+            progress(backup.page_count - backup.remaining, backup.page_count)
     return counted(connection)
 
 

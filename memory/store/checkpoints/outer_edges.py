@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apsw
 
@@ -26,23 +27,36 @@ RETURNING source_id, target_id
 def keep(source: apsw.Connection, txn: Transaction, memories: Sequence[int]) -> int:
     """Notes in the checkpoint of some memories the edges between these and others; returns how many."""
     txn.connection.execute(_TABLE)
-    found = rows(
+    found = _leading_out(source, memories)
+    txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
+    return len(found)
+
+
+def _leading_out(source: apsw.Connection, memories: Sequence[int]) -> list[tuple[Any, ...]]:
+    return rows(
         source,
         "SELECT s.key, t.key, e.relation, e.strength, e.evidence, e.created_by, e.created_at, e.said "
         "FROM causal_edges e JOIN memories s ON s.id = e.source_id JOIN memories t ON t.id = e.target_id "
         "WHERE (s.id IN (SELECT value FROM carray(?1))) <> (t.id IN (SELECT value FROM carray(?1)))",
         (integers(memories),),
     )
-    txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
-    return len(found)
 
 
 def bring_back(source: apsw.Connection, txn: Transaction) -> set[int]:
     """Makes those edges again whose ends are both stored and that are not there; returns the memories at their ends."""
     if not table_exists(source, "outer_edges"):
         return set()
+    return _made_again(txn, rows(source, "SELECT * FROM outer_edges"))
+
+
+def copy(source: apsw.Connection, txn: Transaction, memories: Sequence[int]) -> set[int]:
+    """Makes the edges again that a file has between some memories and others, as `bring_back` does."""
+    return _made_again(txn, _leading_out(source, memories))
+
+
+def _made_again(txn: Transaction, edges: Iterable[tuple[Any, ...]]) -> set[int]:
     ends: set[int] = set()
-    for edge in rows(source, "SELECT * FROM outer_edges"):
+    for edge in edges:
         for pair in rows(txn.connection, _BACK, edge):
             ends.update(pair)
     return ends

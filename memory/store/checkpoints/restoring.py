@@ -6,29 +6,26 @@ it was. Every memory that comes, changes or goes is an entry in the log of chang
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import listed
-from speckit_memory.memory.store.checkpoints import identity, outer_edges, transfer
+from speckit_memory.memory.store.checkpoints import arrival, identity, outer_edges, transfer
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder
 from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES
+from speckit_memory.memory.store.checkpoints.numbering import numbered
 from speckit_memory.memory.store.checkpoints.opened import opened
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.consistency import inconsistencies
-from speckit_memory.memory.store.file.queries import rows, value
-from speckit_memory.memory.store.tables import changes, link_targets, vectors
-from speckit_memory.memory.store.tables.meta import get_meta
-from speckit_memory.memory.store.writing import near_duplicates, writer
-from speckit_memory.memory.store.writing.links import resolve_links
+from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.writing.moving import Moving, move_memories
 
 NAMED = 3
-ANALYSER = "analyser_version"
-"""The fact that says how words were cut: `indexing.indexer.ANALYSER`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +39,21 @@ class Restored:
     removed: int
     pending: int
     faults: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+    """Of the memories that came back, as they are here."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The ids of what comes back, by those of the checkpoint; which of them are there, and what goes."""
+    """The ids of what comes back, by those of the checkpoint; which of them are there, and what goes. `moved` are those
+    whose files were renamed since and that keep their keys; `aside` are others, by id, that have the keys these had."""
 
     ids: transfer.Ids
     staying: tuple[int, ...]
     going: tuple[int, ...]
     folders: frozenset[str]
+    moved: tuple[Moving, ...]
+    aside: dict[int, str]
 
 
 def restore(
@@ -61,11 +63,13 @@ def restore(
     replace: bool,
     now: float,
     foreign: bool = False,
+    only_missing: bool = False,
     shelf: Folder | None = None,
 ) -> Restored:
     """Brings a checkpoint back. To `replace`, memories that it does not have go: of its folder, or of the store.
 
     Else they stay. Either way its memories are set back to what they were, and keep their ids where those are free.
+    With `only_missing`, memories that are there under their ids stay as they are, whatever was done to them since.
     `foreign` allows that of another store; `shelf` is where it lies, if not among the checkpoints. Raises E061 with
     nothing changed.
     """
@@ -76,14 +80,32 @@ def restore(
             raise _not(checkpoint, f"it is damaged: {listed(new, NAMED, '; ')}")
         with database.write() as txn:
             before = {*faults, *inconsistencies(txn.connection)}
-            result = _restored(source, txn, checkpoint, replace=replace, now=now, foreign=foreign)
+            spared = _spared(source, txn.connection) if only_missing else frozenset()
+            result = _restored(source, txn, checkpoint, replace=replace, now=now, foreign=foreign, spared=spared)
             if wrong := [fault for fault in inconsistencies(txn.connection) if fault not in before]:
                 raise _not(checkpoint, f"the store would not agree with itself: {listed(wrong, NAMED, '; ')}")
             return result
 
 
+def there(connection: apsw.Connection, memories: Sequence[int]) -> frozenset[int]:
+    """Which of these memories are in the store under their ids."""
+    here = rows(connection, "SELECT id FROM memories WHERE id IN (SELECT value FROM carray(?))", (integers(memories),))
+    return frozenset(row for (row,) in here)
+
+
+def _spared(source: apsw.Connection, connection: apsw.Connection) -> frozenset[int]:
+    return there(connection, [row for (row,) in rows(source, "SELECT id FROM memories")])
+
+
 def _restored(
-    source: apsw.Connection, txn: Transaction, checkpoint: Checkpoint, *, replace: bool, now: float, foreign: bool
+    source: apsw.Connection,
+    txn: Transaction,
+    checkpoint: Checkpoint,
+    *,
+    replace: bool,
+    now: float,
+    foreign: bool,
+    spared: frozenset[int],
 ) -> Restored:
     connection, whole = txn.connection, not checkpoint.folder
     empty = value(connection, "SELECT 1 FROM memories LIMIT 1") is None
@@ -100,7 +122,7 @@ def _restored(
     connection.execute("UPDATE id_sequence SET next = max(next, ?)", (value(source, "SELECT next FROM id_sequence"),))
     if not empty and not (replace and whole):
         _require_same_words(source, connection, checkpoint)
-    plan = _room_made(source, txn, checkpoint.folder, replace=replace, keep_ids=same)
+    plan = _room_made(source, txn, checkpoint.folder, replace=replace, keep_ids=same, spared=spared)
     if replace:
         transfer.forget_what_belongs_to_no_memory(txn, checkpoint.folder)
     if empty or (replace and whole):
@@ -108,23 +130,41 @@ def _restored(
             vectors.forget_all(txn)
         transfer.copy_facts(source, txn)
     copied = transfer.copy(source, txn, plan.ids, whole=whole, keep_ids=same)
-    _note(txn, plan, now, outer_edges.bring_back(source, txn))
-    returned = len(plan.ids[MEMORIES]) - len(plan.staying)
-    return Restored(checkpoint, returned, len(plan.staying), len(plan.going), copied.pending, checkpoint.faults)
+    move_memories(txn, plan.moved, now)
+    _name(connection, plan.aside)
+    ends = outer_edges.bring_back(source, txn) if plan.ids[MEMORIES] else set()
+    if spared:
+        ends |= outer_edges.copy(source, txn, sorted(plan.ids[MEMORIES]))
+    arrival.note(txn, plan.ids[MEMORIES].values(), plan.folders, now, ends)
+    returned = tuple(sorted(set(plan.ids[MEMORIES].values()) - set(plan.staying)))
+    numbers = (len(returned), len(plan.staying), len(plan.going), copied.pending)
+    return Restored(checkpoint, *numbers, checkpoint.faults, returned)
 
 
-def _room_made(source: apsw.Connection, txn: Transaction, folder: str, *, replace: bool, keep_ids: bool) -> _Plan:
-    """Decides which ids the memories of the checkpoint get, and removes the rows that are in their way.
+def _room_made(
+    source: apsw.Connection, txn: Transaction, folder: str, *, replace: bool, keep_ids: bool, spared: frozenset[int]
+) -> _Plan:
+    """Decides which ids the memories of the checkpoint get, and removes the rows that are in their way. Those that are
+    `spared` do not come.
 
-    When memories are replaced, an id that is there stays with its memory, which may have been renamed since; else a
-    memory is the one with its key.
+    An id that is there stays with its memory. One that was renamed since keeps its key where the checkpoint has no
+    memory of that key: its file lies there, and the next index run would take it for another one. Else a memory is the
+    one with its key.
     """
     connection = txn.connection
-    theirs = dict(rows(source, "SELECT id, key FROM memories ORDER BY id"))
-    by_key = {key: memory_id for memory_id, key in rows(connection, "SELECT id, key FROM memories")}
+    theirs = {row: key for row, key in rows(source, "SELECT id, key FROM memories ORDER BY id") if row not in spared}
+    here_now = {row: (key, lies) for row, key, lies in rows(connection, "SELECT id, key, folder FROM memories")}
+    by_key = {key: memory_id for memory_id, (key, _) in here_now.items()}
     inside, parameters = transfer.within(folder)
     scope = {row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)}
-    memories = {row: row for row in theirs if replace and keep_ids and row in scope}
+    named = set(theirs.values())
+    moved = tuple(
+        Moving(row, key, *here_now[row])
+        for row, key in theirs.items()
+        if keep_ids and row in scope and here_now[row][0] not in named
+    )
+    kept = {each.memory for each in moved}
+    memories = {row: row for row in theirs if keep_ids and row in scope and (replace or row in kept)}
     going = scope - set(memories) if replace else set()
     if not keep_ids:
         going -= {by_key[key] for key in theirs.values() if key in by_key}
@@ -136,43 +176,21 @@ def _room_made(source: apsw.Connection, txn: Transaction, folder: str, *, replac
             used.add(here)
     staying = sorted(used)
     folders = _folders(connection, (*staying, *going)) | _folders(source, tuple(theirs))
+    old = {each.old for each in moved}
+    aside = {row: key for row, (key, _) in here_now.items() if key in old and row not in used | going}
     writer.delete_memories(txn, sorted(going))
     transfer.clear(txn, staying)
     # two of them may have changed names with each other
-    connection.executemany("UPDATE memories SET key = char(1) || id WHERE id = ?", [(row,) for row in staying])
-    chunks = _numbered(source, connection, memories, keep_ids)
-    return _Plan({MEMORIES: memories, CHUNKS: chunks}, tuple(staying), tuple(sorted(going)), frozenset(folders))
+    connection.executemany(
+        "UPDATE memories SET key = char(1) || id WHERE id = ?", [(row,) for row in (*staying, *aside)]
+    )
+    chunks = numbered(source, connection, memories, keep_ids, spared)
+    ids = {MEMORIES: memories, CHUNKS: chunks}
+    return _Plan(ids, tuple(staying), tuple(sorted(going)), frozenset(folders), moved, aside)
 
 
-def _numbered(
-    source: apsw.Connection, connection: apsw.Connection, memories: dict[int, int], keep_ids: bool
-) -> dict[int, int]:
-    """Gives those memories ids that have none yet, and all passages theirs; returns these. A number that is free stays
-    what it was in the checkpoint."""
-    taken = {row for (row,) in rows(connection, "SELECT id FROM memories UNION SELECT id FROM chunks")}
-    chunks: dict[int, int] = {}
-    for row, numbers in rows(
-        source,
-        "SELECT m.id, (SELECT json_group_array(id ORDER BY ordinal) FROM chunks WHERE memory_id = m.id) "
-        "FROM memories m ORDER BY m.id",
-    ):
-        own: list[int] = json.loads(numbers)
-        if row not in memories:
-            memories[row] = row if keep_ids and row not in taken else _draw(connection, 1)[0]
-        here = memories[row]
-        if own == [row]:
-            chunks[row] = here
-        elif here == row and keep_ids and taken.isdisjoint(own):
-            chunks.update(zip(own, own, strict=True))
-        else:
-            chunks.update(zip(own, _draw(connection, len(own)), strict=True))
-        taken |= {here, *(chunks[each] for each in own)}
-    return chunks
-
-
-def _draw(connection: apsw.Connection, count: int) -> range:
-    following: int = value(connection, "UPDATE id_sequence SET next = next + ? RETURNING next", (count,))
-    return range(following - count, following)
+def _name(connection: apsw.Connection, keys: dict[int, str]) -> None:
+    connection.executemany("UPDATE memories SET key = ? WHERE id = ?", [(key, row) for row, key in keys.items()])
 
 
 def _folders(connection: apsw.Connection, memory_ids: Iterable[int]) -> set[str]:
@@ -182,25 +200,12 @@ def _folders(connection: apsw.Connection, memory_ids: Iterable[int]) -> set[str]
 
 def _require_same_words(source: apsw.Connection, connection: apsw.Connection, checkpoint: Checkpoint) -> None:
     """Raises E061 where memories would come beside others whose words were cut in another way."""
-    theirs, ours = get_meta(source, ANALYSER), get_meta(connection, ANALYSER)
-    if None not in (theirs, ours) and theirs != ours:
-        why = f"its words were cut by '{theirs}', those of the store by '{ours}'"
+    if why := arrival.other_words(source, connection):
         raise SpeckitError(
             "E061",
             f"'{checkpoint.name}' was not restored: {why}; nothing was changed",
             actions=("replace the whole store with a checkpoint of the whole store, then index again",),
         )
-
-
-def _note(txn: Transaction, plan: _Plan, now: float, ends: set[int]) -> None:
-    """Tells other processes what changed, and has links and near duplicates looked at anew."""
-    coming = sorted(plan.ids[MEMORIES].values())
-    changes.record(txn, coming, "put")
-    changes.record(txn, sorted({*coming, *ends}), "edges")
-    link_targets.note_memories(txn, coming)
-    link_targets.note_keys(txn, [key for (key,) in rows(txn.connection, "SELECT key FROM memories")])
-    resolve_links(txn, now)
-    near_duplicates.mark_uncounted(txn, sorted(plan.folders))
 
 
 def _not(checkpoint: Checkpoint, why: str) -> SpeckitError:

@@ -349,15 +349,20 @@ class Database:
             self._replaced = error
             raise
 
+    def bare(self) -> apsw.Connection:
+        """A further connection, as SQLite makes it, for whoever asks to use and close. Raises as the driver does."""
+        with self._noted():
+            self._identity.require_same_file()
+            # a file that is called :memory: is no store in memory, which would end with this process
+            name = str(self.path) if self.path.is_absolute() else f"{os.curdir}{os.sep}{self.path}"
+            connection = connected(name, only_read=self.only_read, complete=self._complete)
+            self._identity.require_same_file()
+        connection.set_busy_timeout(self._busy_timeout_ms)
+        return connection
+
     def _connect(self) -> apsw.Connection:
         with opening(), translated(self.path):
-            with self._noted():
-                self._identity.require_same_file()
-                # a file that is called :memory: is no store in memory, which would end with this process
-                name = str(self.path) if self.path.is_absolute() else f"{os.curdir}{os.sep}{self.path}"
-                connection = connected(name, only_read=self.only_read, complete=self._complete)
-                self._identity.require_same_file()
-            connection.set_busy_timeout(self._busy_timeout_ms)
+            connection = self.bare()
             connection.execute(_PRAGMAS)
             connection.enable_load_extension(True)
             connection.load_extension(vector_extension())

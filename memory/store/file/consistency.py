@@ -12,6 +12,7 @@ import numpy as np
 from speckit_memory.memory.store.file.facts import FACTS, KEPT_FACTS
 from speckit_memory.memory.store.file.queries import table_exists, value
 from speckit_memory.memory.store.file.schema import COUNTED, COUNTED_PASSAGES
+from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
 
 _TOLERANCE = 1e-2
 """How far the squared length of a stored vector may be from 1."""
@@ -80,7 +81,7 @@ _VECTOR_RULES = (
         "SELECT rowid FROM chunk_vectors EXCEPT SELECT id FROM chunks WHERE vector = 'stored'",
     ),
 )
-_SINGLE_RULES = (
+_OTHER_RULES = (
     ("the state of the causal graph is lost", "SELECT 1 WHERE (SELECT count(*) FROM graph_state) <> 1"),
     ("the sequence of ids is lost", "SELECT 1 WHERE (SELECT count(*) FROM id_sequence WHERE next >= 1) <> 1"),
     ("the log of changes has impossible numbers", f"SELECT 1 FROM changes WHERE seq NOT BETWEEN 1 AND {1 << 60}"),
@@ -89,6 +90,7 @@ _SINGLE_RULES = (
         "SELECT 1 FROM chunks WHERE vector = 'stored' AND (SELECT count(*) FROM meta "
         "WHERE key IN ('embedding_model', 'embedding_dimensions')) < 2",
     ),
+    ("cached vectors of {} have another length than it makes", f"SELECT DISTINCT c.model_id {MISFITS}"),
 )
 _NO_VECTOR_RULES = (("chunk {} should have a vector", "SELECT id FROM chunks WHERE vector <> 'pending'"),)
 
@@ -100,6 +102,7 @@ _TEXTS = {
     "triggers": ("normalised", "phrase"),
     "declared_links": ("relation", "target", "evidence"),
     "memory_entities": ("entity", "kind"),
+    "summaries": ("content_hash", "summary"),
     "meta": ("key", "value"),
 }
 """Columns that are read as text: SQLite does not look whether they hold UTF-8."""
@@ -113,7 +116,7 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
     checks: list[tuple[str, Callable[[], Iterable[str]]]] = [
         ("the file", lambda: _integrity(connection)),
         ("the references between tables", lambda: _references(connection)),
-        *((sentence, partial(_broken, connection, sentence, query)) for sentence, query in (*_RULES, *_SINGLE_RULES)),
+        *((sentence, partial(_broken, connection, sentence, query)) for sentence, query in (*_RULES, *_OTHER_RULES)),
         ("the vectors", lambda: _vectors(connection)),
         *((f"the texts of {table}", partial(_texts, connection, table, columns)) for table, columns in _TEXTS.items()),
     ]
@@ -155,6 +158,8 @@ def _vectors(connection: apsw.Connection) -> Iterator[str]:
         )
         for row in islice(wrong, _NAMED):
             yield f"the vector {row} is no unit vector of {size} numbers"
+        for row, why in islice(of_another_model(connection), _NAMED):
+            yield f"the vector {row} is of another space: {why}"
 
 
 def is_unit(vector: object, size: int) -> bool:

@@ -16,6 +16,13 @@ _MISSING = re.compile(
 )
 
 
+_WRITING = {
+    *(apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE),
+    *(apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP, apsw.SQLITE_IOERR_SHMOPEN),
+}
+"""Extended codes of what a disk does not take."""
+
+
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Turns every driver error raised inside into a `SpeckitError` that names the file."""
@@ -32,6 +39,8 @@ def told_by_driver(error: Exception, path: Path) -> SpeckitError | None:
 
 def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
     """The product's error: busy E022, damaged E024, not to be opened or written E020, not saved E081, else E021.
+
+    What the driver says of a disk that fails is left out: in the middle of a copy it speaks of another file.
 
     A table or column that is missing is damage too: no statement of ours asks for what a store does not have.
     """
@@ -50,6 +59,14 @@ def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
             return SpeckitError("E020", f"{path} may only be read: {error}")
         case apsw.FullError():
             return SpeckitError("E081", f"there is no space left to write {path}", actions=("free disk space",))
+        case apsw.IOError() if getattr(error, "extendedresult", 0) in _WRITING:
+            ways = (
+                "check whether the disk has room and takes writes, and what the limit of file sizes is",
+                "try again",
+            )
+            return SpeckitError("E081", f"the disk did not take what was written to {path}", actions=ways)
+        case apsw.IOError():
+            return SpeckitError("E021", f"{path} could not be read from the disk")
         case apsw.ConstraintError():
             return SpeckitError("E081", f"{path} does not take this value: {error}", actions=("correct the value",))
     return SpeckitError("E021", f"{path}: {error}")

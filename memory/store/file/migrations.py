@@ -6,6 +6,7 @@ the state its records tell. `applied` and `pending` only read.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from speckit_memory.memory.store.file.schema import (
     UNCOUNTED_FOLDERS,
 )
 from speckit_memory.memory.store.file.structure_schema import STRUCTURE
+from speckit_memory.memory.store.file.summary_schema import SUMMARIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ MIGRATIONS = (
     Migration("0015_structure", STRUCTURE),
     Migration("0016_store_identity", STORE_IDENTITY),
     Migration("0017_embedding_models", EMBEDDING_MODELS),
+    Migration("0018_summaries", SUMMARIES),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
@@ -114,7 +117,9 @@ def _run(connection: apsw.Connection, migration: Migration) -> bool:
             return False
         connection.execute(_RECORDS)
         connection.execute(migration.statements)
-        connection.execute("INSERT INTO migrations VALUES (?, strftime('%FT%TZ'))", (migration.name,))
+        connection.execute(
+            "INSERT INTO migrations VALUES (?, strftime('%FT%TZ', ?, 'unixepoch'))", (migration.name, time.time())
+        )
         connection.execute("COMMIT")
     except BaseException as error:
         if connection.in_transaction:

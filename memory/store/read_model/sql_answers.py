@@ -18,20 +18,17 @@ from speckit_memory.memory.store.read_model.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.moment import Moment
 from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.reading import reader, traversal
-from speckit_memory.memory.store.tables import edges, fulltext, ranks
+from speckit_memory.memory.store.tables import edges, fulltext, ranks, summaries
 from speckit_memory.pipeline.clock import opening
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours, Passage
 from speckit_memory.pipeline.ports.immutable import own
 
 ASKED_OF_FILE = 2
-"""So many times the file is asked for the edges of a relation between a few memories; then all of them are read, which
+"""So many times the file is asked for the edges of a relation at a few memories; then all of them are read, which
 takes longer than these times together and is worth it to who goes on asking."""
 
-_EDGES = "SELECT source_id, target_id FROM causal_edges WHERE relation = ? ORDER BY 1, 2"
-_EDGES_OF = (
-    "SELECT source_id, target_id FROM causal_edges "
-    "WHERE relation = ? AND source_id IN (SELECT value FROM carray(?)) ORDER BY 1, 2"
-)
+_EDGES = "SELECT target_id, source_id FROM causal_edges WHERE relation = ?"
+_EDGES_AT = f"{_EDGES} AND target_id IN (SELECT value FROM carray(?))"
 
 
 class Passages:
@@ -64,6 +61,16 @@ class Passages:
         """All passages in sections of these names, by id, and short memories that may hold one."""
         with self._database.snapshot_read() as connection:
             return reader.passages_in(connection, names)
+
+    def headed(self, slugs: Sequence[str]) -> list[Passage]:
+        """All passages of memories that tell of work that may begin a section by a heading of these slugs, by id."""
+        with self._database.snapshot_read() as connection:
+            return reader.passages_headed(connection, slugs)
+
+    def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
+        """What these memories say in few sentences, with the lines of their whole texts, where they have a summary."""
+        with self._database.snapshot_read() as connection:
+            return summaries.of_memories(connection, memories)
 
     def body(self, memory: int) -> str:
         """The whole text of a memory; empty when it is not stored (any more)."""
@@ -116,7 +123,7 @@ class CausalGraph:
     What was computed is kept under copies of what was asked.
     """
 
-    __slots__ = ("_asked", "_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_targets")
+    __slots__ = ("_asked", "_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_sources")
 
     def __init__(self, database: Database, moment: Moment, columns: Columns) -> None:
         self._database = database
@@ -124,7 +131,7 @@ class CausalGraph:
         self._columns = columns
         self._degrees: dict[tuple[tuple[str, float], ...], tuple[Ids, Column]] = {}
         self._regions: tuple[Ids, Ids] | None = None
-        self._targets: dict[str, dict[int, list[int]]] = {}
+        self._sources: dict[str, dict[int, list[int]]] = {}
         self._asked: dict[str, int] = {}
         self._count: int | None = None
 
@@ -133,7 +140,7 @@ class CausalGraph:
         twin = CausalGraph(self._database, self._moment, columns)
         twin._degrees = self._degrees
         twin._regions = self._regions
-        twin._targets = self._targets
+        twin._sources = self._sources
         twin._asked = self._asked
         twin._count = self._count
         return twin
@@ -173,27 +180,28 @@ class CausalGraph:
         known = self._columns.places(ids) != UNKNOWN
         return ids[known], sums[known]
 
-    def edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
-        """Sources and targets (memories) of every edge of this relation with both ends among `ids`, in that order.
+    def in_edges(self, ids: Ids, relation: str) -> tuple[Ids, Ids]:
+        """Sources and targets (memories) of every edge of this relation that leads to one of `ids`, in that order.
 
         A chunk stands for its memory.
         """
         relation = own(relation)
-        targets = self._targets.get(relation)
-        memories = set(self._columns.parents(ids).tolist())
-        if targets is None and (asked := self._asked.get(relation, 0)) < ASKED_OF_FILE:
+        sources = self._sources.get(relation)
+        memories = sorted(set(self._columns.parents(ids).tolist()))
+        if sources is None and (asked := self._asked.get(relation, 0)) < ASKED_OF_FILE:
             self._asked[relation] = asked + 1
             with self._moment.read() as (connection, _):
-                targets = _by_source(rows(connection, _EDGES_OF, (relation, integers(sorted(memories)))))
-        elif targets is None:
+                sources = _by_target(rows(connection, _EDGES_AT, (relation, integers(memories))))
+        elif sources is None:
             with opening(), self._moment.read() as (connection, is_of_it):
-                targets = _by_source(rows(connection, _EDGES, (relation,)))
+                sources = _by_target(rows(connection, _EDGES, (relation,)))
                 if is_of_it:
-                    self._targets[relation] = targets
-        sources = sorted(memories & targets.keys())
-        pairs = [(source, target) for source in sources for target in targets[source] if target in memories]
-        table = np.array(pairs, np.int64).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
+                    self._sources[relation] = sources
+        table = np.array(
+            sorted((source, target) for target in memories for source in sources.get(target, ())), np.int64
+        ).reshape(-1, 2)
+        known = table[self._columns.places(table[:, 0]) != UNKNOWN]
+        return known[:, 0], known[:, 1]
 
     def regions(self, ids: Ids) -> Ids:
         """The connected component that each id lies in, named by its smallest memory id; -1 for none."""
@@ -223,11 +231,11 @@ class CausalGraph:
         return known
 
 
-def _by_source(edges: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
-    targets: dict[int, list[int]] = {}
-    for source, target in edges:
-        targets.setdefault(source, []).append(target)
-    return targets
+def _by_target(edges: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    sources: dict[int, list[int]] = {}
+    for target, source in edges:
+        sources.setdefault(target, []).append(source)
+    return sources
 
 
 def _components(edges: Sequence[tuple[int, int]]) -> tuple[Ids, Ids]:

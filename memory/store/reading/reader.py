@@ -11,6 +11,7 @@ import apsw
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
 from speckit_memory.memory.store.tables import vectors
@@ -24,6 +25,8 @@ def _known(column: str) -> str:
     return f"iif({column} BETWEEN {EARLIEST} AND {LATEST}, nullif({column}, {UNKNOWN_TIME}), NULL)"
 
 
+LARGEST_ID = 2**63 - 1
+"""SQLite has no larger number."""
 SORTS = {
     "updated_at": f"{_known('updated_at')} DESC",
     "created_at": f"{_known('created_at')} DESC",
@@ -44,6 +47,8 @@ _FACTS: tuple[type | UnionType, ...] = (
     str, str, str, float | None, float | None, float | None, int, float, float, int, str, int, int
 )  # fmt: skip
 """Of what kind the columns of `_MEMORY` are, from `context_type` on; a damaged file may hold anything."""
+_TELLING = "'working', 'episodic', 'prospective'"
+"""Types of memories that tell of work, as opposed to knowledge."""
 _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
 
 
@@ -82,10 +87,11 @@ class StoreStatistics:
 
 def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
     """The memory with this id or key. Raises E080."""
-    column = "id" if isinstance(name, int) else "key"
-    found = _memories(connection, f"{_MEMORY} WHERE {column} = ?", (name,))
+    if isinstance(name, int) and abs(name) > LARGEST_ID:  # which may be too long to be told
+        raise SpeckitError("E080", "there is no memory with an id beyond 64 bits")
+    found = _memories(connection, f"{_MEMORY} WHERE {'id' if isinstance(name, int) else 'key'} = ?", (name,))
     if not found:
-        raise SpeckitError("E080", f"there is no memory with the {column} {name!r}")
+        raise MissingMemoryError(name)
     return found[0]
 
 
@@ -104,6 +110,11 @@ def list_memories(
     total: int = value(connection, f"SELECT count(*) FROM memories WHERE {condition}", bindings)
     page = f"{_MEMORY} WHERE {condition} ORDER BY {SORTS[sort]}, id LIMIT ? OFFSET ?"
     return _memories(connection, page, (*bindings, limit, offset)), total
+
+
+def keys(connection: apsw.Connection) -> list[str]:
+    """The keys of all memories, in order."""
+    return [key for (key,) in rows(connection, "SELECT key FROM memories ORDER BY key")]
 
 
 def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
@@ -141,6 +152,20 @@ def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Pa
     return _passages(connection, f"{_PASSAGE} WHERE {condition} ORDER BY id", (*sections, *sections))
 
 
+def passages_headed(connection: apsw.Connection, slugs: Sequence[str]) -> list[Passage]:
+    """The passages that may begin a section with a heading of these slugs (`known_sections.spellings`), by id.
+
+    Looked at are memories whose kind, path or title says that they tell of work: spec documents, session notes, plans.
+    What exactly the passages hold is left to whoever reads their headings.
+    """
+    if not slugs:
+        return []
+    said = " OR ".join(["text LIKE ?"] * len(slugs))
+    telling = f"SELECT id FROM memories WHERE document_type <> 'memory' OR memory_type IN ({_TELLING})"
+    patterns = [f"%{slug.replace('-', '%')}%" for slug in slugs]
+    return _passages(connection, f"{_PASSAGE} WHERE memory_id IN ({telling}) AND ({said}) ORDER BY id", patterns)
+
+
 def used_since(connection: apsw.Connection, since: float) -> list[int]:
     """The memories that were of use after a time (epoch seconds), ascending."""
     return [
@@ -153,7 +178,7 @@ def body(connection: apsw.Connection, memory_id: int) -> str:
     """The whole text of a memory. Raises E080."""
     text: str | None = value(connection, "SELECT body FROM texts WHERE memory_id = ?", (memory_id,))
     if text is None:
-        raise SpeckitError("E080", f"there is no memory with the id {memory_id}")
+        raise MissingMemoryError(memory_id)
     return text
 
 

@@ -47,30 +47,43 @@ def build(
     path: Path,
     vector_index: VectorIndexing = SHIPPED,
     pause: Callable[[], None] = lambda: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Built:
     """Writes the state that the connection sees, in one read of it, to a file that stands there whole or not at all.
 
     `vector_index` tells whether there are so many vectors that they get an index. `pause` is called between blocks of
-    everything; what it raises ends the building. Joins an open transaction. Temporary files lie in the same folder,
-    and have no names. Raises OSError as the file system does, and what SQLite raises.
+    everything; what it raises ends the building. `progress` is told how many parts of how many are written. Joins an
+    open transaction. Temporary files lie in the same folder, and have no names. Raises OSError as the file system does,
+    and what SQLite raises.
     """
     if connection.in_transaction:
-        return _built(connection, path, vector_index, pause)
+        return _built(connection, path, vector_index, pause, progress)
     connection.execute("BEGIN")
     try:
-        return _built(connection, path, vector_index, pause)
+        return _built(connection, path, vector_index, pause, progress)
     finally:
         connection.execute("ROLLBACK")
 
 
-def _built(connection: apsw.Connection, path: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> Built:
+def _built(
+    connection: apsw.Connection,
+    path: Path,
+    vector_index: VectorIndexing,
+    pause: Callable[[], None],
+    progress: Callable[[int, int], None],
+) -> Built:
     sequence = changes.latest(connection)
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
     with Writer(path, pause) as writer:
-        for write in _PARTS:
+        total = len(_PARTS) + 2
+        for done, write in enumerate(_PARTS):
+            progress(done, total)
             with Spill(path.parent, pause) as spill:  # of one part after the other, so that the disk holds little
                 write(connection, writer, spill)
+        progress(total - 2, total)
         model = vector_part.write(connection, writer)
+        progress(total - 1, total)
         lists_part.write(writer, path.parent, vector_index, pause)
         digest, size = writer.finish({"format": FORMAT, "sequence": sequence, "token": token, "model": model})
+    progress(total, total)
     return Built(sequence, digest, size)

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.records import EXPIRES
 from speckit_memory.memory.store.tables import changes
 
 Reason = Literal["unused", "expired"]
@@ -67,6 +68,21 @@ def lift(txn: Transaction, memory: int) -> None:
         (memory,),
     )
     txn.connection.execute("DELETE FROM archivals WHERE memory_id = ?1 AND reason = 'unused'", (memory,))
+
+
+def declared_end(txn: Transaction, memory: int) -> str | None:
+    """The end that the stored document of a memory declares, as it is kept among what it says besides."""
+    found: str | None = value(
+        txn.connection, f"SELECT extra ->> '$.{EXPIRES}' FROM texts WHERE memory_id = ?", (memory,)
+    )
+    return found
+
+
+def end_at(txn: Transaction, memory: int, end: float | None) -> None:
+    """Has a memory expire at the end that its document declares now, or not at all, whatever was before: what had
+    expired is found again until then. The caller logs the change."""
+    txn.connection.execute("DELETE FROM archivals WHERE memory_id = ?", (memory,))
+    txn.connection.execute("UPDATE memories SET expires_at = ? WHERE id = ?", (end, memory))
 
 
 def archived(connection: apsw.Connection) -> list[Archived]:

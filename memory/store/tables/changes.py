@@ -21,12 +21,10 @@ MOST_KEPT = 20 * KEPT
 """So many entries are kept at most for the segment that the store vouches for, which is of no use to who cannot tell
 what changed since: mere use of memories is logged, and a few hundred searches would else make it so."""
 
-# Of several changes of one memory's content, the strongest tells what must be read again.
-_STRENGTH: dict[Kind, int] = {"attributes": 0, "put": 1, "delete": 2}
-
-_WHEN = " ".join(f"WHEN '{kind}' THEN {strength}" for kind, strength in _STRENGTH.items())
-_CONTENT = f"""
-SELECT memory_id, max(CASE kind {_WHEN} END) FROM changes
+# Of one memory the last time that it was written or deleted tells what must be read again: what was deleted may come
+# back under its id. A column beside max() is of the row that has the greatest value.
+_CONTENT = """
+SELECT memory_id, kind, max(CASE kind WHEN 'attributes' THEN 0 ELSE seq END) FROM changes
 WHERE seq > ? AND kind != 'edges' GROUP BY memory_id ORDER BY memory_id
 """
 
@@ -69,17 +67,18 @@ def content_since(connection: apsw.Connection, seq: int) -> tuple[int, list[tupl
     if not first - 1 <= seq <= last:
         return None
     found = rows(connection, _CONTENT, (seq,))
-    edges = rows(connection, "SELECT 1 FROM changes WHERE seq > ? AND kind = 'edges' LIMIT 1", (seq,))
-    by_strength = {strength: kind for kind, strength in _STRENGTH.items()}
+    # what came back after a deletion has other edges
+    edges = rows(connection, "SELECT 1 FROM changes WHERE seq > ? AND kind IN ('edges', 'delete') LIMIT 1", (seq,))
     entries: list[tuple[int, Kind]] = [(0, "edges")] if edges else []
-    return int(last), [*entries, *((memory, by_strength[strength]) for memory, strength in found)]
+    return int(last), [*entries, *((memory, kind) for memory, kind, _ in found)]
 
 
 def since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:
     """The last number, and what changed after `seq`; None when the log does not reach back that far.
 
-    Ordered by memory. A memory has at most one of put, attributes and delete, the strongest; `edges` comes before it as
-    an entry of its own, and is left out for a deleted memory.
+    Ordered by memory. A memory has at most one of put and delete, the last, else attributes where only these changed;
+    `edges` comes before it as an entry of its own, also where a deleted memory came back, and is left out for one that
+    is deleted.
     """
     found = rows(connection, "SELECT seq, memory_id, kind FROM changes WHERE seq >= ? ORDER BY seq", (seq,))
     if not found:
@@ -91,9 +90,9 @@ def since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, K
     for number, memory_id, kind in found:
         if number == seq:
             continue
-        if kind == "edges":
+        if kind in ("edges", "delete"):
             edges.add(memory_id)
-        elif memory_id not in content or _STRENGTH[kind] > _STRENGTH[content[memory_id]]:
+        if kind in ("put", "delete") or (kind == "attributes" and memory_id not in content):
             content[memory_id] = kind
     entries: list[tuple[int, Kind]] = []
     for memory_id in sorted(content.keys() | edges):

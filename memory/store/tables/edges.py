@@ -12,6 +12,7 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.records import Edge, Relation
 from speckit_memory.memory.store.tables import changes, edge_history
 from speckit_memory.memory.store.tables.edge_history import State
@@ -56,7 +57,7 @@ def add_edge(
     connection = txn.connection
     for memory_id in (source_id, target_id):
         if not value(connection, "SELECT 1 FROM memories WHERE id = ?", (memory_id,)):
-            raise SpeckitError("E080", f"there is no memory with the id {memory_id}")
+            raise MissingMemoryError(memory_id)
     triple = (source_id, target_id, str(relation))
     known = edge_between(connection, *triple)
     if known is not None and created_by not in DELIBERATE and known.created_by in DELIBERATE:

@@ -90,11 +90,14 @@ def ranks(connection: apsw.Connection, memories: Ids) -> tuple[Column, float]:
 
 
 def members(connection: apsw.Connection, memory: int, limit: int) -> list[int]:
-    """The `limit` highest ranked other members of a memory's community; none for one without a rank."""
+    """The `limit` highest ranked other members of a memory's community, by their keys where ranks are equal; none for
+    a memory without a rank.
+    """
     found = rows(
         connection,
-        "SELECT memory_id FROM graph_ranks WHERE community = (SELECT community FROM graph_ranks WHERE memory_id = ?1) "
-        "AND memory_id <> ?1 ORDER BY rank DESC, memory_id LIMIT ?2",
+        "SELECT r.memory_id FROM graph_ranks r JOIN memories m ON m.id = r.memory_id "
+        "WHERE r.community = (SELECT community FROM graph_ranks WHERE memory_id = ?1) AND r.memory_id <> ?1 "
+        "ORDER BY r.rank DESC, m.key LIMIT ?2",
         (memory, limit),
     )
     return [member for (member,) in found]

@@ -63,6 +63,19 @@ def of_folder(connection: apsw.Connection, folder: str, session: str = "") -> li
     return [_record(row) for row in found]
 
 
+def latest(connection: apsw.Connection, folder: str, session: str) -> TaskRecord | None:
+    """The record that was last written of a folder and those below it, of all for "": one of this session before any
+    other, if it has one."""
+    found = rows(
+        connection,
+        f"SELECT {_COLUMNS} FROM task_records "
+        "WHERE ?1 IN ('', folder) OR substr(folder, 1, length(?1) + 1) = ?1 || '/' "
+        "ORDER BY (?2 <> '' AND session = ?2) DESC, coalesce(completed_at, began_at) DESC, folder, task LIMIT 1",
+        (folder, session),
+    )
+    return _record(found[0]) if found else None
+
+
 def _record(row: Sequence[Any]) -> TaskRecord:
     folder, task, session, knowledge, uncertainty, context, gaps, began, *then, closed, new, completed = row
     after = None if completed is None else (then[0], then[1], then[2])

@@ -13,6 +13,7 @@ import apsw
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.consistency import is_unit
 from speckit_memory.memory.store.file.queries import rows, table_exists, value
+from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
 from speckit_memory.memory.store.tables import changes, fulltext, token_counts, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 
@@ -25,6 +26,7 @@ def mend(txn: Transaction) -> list[str]:
         ("{} of memories' tokens were made anew", _count_tokens),
         ("{} of the full-text table were made anew or removed", _fill_words),
         ("{} of passages are to be made anew by the next index", _await_vectors),
+        ("{} of the cache were of another length than their model makes, and removed", _fit_cache),
         ("{} about waiting for vectors were set right", _tell_pending),
     )
     done = [sentence.format(_counted(number)) for sentence, step in steps if (number := step(txn))]
@@ -105,15 +107,22 @@ def _fill_words(txn: Transaction) -> int:
 
 
 def _await_vectors(txn: Transaction) -> int:
-    """Passages whose vector is missing or no unit vector wait for another; vectors of no passage go."""
+    """Passages whose vector is missing, no unit vector or of another model wait for another; vectors of no passage go.
+
+    Where no vector is what the store says, that is forgotten too: which model made them, and of what length they are.
+    """
     connection = txn.connection
     good: set[int] = set()
     loose: set[int] = set()
     stored = {row for (row,) in rows(connection, "SELECT id FROM chunks WHERE vector = 'stored'")}
     if table_exists(connection, "chunk_vectors"):
         size = int(get_meta(connection, vectors.DIMENSIONS) or 0)
+        ours = stored - {row for row, _ in of_another_model(connection)}
         for row, vector in connection.execute("SELECT rowid, embedding FROM chunk_vectors"):
-            (good if row in stored and is_unit(vector, size) else loose).add(row)
+            (good if row in ours and is_unit(vector, size) else loose).add(row)
+        if stored and not good:
+            vectors.forget_all(txn)
+            return len(stored | loose)
         connection.executemany("DELETE FROM chunk_vectors WHERE rowid = ?", [(row,) for row in loose])
     else:
         stored |= {row for (row,) in rows(connection, "SELECT id FROM chunks WHERE vector <> 'pending'")}
@@ -124,6 +133,12 @@ def _await_vectors(txn: Transaction) -> int:
     )
     connection.executemany("DELETE FROM chunk_tokens WHERE chunk_id = ?", tokens)
     return len(waiting | loose | {row for (row,) in tokens})
+
+
+def _fit_cache(txn: Transaction) -> int:
+    """Cached vectors that are not of the length that their model makes."""
+    gone = f"(model_id, content_hash) IN (SELECT c.model_id, c.content_hash {MISFITS})"
+    return len(rows(txn.connection, f"DELETE FROM embedding_cache WHERE {gone} RETURNING 1"))
 
 
 def _tell_pending(txn: Transaction) -> int:

@@ -19,7 +19,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.facts import LIVING_ATTRIBUTES
 from speckit_memory.memory.store.file.queries import integers, rows, texts
-from speckit_memory.memory.store.records import UNKNOWN_TIME, Document, Tier
+from speckit_memory.memory.store.records import EXPIRES, UNKNOWN_TIME, Document, Tier
 from speckit_memory.memory.store.tables import archivals, changes, fulltext, link_targets, token_sets, vectors
 from speckit_memory.memory.store.tables.promotions import tier_in_force
 from speckit_memory.memory.store.writing import near_duplicates
@@ -274,13 +274,15 @@ def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) 
     txn.connection.executemany(
         "INSERT INTO memories (title, folder, tier, context_type, document_type, memory_type, spec_level, "
         "content_hash, fingerprint, characters, chunk_count, embedding_status, mtime_ns, updated_at, "
-        "importance_weight, id, key, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "importance_weight, id, key, created_at, expires_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 *_facts(each.entry, each.document.tier, each.entry.fingerprint or fingerprint(each.document), now),
                 each.id,
                 each.document.key,
                 _time(each.document.created_at, now),
+                each.document.expires_at,
             )
             for each in placed
         ),
@@ -300,6 +302,7 @@ def _replace(
     """Writes a document over what is stored of its memory, which comes back from the archive where it was `edited`."""
     connection = txn.connection
     before = near_duplicates.compared(connection, memory_id)
+    ended = archivals.declared_end(txn, memory_id)
     _clear(txn, memory_id)
     tier = tier_in_force(connection, memory_id, entry.document.tier)
     connection.execute(
@@ -311,6 +314,8 @@ def _replace(
     insert(txn, [passages_placed(txn, memory_id, entry)], model_id, now)
     if edited:
         archivals.lift(txn, memory_id)
+    if ended != entry.document.extra.get(EXPIRES):
+        archivals.end_at(txn, memory_id, entry.document.expires_at)
     changes.record(txn, [memory_id], "put")
     link_targets.note_memories(txn, [memory_id])
     after = near_duplicates.compared(connection, memory_id)

@@ -109,6 +109,13 @@ CODES: dict[str, Code] = {
     "E014": Code(
         "invalid path", "file", "medium", "The path cannot be used for this.", ("give another path",), True, "request"
     ),
+    "E015": Code(
+        "no workspace",
+        "configuration",
+        "high",
+        "This server serves several workspaces, and none of them to this connection.",
+        ("start the server with one --workspace",),
+    ),
     "E020": Code(
         "database cannot be opened",
         "database",
@@ -214,6 +221,13 @@ CODES: dict[str, Code] = {
         ("choose another --port", "stop the program that uses it"),
         True,
     ),
+    "E035": Code(
+        "tool not offered",
+        "parameter",
+        "low",
+        "A server offers the tools of one profile.",
+        ("use a tool that is listed", "start the server with `serve --profile full`"),
+    ),
     "E040": Code(
         "search failed",
         "search",
@@ -264,6 +278,32 @@ CODES: dict[str, Code] = {
         ("choose another name", "delete that one first: `speckit-memory checkpoint delete NAME`"),
         True,
         "request",
+    ),
+    "E064": Code(
+        "export not written",
+        "checkpoint",
+        "medium",
+        "Memories are written into a new or an empty folder, or over an export that nobody has edited.",
+        ("name another folder", "make the folder writable, or free disk space"),
+        True,
+        "request",
+    ),
+    "E065": Code(
+        "source of an import not usable",
+        "checkpoint",
+        "medium",
+        "Imported are what `speckit-memory export` has written, folders of documents and single ones. Nothing was "
+        "changed.",
+        ("export again", "take the files from a copy that is whole"),
+        True,
+        "request",
+    ),
+    "E066": Code(
+        "import undone",
+        "checkpoint",
+        "high",
+        "An import is one transaction. The store and the files are as they were.",
+        ("make the workspace writable, or free disk space, and import again",),
     ),
     "E080": Code(
         "memory not found",
@@ -416,7 +456,7 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "Deleting many memories, or constitutional and critical ones, must be confirmed. Nothing was deleted.",
-        ("look at a dry run first", "repeat the call with `confirm` (`--confirm`)"),
+        ("look at a dry run first", "confirm it: `confirm: true` in a call of a tool, `--confirm` at the command line"),
         True,
         "request",
     ),
@@ -425,7 +465,7 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "The last 1,000 deletions of 90 days can be undone, each once.",
-        ("list them with `speckit-memory undelete`",),
+        ("use the name that the answer of the deletion gave", "`speckit-memory undelete` lists them"),
         True,
     ),
     "E107": Code(

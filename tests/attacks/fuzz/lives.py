@@ -1,14 +1,15 @@
 """Lives of stores: whatever is done to files and memories in whatever order, indexes are those of a store made anew.
 
 A case is a list of events in the life of one store. At its end the answers of the process that lived through it are
-those of one that opens the store without a segment, and those after every file was read again.
+those of one that opens the store without a segment, of one that has a segment, and those after every file was read
+again; and its indexes are, row by row, those of a new store that is made of the same files.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,129 +20,17 @@ from tally import Tally
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.segments import shelf
-from speckit_memory.memory.store.writing import writer
-from tests.attacks.fuzz.shared import folder, opened, said_with_codes
+from tests.attacks.fuzz.living import EVENTS, MODELS, QUESTIONS, Life, opened
+from tests.attacks.fuzz.made_anew import differences, indexes
+from tests.attacks.fuzz.shared import folder, said_with_codes
 from tests.attacks.fuzz.target import Target
 
-BEGINS = 1_800_000_000.0
-DAY = 86_400.0
-DAYS_AT_ONCE = 20
-NAMES = ("fusion.md", "wal.md", "deep/backup.md", "deep/er/cache.md", "Ranks.md")
-TEXTS = (
-    "# Fusion of ranks\n\nScores of lexical and dense channels cannot be compared, so that ranks are fused.\n",
-    "# Fusion of ranks\n\nScores of lexical and dense channels can be compared after all: ranks are no longer fused.\n",
-    "---\ntitle: Write-ahead log\ntrigger_phrases: [wal mode]\nimportance_tier: critical\n---\n\nSQLite runs in WAL.\n",
-    "---\nimportance_tier: temporary\ncausalLinks: {supports: [wal.md], supersedes: [fusion.md]}\n---\n# Backup\n\n"
-    "<!-- ANCHOR:how -->\nCopy the file online, in WAL mode.\n<!-- /ANCHOR:how -->\n",
-    "# Cache\n\n" + "".join(f"## Part {n}\n\nThe cache keeps {n} warm entries of the log. \n\n" * 3 for n in range(5)),
-    "---\nimportance_tier: constitutional\n---\n# House rules\n\nNever fuse scores on Fridays.\n",
-    "---\nimportance_tier: deprecated\n---\n# Old ranks\n\nRanks of the cache, deprecated long ago.\n",
-    "no title\n",
-    "",
-    "---\nbroken: [\n---\n",
-)
-QUESTIONS = ("why are ranks fused in wal mode", "rules of the cache backup")
-RELATIONS = ("caused", "supersedes", "contradicts", "supports")
-
-
-class TornError(BaseException):
-    """What no code of the product catches."""
-
-
-class Life:
-    """One store, its folder of documents and a clock."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.docs = root / "docs"
-        self.docs.mkdir(parents=True)
-        self.now = BEGINS
-        self.memory = opened(root, shadows=False)
-
-    def file(self, number: int) -> Path:
-        return self.docs / NAMES[number % len(NAMES)]
-
-    def key(self, number: int) -> str:
-        return f"docs/{NAMES[number % len(NAMES)]}"
-
-    def write(self, number: int, text: int) -> None:
-        self.file(number).parent.mkdir(parents=True, exist_ok=True)
-        self.file(number).write_text(TEXTS[text % len(TEXTS)], encoding="utf-8")
-
-    def rename(self, number: int, other: int) -> None:
-        if self.file(number).exists():
-            self.file(other).parent.mkdir(parents=True, exist_ok=True)
-            self.file(number).replace(self.file(other))
-
-    def delete(self, number: int, _: int) -> None:
-        self.file(number).unlink(missing_ok=True)
-
-    def index(self, force: int, _: int) -> None:
-        self.memory.index([self.docs], force=force == 1)
-
-    def save(self, number: int, way: int) -> None:
-        self.memory.save_file(self.file(number), force=way % 2 == 1, defer_embedding=way // 2 % 2 == 1)
-
-    def validate(self, number: int, useful: int) -> None:
-        self.memory.validate(self.key(number), useful=useful % 2 == 0)
-
-    def link(self, number: int, other: int) -> None:
-        relation = RELATIONS[(number * 7 + other) % len(RELATIONS)]
-        self.memory.link([(self.key(number), relation, self.key(other), 0.7)])
-
-    def search(self, question: int, session: int) -> None:
-        text = QUESTIONS[question % len(QUESTIONS)]
-        self.memory.served(self.memory.search(text, session=f"s{session % 2}", now=self.now, deadline_ms=None))
-
-    def wait(self, times: int, _: int) -> None:
-        self.now += times * DAYS_AT_ONCE * DAY
-
-    def maintain(self, _: int, __: int) -> None:
-        self.memory.maintain()
-
-    def unarchive(self, number: int, _: int) -> None:
-        self.memory.unarchive(self.key(number))
-
-    def segment(self, _: int, __: int) -> None:
-        self.memory.write_segment()
-
-    def reopen(self, _: int, __: int) -> None:
-        self.memory.close()
-        self.memory = opened(self.root, shadows=False)
-
-    def another(self, _: int, __: int) -> None:
-        """Another process indexes, of which the one that lives here learns by the log of changes."""
-        with opened(self.root, shadows=False) as other:
-            other.index([self.docs])
-
-    def torn(self, after: int, _: int) -> None:
-        """An index run that ends in the midst of its documents."""
-        whole, left = writer.put_document, after % 3
-
-        def put(*arguments: Any, **more: Any) -> Any:
-            nonlocal left
-            made = whole(*arguments, **more)
-            left -= 1
-            if left < 0:
-                raise TornError
-            return made
-
-        with patch.object(writer, "put_document", put):
-            try:
-                self.memory.index([self.docs], force=True)
-            except TornError:
-                return
-
-
-EVENTS: tuple[Callable[[Life, int, int], None], ...] = (
-    Life.write, Life.rename, Life.delete, Life.index, Life.save, Life.validate, Life.link, Life.search, Life.wait,
-    Life.maintain, Life.unarchive, Life.segment, Life.reopen, Life.another, Life.torn,
-)  # fmt: skip
 NAMED = {event.__name__: event for event in EVENTS}
-_OFTEN = ("write", "write", "write", "index", "save", "rename")
+_OFTEN = ("write", "write", "write", "write", "index", "index", "save", "rename", "kill", "kill")
 _EVENT = st.tuples(st.sampled_from([*_OFTEN, *NAMED]), st.integers(0, 9), st.integers(0, 9))
-CASES = st.lists(_EVENT, min_size=3, max_size=14)
+CASES = st.lists(_EVENT, min_size=5, max_size=20)
+IN_MEMORY = Path("/dev/shm")
+"""Where a store's files are written to no disk: of what a killed process left nothing is lost there either."""
 
 
 def told(memory: Memory, now: float) -> list[Any]:
@@ -160,14 +49,13 @@ def told(memory: Memory, now: float) -> list[Any]:
 
 @cache
 def _place() -> Path:
-    return folder()
+    return folder(IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None) / "life"
 
 
 def check(case: list[tuple[str, int, int]], tally: Tally) -> None:
     """Lives through the events, then holds the answers to those of stores made anew."""
     root = _place()
-    shutil.rmtree(root)
-    root.mkdir()
+    shutil.rmtree(root, ignore_errors=True)
     life = Life(root)
     with patch.object(time, "time", lambda: life.now):
         try:
@@ -178,26 +66,41 @@ def check(case: list[tuple[str, int, int]], tally: Tally) -> None:
                 except SpeckitError as error:
                     said_with_codes(error, "E199")
                 tally.survived()
-            _held(life)
+            held(life)
         finally:
             life.memory.close()
     tally.tried()
 
 
-def _held(life: Life) -> None:
+def held(life: Life) -> None:
+    """Holds a life to stores made anew. It must not go on afterwards."""
     life.memory.index([life.docs])  # what was deferred is embedded, and what was torn is whole
     life.memory._open.usage.write()  # uses are counted a little after the answer
     lived = told(life.memory, life.now)
-    assert life.memory.check() == ()
+    assert (wrong := life.memory.check()) == (), wrong
+    serving = life.memory.models().serving
     life.memory.close()
-    shutil.rmtree(shelf.folder_of(life.root / "memory.db"), ignore_errors=True)
-    with opened(life.root, shadows=False) as anew:
+    store = life.root / "memory.db"
+    life.forget_segment()
+    with opened(life.root) as anew:
         assert told(anew, life.now) == lived, "a process that opens the store answers otherwise"
         anew.index([life.docs], force=True)
-        assert told(anew, life.now) == lived, "reading every file again changes answers"
         anew.write_segment()
-    with opened(life.root, shadows=False) as mapped:
-        assert told(mapped, life.now) == lived, "a segment changes answers"
+    with opened(life.root) as mapped:
+        assert told(mapped, life.now) == lived, "reading every file again, or a segment, changes answers"
+    different = differences(indexes(store), *_made_anew(life, serving))
+    assert not different, f"the indexes are not those of a store that is made of the same files: {different}"
+
+
+def _made_anew(life: Life, serving: str) -> tuple[dict[str, list[Any]], set[str]]:
+    """The indexes of a new store, made of the same files by the same model, and the files that make no memory."""
+    for file in life.root.glob("memory.db*"):
+        (shutil.rmtree if file.is_dir() else os.unlink)(file)
+    with opened(life.root) as fresh:
+        report = fresh.index([life.docs])
+        if serving not in ("", fresh.models().serving):
+            fresh.use_model(MODELS[1])
+    return indexes(life.root / "memory.db"), {problem.where.file for problem in report.problems if problem.where}
 
 
 TARGET = Target("lives", CASES, check, ".json", "lives")

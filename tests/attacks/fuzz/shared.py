@@ -40,9 +40,9 @@ def model() -> StaticEmbedder:
     return StaticEmbedder()
 
 
-def folder() -> Path:
-    """A folder that lives as long as the process."""
-    made = Path(mkdtemp(prefix="fuzz-"))
+def folder(where: Path | None = None) -> Path:
+    """A folder that lives as long as the process, in the usual place for such unless `where` says another."""
+    made = Path(mkdtemp(prefix="fuzz-", dir=where))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 

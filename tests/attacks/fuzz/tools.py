@@ -61,7 +61,7 @@ _LIKELY: dict[str, st.SearchStrategy[Any]] = {
     "dryRun": st.booleans(), "asyncEmbedding": st.booleans(), "id": st.integers(-1, 30), "wasUseful": st.booleans(),
     "promote": st.booleans(), "incremental": st.booleans(), "offset": st.integers(-1, 2**65),
     "sortBy": st.sampled_from(["created_at", "updated_at", "importance_weight", "id; DROP TABLE memories"]),
-    "limitt": st.just(1),
+    "limitt": st.just(1), "tokenBudget": st.integers(190, 5000),
 }  # fmt: skip
 _SCORES = ("knowledgeScore", "uncertaintyScore", "contextScore")
 _LIKELY |= dict.fromkeys(_SCORES, st.integers(-1, 101)) | {
@@ -72,11 +72,11 @@ _TASK = ("specFolder", "taskId", *_SCORES)
 _OF_TOOL = {
     "memory_context": (
         "input", "mode", "specFolder", "limit", "sessionId", "enableDedup", "anchors", "includeContent",
-        "tokenUsage",
+        "tokenUsage", "tokenBudget",
     ),
     "memory_search": (
         "query", "concepts", "specFolder", "limit", "tier", "contextType", "mode", "sessionId", "enableDedup",
-        "anchors", "includeContent", "explain", "deadlineMs",
+        "anchors", "includeContent", "explain", "deadlineMs", "tokenBudget",
     ),
     "memory_save": ("filePath", "force", "dryRun", "asyncEmbedding"),
     "memory_validate": ("id", "wasUseful", "promote"),

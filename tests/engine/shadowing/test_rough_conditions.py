@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,9 @@ def test_while_a_variant_hangs_others_miss_queries_and_then_go_on(memory: Memory
         RunningVariant(name, "shadow", "", 1.0, Runner(with_odd(control, work)), placement.Placement(500.0))
         for name, work in (("hangs", hangs), ("works", lambda pool: pool))
     )
-    memory._shadows = Shadows(control, [first, second], memory._open.recorder)
+    memory._in_force.put(
+        replace(memory._in_force.now, shadows=Shadows(control, [first, second], memory._open.recorder))
+    )
 
     end = time.monotonic() + 60
     while first.place != "off" and time.monotonic() < end:

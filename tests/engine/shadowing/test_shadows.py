@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def beside(memory: Memory, work: Callable[[Pool], Any], budget_ms: float = 500.0
     running = RunningVariant(
         "odd", "shadow", "", 1.0, Runner(with_odd(control, work)), placement.Placement(budget_ms)
     )  # fmt: skip
-    memory._shadows = Shadows(control, [running], memory._open.recorder)
+    memory._in_force.put(replace(memory._in_force.now, shadows=Shadows(control, [running], memory._open.recorder)))
     return running
 
 
@@ -256,7 +257,7 @@ def test_what_has_not_run_when_the_process_ends_is_counted(memory: Memory, root:
     ended = threading.Event()
     running = beside(memory, lambda pool: ended.wait(20))
     monkey = pytest.MonkeyPatch()
-    monkey.setattr("speckit_memory.engine.shadowing.shadowed.LEAVING_SECONDS", 0.2)
+    monkey.setattr("speckit_memory.engine.serving.LEAVING_SECONDS", 0.2)
     with SERVING.serving():
         memory.search(QUERIES[0])
         memory.search(QUERIES[1])

@@ -369,7 +369,7 @@ def test_another_analyser_forces_the_run_and_names_what_it_did_not_reach(
         ([root / "a"], "2 memories, such as b/b.md, hold words of an older analysis"),
         ([root / "a", root / "c"], "1 memory, b/b.md, holds words of an older analysis"),
     ):
-        assert [p.message for p in later.index(folders, now=200.0).problems] == [message]
+        assert [(p.code, p.message) for p in later.index(folders, now=200.0).problems] == [("E093", message)]
     assert later.index([root], now=300.0).problems == []
     assert later.index([root / "a"], now=400.0).problems == []
 
@@ -446,6 +446,7 @@ def test_an_empty_file_is_no_memory_and_is_reported_with_its_reason(
             "empty.md:1:1: E090 an empty document: the file holds no characters",
         ]
     assert set(reader.known_files(database.reader())) == {"bare.md", "emptied.md"}
+    assert sorted(indexer.index([root], now=300.0, force=True).unchanged) == ["bare.md", "emptied.md"]
 
 
 @pytest.mark.requirement("I3")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,36 @@ def test_without_words_nothing_is_scored() -> None:
     empty = Bm25F(Occurrences([BagField(FakeIndex([]), None)], 0, 0), [1.0], 1.2, 0.75)
 
     assert np.array_equal(empty.scores({"alpha": 1.0}), np.empty(0))
+
+
+@pytest.mark.requirement("C3")
+@pytest.mark.parametrize("seed", range(30))
+def test_words_count_in_whatever_fields_they_stand(seed: int) -> None:
+    """Against sums by hand: most holders in any field, rows of several bags, holders beyond those of the largest."""
+    random = np.random.default_rng(seed)
+    memories, passages = 12, 30
+    parents = random.integers(0, memories, passages)
+    words = ["alpha", "beta", "gamma"]
+
+    def tokens(count: int, share: float) -> list[list[str]]:
+        return [[word for word in words * 2 if random.random() < share] for _ in range(count)]
+
+    texts, titles = tokens(passages, random.random()), tokens(memories, random.random())
+    fields = [BagField(FakeIndex(enumerate(titles)), parents), BagField(FakeIndex(enumerate(texts)), None)]
+    weights, k1, b = (3.0, 1.0), 1.2, 0.6
+    scorer = Bm25F(Occurrences(fields, passages, passages), weights, k1, b)
+
+    bags = [titles[parent] * 3 + text for parent, text in zip(parents, texts, strict=True)]
+    mean = sum(map(len, bags)) / passages
+    for word in words:
+        holders = sum(word in bag for bag in bags)
+        rarity = log((passages - holders + 0.5) / (holders + 0.5) + 1)
+        wanted = [
+            rarity * count * (k1 + 1) / (count + k1 * (1 - b + b * len(bag) / mean))
+            if (count := bag.count(word))
+            else 0
+            for bag in bags
+        ]
+        assert scorer.scores({word: 1.0}) == pytest.approx(wanted)
+        assert scorer.scores({word: 1.0}).tolist() == scorer.scores({word: 1.0}).tolist()
+        assert scorer.coverage({word: 1.0}).tolist() == [float(word in bag) for bag in bags]

@@ -87,8 +87,9 @@ def test_who_waits_for_a_busy_process_waits_until_the_deadline_and_no_longer(hos
     assert host._process is not None
     with host._process.turn:
         for deadline in (query_ns() + 10**6, query_ns() - 10**12):
-            with pytest.raises(IsolatedFailureError, match="busy with other searches for 500 ms"):
+            with pytest.raises(IsolatedFailureError, match="busy with other searches for 500 ms") as raised:
                 evidence(component, deadline_ns=deadline)
+            assert raised.value.code == "E132"
     assert evidence(component) == [1.0, 1.0]
 
 

@@ -69,7 +69,7 @@ def answers(store: Snapshot) -> dict[str, Any]:
         "degrees": [column.tolist() for column in store.graph.degrees(WEIGHTS)],
         "ranks": [np.asarray(part).tolist() for part in store.graph.ranks(known)],
         "communities": [store.graph.community(memory, 3).tolist() for memory in known.tolist()],
-        "caused": [ends.tolist() for ends in store.graph.edges(known, "caused")],
+        "caused": [ends.tolist() for ends in store.graph.in_edges(known, "caused")],
         "regions": store.graph.regions(ids).tolist(),
         "triggers": [store.triggers.exact(word) for word in WORDS],
         "matches": [column.tolist() for column in store.triggers.matches(" ".join(WORDS), NOW)],

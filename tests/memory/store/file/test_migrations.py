@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import apsw
@@ -24,6 +25,14 @@ def test_migrations_run_once_in_order_and_are_recorded(database: Database, tmp_p
     assert migrate(connection, tmp_path / "store.db", steps) == ("0002_second",)
     assert migrate(connection, tmp_path / "store.db", steps) == ()
     assert applied(connection) == tuple(step.name for step in steps)
+
+
+def test_the_day_of_a_migration_is_told_by_the_clock_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 86_400.0)
+    with Database.open(tmp_path / "new.db") as made:
+        assert set(made.reader().execute("SELECT applied_at FROM migrations")) == {("1970-01-02T00:00:00Z",)}
 
 
 def test_an_old_store_is_copied_before_it_is_changed(database: Database, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.lexicon import MOST_BAGS
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.writing import writer
+from speckit_memory.pipeline.ports import Level
 
 Make = Callable[..., Document]
 WEIGHTS = (10.0, 5.0, 2.0, 1.0)
@@ -101,3 +102,21 @@ def test_holes_score_nothing_and_belong_to_nobody(database: Database, document: 
     assert (bags.parents[holes] == -1).all()
     owners = model.current().lexicon.index("body").ids[bags.parents[~holes]]
     assert np.array_equal(owners, model.current().attributes.parents(bags.ids[~holes]))
+
+
+@pytest.mark.parametrize("level", ["memory", "chunk"])
+def test_what_is_told_of_a_few_rows_is_what_is_told_of_all(database: Database, document: Make, level: Level) -> None:
+    put(database, *(document(f"m{number}", "alpha", "beta", folder="f") for number in range(6)), document("alone", "x"))
+    bags = ReadModel(database, WordModels()).current().lexicon.bags(WEIGHTS, 1.2, 0.75, level)
+    rows = np.array([3, 0, len(bags.ids) - 1, 3])
+    assert bags.height == len(bags.ids)
+    assert bags.ids_of(rows).tolist() == bags.ids[rows].tolist()
+    assert bags.parents_of(rows).tolist() == bags.parents[rows].tolist()
+    values = np.append(np.random.default_rng(1).random(7), 0.0)
+    neighbours = bags.neighbours
+    assert neighbours is not None
+    wanted = [max(values[before], values[after]) for before, after in zip(*neighbours, strict=True)]
+    assert np.any(np.array(wanted) > 0.0)
+    beside = bags.better_neighbour(values)
+    assert beside is not None
+    assert beside.tolist() == wanted

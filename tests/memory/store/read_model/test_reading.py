@@ -202,7 +202,7 @@ def parts(store: Snapshot) -> list[Any]:
         [tokens.tolist() for tokens in store.tokens.of_passages(ids)],
         store.graph.edge_count,
         [column.tolist() for column in store.graph.degrees(WEIGHTS)],
-        [ends.tolist() for ends in store.graph.edges(ids, "caused")],
+        [ends.tolist() for ends in store.graph.in_edges(ids, "caused")],
         store.graph.regions(ids).tolist(),
         store.folders.described(),
     ]

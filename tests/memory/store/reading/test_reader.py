@@ -83,6 +83,14 @@ def test_a_list_that_makes_no_sense_is_refused(filled: Database, options: dict[s
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize("name", [2**63, -(2**63) - 1, 10**5000], ids=["greatest", "least", "untellable"])
+def test_an_id_beyond_64_bits_is_that_of_no_memory(filled: Database, name: int) -> None:
+    with pytest.raises(SpeckitError, match="64 bits") as caught:
+        reader.get_memory(filled.reader(), name)
+
+    assert caught.value.code == "E080"
+
+
 @pytest.mark.parametrize("name", [3, 99, "a/one", ""])
 def test_an_unknown_memory_is_reported(filled: Database, name: int | str) -> None:
     with pytest.raises(SpeckitError) as caught:

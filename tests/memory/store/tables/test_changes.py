@@ -108,22 +108,24 @@ kinds = st.sampled_from(["put", "edges", "attributes", "delete"])
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), kinds), max_size=12), st.integers(0, 12))
-def test_changes_of_a_memory_are_told_by_the_strongest(
+def test_changes_of_a_memory_are_told_by_its_last_writing_or_deletion(
     new_database: Callable[[], Database], history: list[tuple[int, changes.Kind]], start: int
 ) -> None:
     start = min(start, len(history))
-    expected = []
+    expected: list[tuple[int, str]] = []
     for memory_id in (1, 2, 3):
-        seen = {kind for number, kind in history[start:] if number == memory_id}
-        if "edges" in seen and "delete" not in seen:
+        seen = [kind for number, kind in history[start:] if number == memory_id]
+        content: list[str] = [kind for kind in seen if kind in ("put", "delete")]
+        content = content or [kind for kind in seen if kind != "edges"]
+        if {"edges", "delete"} & set(seen) and content[-1:] != ["delete"]:
             expected.append((memory_id, "edges"))
-        expected += [(memory_id, kind) for kind in ("delete", "put", "attributes") if kind in seen][:1]
+        expected += [(memory_id, kind) for kind in content[-1:]]
     with new_database() as database:
         with database.write() as txn:
             for memory_id, kind in history:
                 changes.record(txn, [memory_id], kind)
         assert changes.since(database.reader(), start) == (len(history), expected)
 
-        linked = any(kind == "edges" for _, kind in history[start:])
-        content = [(0, "edges")] * linked + [entry for entry in expected if entry[1] != "edges"]
-        assert changes.content_since(database.reader(), start) == (len(history), content)
+        linked = any(kind in ("edges", "delete") for _, kind in history[start:])
+        entries = [(0, "edges")] * linked + [entry for entry in expected if entry[1] != "edges"]
+        assert changes.content_since(database.reader(), start) == (len(history), entries)

@@ -1,0 +1,85 @@
+"""The configuration that a memory answers with, and how it follows the files that this was read from."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.settings import Settings
+from speckit_memory.engine.following import Following
+from speckit_memory.engine.searching import Searching
+from speckit_memory.engine.serving import Served
+from speckit_memory.engine.standing import Standing
+from speckit_memory.pipeline.composition import Pipeline
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.reloading import FilesFollowed, Reloading
+
+
+class Configuring(ABC):
+    """The part of `engine.memory.Memory` that holds the configuration in force."""
+
+    _in_force: Served
+    _files: Reloading | None = None
+
+    @property
+    @abstractmethod
+    def _followed(self) -> Following:
+        """The open store."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._in_force.now.settings
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline in force."""
+        return self._searching.runner.pipeline
+
+    @property
+    def _searching(self) -> Searching:
+        return self._in_force.now.searching
+
+    def follow_files(self, since: float | None = None) -> None:
+        """From now on searches are answered as the files of the configuration say then: for a process that lives long.
+
+        Files that were changed after `since` (epoch seconds) count as changed. What is broken changes nothing, and
+        every answer says so (docs/pipeline.md). A pipeline that was given as a value is in the hands of its owner.
+        """
+        # imported by who serves
+        from speckit_memory.engine.reloading import Reloading, can_be_followed
+
+        if can_be_followed(self._in_force.now):
+            recorder = self._followed.current.recorder
+            self._files = Reloading(self._in_force, recorder, time.time() if since is None else since)
+
+    def look_at_files(self) -> FilesFollowed | None:
+        """Puts in force what the files say, if they are followed and have changed; a search does that by itself.
+
+        Returns how they fare, None where they are not followed.
+        """
+        if self._files is None:
+            return None
+        self._files.look()
+        return self._files.state
+
+    def standing(self) -> Standing | None:
+        """What answers depend on now; None where each is to be asked for anew, as pipelines run beside this one, which
+        are to see what is asked and not only what is asked for the first time.
+
+        An answer holds that was made between two calls that gave the same, until a third gives another, as far as the
+        clock has no say. Raises as a search does when the store cannot be read.
+        """
+        self.look_at_files()
+        serving = self._in_force.now
+        if serving.shadows is not None:
+            return None
+        store, commits = self._followed.run(lambda opened: (opened.name, opened.commits.number()))
+        return Standing(store, commits, serving.name, self._amiss)
+
+    @property
+    def _amiss(self) -> tuple[str, ...]:
+        """What every answer says of files that are broken."""
+        return self._files.amiss if self._files else ()

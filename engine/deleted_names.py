@@ -1,0 +1,40 @@
+"""What is said to those who ask for a memory that was deleted: when that was, and what brings it back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from speckit_memory.errors import NotFoundError, SpeckitError
+from speckit_memory.memory.store.file.connection import Connection
+from speckit_memory.memory.store.missing import MissingMemoryError
+
+_HINT = "All that was learned of it comes back with it, and its file; the last 1,000 deletions of 90 days are kept."
+
+
+class DeletedMemoryError(NotFoundError):
+    """E080: this memory was deleted, and can be brought back."""
+
+
+def deleted(store: Path, connection: Connection, missing: MissingMemoryError) -> SpeckitError:
+    """The error for a missing memory that tells of its deletion; the one given where the store knows of none.
+
+    Of several deletions of one key the latest is told.
+    """
+    from speckit_memory.memory.store.checkpoints import deletions
+    from speckit_memory.memory.store.reading.reader import known_files
+
+    for gone in deletions.deletions(store):
+        for number, key in gone.memories.items():
+            if missing.name not in (number, key):
+                continue
+            at = datetime.fromtimestamp(gone.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            others = len(gone.memories) - 1
+            beside = f", with {others:,} more" if others else ""
+            message = f"{key} (id {number}) was deleted on {at}{beside}"
+            back: tuple[str, ...] = (f'memory_delete with undo="{gone.name}"', f"speckit-memory undelete {gone.name}")
+            if now := known_files(connection, key).get(key):
+                # undoing would be refused (E108), and this is what its readers want
+                back = (f"ask for {key}, which has come since and has the id {now.id}",)
+            return DeletedMemoryError("E080", message, hint=_HINT, actions=back)
+    return missing

@@ -1,0 +1,116 @@
+"""The part of a passage that is shown for a question: where most of its words stand, in two pieces if that tells more.
+
+Readers decide by it whether a memory helps them, so it shows the question's words in their surroundings (Tombros and
+Sanderson, SIGIR 1998). Which length and how many pieces tell most for their tokens was measured
+(docs/decisions/0073-recall-per-token.md).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from speckit_memory.pipeline.ports import Passage
+
+MOST_WORDS = 32
+"""Words of a question that are looked for: the first ones of a pasted page tell what it is about."""
+MARGIN = 0.15
+"""Share of a piece that is kept for what stands around its words."""
+_LINE_END = re.compile(r"(?<![ \t])[ \t]++\n")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_SPACE = re.compile(r"\s")
+_SNAP = 40
+"""Characters within which a piece begins at a word."""
+
+Span = tuple[int, int]
+
+
+def excerpt(passage: Passage, words: Sequence[str], characters: int) -> str:
+    """The part of a passage around the stems `words`, at most about `characters` long, cut at word borders.
+
+    It is the piece that holds the most different words, or two of half the length in lines of their own where these
+    hold more: the second one is where most of the words stand that the first lacks. Line breaks stay, so that code and
+    tables keep their shape. HTML comments, such as ANCHOR tags, are left out: they are not meant for readers. Time
+    grows with the length of the text.
+    """
+    if characters <= 0:
+        return ""
+    text = _readable(passage.text)
+    if len(text) <= characters:
+        return text
+    places = _places(text.lower(), words)
+    one, told = _piece(text, places, characters)
+    first, in_first = _piece(text, places, characters // 2)
+    others = [(at, word) for at, word in places if word not in in_first]
+    second, in_second = _piece(text, others, characters - characters // 2)
+    apart = first[1] < second[0] or second[1] < first[0]
+    if not apart or len(in_first | in_second) <= len(told):
+        return _from_word_to_word(text, one)
+    return "\n".join(_from_word_to_word(text, piece) for piece in sorted((first, second)))
+
+
+def _readable(text: str) -> str:
+    """The text without comments, blanks at the ends of lines and rows of empty lines."""
+    if "<!--" in text:
+        text = "".join(_outside_comments(text))
+    if " \n" in text or "\t\n" in text:
+        text = _LINE_END.sub("\n", text)
+    if "\n\n\n" in text:
+        text = _BLANK_LINES.sub("\n\n", text)
+    return text.strip("\n").rstrip()
+
+
+def _outside_comments(text: str) -> Iterator[str]:
+    """What stands outside HTML comments; one that is not closed is none."""
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        yield text[at:start]
+        at = end + 3
+    yield text[at:]
+
+
+def _places(lowered: str, words: Sequence[str]) -> list[tuple[int, str]]:
+    """Where words begin that begin with one of the stems, and with which."""
+    # a stem ends in i where the word ends in y
+    wanted = {word.removesuffix("i") if len(word) > 3 else word: None for word in words}
+    stems = sorted(list(wanted)[:MOST_WORDS], key=len, reverse=True)
+    if not stems:
+        return []
+    pattern = re.compile("(?<![a-z0-9])(?:" + "|".join(map(re.escape, stems)) + ")")
+    return [(found.start(), found[0]) for found in pattern.finditer(lowered)]
+
+
+def _piece(text: str, places: Sequence[tuple[int, str]], characters: int) -> tuple[Span, frozenset[str]]:
+    """The piece of so many characters with the most different words, the first of several, and these words."""
+    width = int(characters * (1 - MARGIN))
+    within: dict[str, int] = {}
+    most, at, until, oldest = 0, 0, 0, 0
+    for place, word in places:
+        within[word] = within.get(word, 0) + 1
+        while place - places[oldest][0] > width:
+            gone = places[oldest][1]
+            within[gone] -= 1
+            if not within[gone]:
+                del within[gone]
+            oldest += 1
+        if len(within) > most:
+            most, at, until = len(within), places[oldest][0], place
+    span = _bounded(text, at - max(0, characters - (until - at)) // 2, characters)
+    told = places[bisect_right(places, (span[0], "")) : bisect_right(places, (span[1], ""))]
+    return span, frozenset(word for _, word in told)
+
+
+def _bounded(text: str, start: int, characters: int) -> Span:
+    start = max(0, min(start, len(text) - characters))
+    return start, min(start + characters, len(text))
+
+
+def _from_word_to_word(text: str, piece: Span) -> str:
+    start, end = piece
+    if start > 0 and (border := _SPACE.search(text, start, min(start + _SNAP, end))):
+        start = border.end()
+    if end < len(text):
+        blank = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
+        end = blank if blank > start else end
+    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")

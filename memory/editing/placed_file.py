@@ -1,0 +1,71 @@
+"""Writes files below a folder: whole or not at all, and never through a link that leads out of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EEXIST, ENOTSUP, EPERM, EXDEV
+from pathlib import Path
+
+from speckit_memory.config.files.regular_file import NO_LINK
+from speckit_memory.memory.indexing import inside
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0)
+PARTIAL = ".speckit-"
+"""How the names of files begin that are not whole yet."""
+
+
+def put(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | None = None, sync: bool = False) -> None:
+    """Makes the file with this relative path, and the folders on its way; `over` what has its name, or not.
+
+    It gets a time of modification (nanoseconds since 1970) where one is given. Raises OSError: EEXIST where something
+    is in the way, EXDEV where a link leads out of the folder.
+    """
+    file = top / path
+    if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(top)):
+        raise OSError(EXDEV, inside.LEADS_OUT)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    mode = file.stat().st_mode & 0o777 if over and file.is_file() else 0o666
+    with _whole(file.parent, data, mode, mtime_ns, sync) as whole:
+        if over:
+            if file.is_dir() or file.is_symlink():
+                raise OSError(EEXIST, "a link or a folder has its name")
+            whole.replace(file)
+            return
+        try:
+            os.link(whole, file)  # fails where something has the name, unlike a renaming
+        except OSError as error:
+            if error.errno not in (EPERM, ENOTSUP):
+                raise
+            os.close(os.open(file, _NEW))  # a file system without hard links
+            whole.replace(file)
+
+
+def clear_partial(top: Path) -> None:
+    """Removes what a killed process left below a folder that is written by one process alone."""
+    for folder, _, names in os.walk(top):
+        for name in names:
+            if name.startswith(PARTIAL) and name.endswith(".tmp"):
+                with suppress(OSError):
+                    Path(folder, name).unlink()
+
+
+@contextmanager
+def _whole(folder: Path, data: bytes, mode: int, mtime_ns: int | None, sync: bool) -> Iterator[Path]:
+    path = folder / f"{PARTIAL}{secrets.token_hex(8)}.tmp"
+    descriptor = os.open(path, _NEW, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if sync:
+                os.fsync(stream.fileno())
+        if mtime_ns is not None:
+            with suppress(OSError, OverflowError):  # a time that this file system does not hold
+                os.utime(path, ns=(mtime_ns, mtime_ns))
+        yield path
+    finally:
+        with suppress(OSError):
+            path.unlink()

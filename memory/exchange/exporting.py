@@ -1,0 +1,197 @@
+"""Writes the memories of a store out, or brings an earlier export up to date (feature M14).
+
+All is written before the manifest, which is marked as unfinished meanwhile: an export that was interrupted is no export
+and is completed by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from speckit_memory.config.files.file_lock import locked
+from speckit_memory.config.saving import SavingRules
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import listed
+from speckit_memory.memory.editing import placed_file
+from speckit_memory.memory.exchange import layout, manifest, texts
+from speckit_memory.memory.exchange.manifest import Entry, Manifest, digest
+from speckit_memory.memory.exchange.texts import Text
+from speckit_memory.memory.indexing import inside
+from speckit_memory.memory.indexing.scanner import LARGEST_FILE, below
+from speckit_memory.memory.store.file.connection import Connection, Database
+from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.portable import records
+from speckit_memory.memory.store.tables import source_paths, vectors
+from speckit_memory.memory.store.tables.meta import get_meta
+
+NAMED = 5
+LARGEST_RECORD = 64 << 20
+"""Bytes of what was learned of one memory, and of what belongs to none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export did: how many memories it holds, how many files were written and how many of an earlier export
+    were removed as their memories are gone. `without_file` are keys of memories whose text was made of what the store
+    holds; `secrets` counts what was left out of texts."""
+
+    path: Path
+    memories: int
+    written: int
+    removed: int
+    without_file: tuple[str, ...]
+    secrets: int
+
+
+def export(database: Database, root: Path, rules: SavingRules, target: Path, folder: str = "") -> Exported:
+    """Writes the memories of a folder and those below it, all for "", into the folder `target`.
+
+    It is made if it is not there; only an empty one and an earlier export are written to, and what somebody has edited
+    in that is not. Raises E064, and E080 for a folder without memories.
+    """
+    try:
+        before = _earlier(target, folder)
+        target.mkdir(parents=True, exist_ok=True)
+        with locked(target / layout.MANIFEST), database.snapshot_read() as connection:
+            return _Export(connection, root, rules, target, folder, before).run(database.path)
+    except (OSError, TimeoutError) as error:
+        why = (getattr(error, "strerror", None) or str(error)).lower()
+        raise SpeckitError("E064", f"{target} could not be written: {why}") from error
+
+
+class _Export:
+    def __init__(
+        self, connection: Connection, root: Path, rules: SavingRules, target: Path, folder: str, before: Manifest | None
+    ) -> None:
+        self._connection = connection
+        self._root = root
+        self._rules = rules
+        self._target = target
+        self._folder = folder
+        self._before = before
+        self._written = 0
+
+    def run(self, store: Path) -> Exported:
+        found = rows(self._connection, "SELECT key, folder, mtime_ns, content_hash FROM memories ORDER BY id")
+        chosen = [(key, mtime, stored) for key, lies, mtime, stored in found if below(lies, self._folder)]
+        if self._folder and not chosen:
+            raise SpeckitError("E080", f"no memory is in the folder '{self._folder}'")
+        get = {key: self._getter(key, mtime) for key, mtime, _ in chosen}
+        paths = layout.places((key, text().is_file) for key, text in get.items())
+        self._require_unedited(paths, get)
+        mark = Manifest(self._folder, "", "", self._before.memories if self._before else (), finished=False)
+        self._put(layout.MANIFEST, mark.text().encode())
+        self._put(layout.IGNORE, b"*\n")
+        digests: dict[str, str] = {}
+        written: dict[str, Text] = {}
+        without_file, redacted = [], 0
+        hashes: dict[str, str] = {}
+        for key, mtime, stored in chosen:
+            text = get[key]()
+            hashes[key] = digest(text.data)
+            written[key] = replace(text, data=b"")
+            if text.secrets or not text.found:
+                digests[stored] = text.content_hash(key)
+            if not text.found and mtime is not None:
+                without_file.append(key)
+            redacted += text.secrets
+            self._put(f"{layout.TEXTS}/{paths[key]}", text.data)
+        known = records.read(
+            self._connection,
+            inside=lambda lies: below(lies, self._folder),
+            digests=digests,
+            root=source_paths.root_name(self._root, store),
+        )
+        entries = []
+        for key, record in known.memories.items():
+            shown = json_text({"key": key, "memory": record.memory, **record.rows})
+            self._put(layout.record_of(paths[key]), shown)
+            entries.append(Entry(key, paths[key], written[key].is_file, hashes[key], digest(shown)))
+        loose = json_text(known.loose)
+        self._put(layout.STORE, loose)
+        made = Manifest(self._folder, get_meta(self._connection, vectors.MODEL) or "", digest(loose), tuple(entries))
+        removed = self._remove_gone(set(paths.values()))
+        self._put(layout.MANIFEST, made.text().encode(), sync=True)
+        placed_file.clear_partial(self._target)
+        return Exported(self._target, len(entries), self._written, removed, tuple(without_file), redacted)
+
+    def _getter(self, key: str, mtime: int | None) -> Callable[[], Text]:
+        """Reads a text when it is wanted: they are not all held at once."""
+
+        def get() -> Text:
+            found = texts.of_file(self._root, key, self._rules) if mtime is not None else None
+            return found or texts.of_store(self._connection, key)
+
+        return get
+
+    def _put(self, path: str, data: bytes, sync: bool = False) -> None:
+        if self._there(path) != data:
+            placed_file.put(self._target, path, data, over=True, sync=sync)
+            self._written += path != layout.MANIFEST
+
+    def _there(self, path: str) -> bytes | None:
+        with suppress(OSError):
+            return inside.read(self._target, path, max(LARGEST_FILE, LARGEST_RECORD, manifest.LARGEST)).data
+        return None
+
+    def _require_unedited(self, paths: dict[str, str], get: dict[str, Callable[[], Text]]) -> None:
+        """Raises E064 where something would be written over that no import has taken in."""
+        if self._before is not None and not self._before.finished:
+            return  # what differs was written by the export that was interrupted
+        known = {each.path: each for each in self._before.memories} if self._before else {}
+        keys = {path: key for key, path in paths.items()}
+        edited = []
+        for path in {**known, **keys}:
+            there = self._there(f"{layout.TEXTS}/{path}")
+            if there is None or (path in known and digest(there) == known[path].text):
+                continue
+            if path not in keys or get[keys[path]]().data != there:
+                edited.append(path)
+        if edited:
+            raise SpeckitError(
+                "E064",
+                f"{self._target} holds {len(edited)} texts that were edited or added since it was written: "
+                f"{listed(sorted(edited), NAMED)}; nothing was written",
+                actions=(f"take them in first: speckit-memory import {self._target}", "export to another folder"),
+            )
+
+    def _remove_gone(self, kept: Iterable[str]) -> int:
+        """Removes the files of memories that an earlier export held and that are gone, and folders that are empty."""
+        gone = {each.path for each in self._before.memories} - set(kept) if self._before else set()
+        for path in gone:
+            for each in (f"{layout.TEXTS}/{path}", layout.record_of(path)):
+                file = self._target / each
+                with suppress(FileNotFoundError):
+                    file.unlink()
+                for parent in file.relative_to(self._target).parents:
+                    with suppress(OSError):
+                        (self._target / parent).rmdir()
+        return len(gone)
+
+
+def json_text(told: object) -> bytes:
+    """As records are written: equal for equal ones, a line for each value."""
+    return f"{json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)}\n".encode()
+
+
+def _earlier(target: Path, folder: str) -> Manifest | None:
+    """The manifest of an export that lies there. Raises E064 where nothing may be written."""
+    if target.is_symlink() or (os.path.lexists(target) and not target.is_dir()):
+        raise SpeckitError("E064", f"{target} is no folder", actions=("name a folder",))
+    if not target.is_dir():
+        return None
+    try:
+        found = manifest.read(target)
+    except SpeckitError as error:
+        raise SpeckitError("E064", f"{error.problems[0].message}; nothing was written") from error
+    if found is None and any(name.name != f"{layout.MANIFEST}.lock" for name in target.iterdir()):
+        raise SpeckitError("E064", f"{target} is not empty and holds no export; nothing was written")
+    if found is not None and found.folder != folder:
+        message = f"{target} is an export of {found.folder or 'the whole store'}, not of {folder or 'the whole store'}"
+        raise SpeckitError("E064", f"{message}; nothing was written")
+    return found

@@ -1,0 +1,232 @@
+"""Brings memories into a store, in one transaction which ends with a look at the whole store (feature M14).
+
+Texts are indexed in a store of their own first, which is read from then: whatever takes long is done before the
+transaction. Its last act is to write the files. Who is killed leaves the store as it was, and files that say what the
+import says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import listed
+from speckit_memory.memory.exchange.deciding import Decided, known
+from speckit_memory.memory.exchange.offers import Source as ImportSource
+from speckit_memory.memory.exchange.placing import Placing
+from speckit_memory.memory.indexing import front_matter
+from speckit_memory.memory.indexing.encoding import decode
+from speckit_memory.memory.indexing.indexer import ANALYSER, INTAKE
+from speckit_memory.memory.indexing.scanner import below
+from speckit_memory.memory.indexing.sources import IndexReport, Source
+from speckit_memory.memory.store.checkpoints import arrival, transfer
+from speckit_memory.memory.store.checkpoints.folder import Folder
+from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES
+from speckit_memory.memory.store.checkpoints.numbering import numbered
+from speckit_memory.memory.store.checkpoints.opened import complete, reading
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.file.consistency import inconsistencies
+from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.portable.applying import Arriving, apply
+from speckit_memory.memory.store.tables import source_paths
+from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.writing import writer
+
+NAMED = 3
+TAKEN_IN = (ANALYSER, INTAKE)
+"""Facts of a store that say how its documents were taken in: an empty one takes those of what comes."""
+
+Index = Callable[[Database, Iterator[Source]], IndexReport]
+"""Indexes documents in a store that holds nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an import did. `left_out` counts rows that name memories which are not here, such as links to them;
+    `pending` passages wait for vectors."""
+
+    decided: tuple[Decided, ...]
+    written: tuple[str, ...]
+    left_out: int
+    pending: int
+    report: IndexReport
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Where memories go: a store, the folder of its files, and one in which files are kept that are written over."""
+
+    database: Database
+    root: Path
+    aside: Path
+
+
+def run(workspace: Workspace, source: ImportSource, plan: Sequence[Decided], index: Index, *, now: float) -> Done:
+    """Does what was decided. `now` is in epoch seconds. Raises E065 and E066; the store and the files are as they were
+    then."""
+    shelf = Folder(workspace.database.path)
+    with (
+        shelf.changing(),
+        _staged(shelf.partial(), workspace.root, source, plan, index) as (staged, report, settled),
+        workspace.database.write() as txn,
+    ):
+        return _Import(workspace, source, settled, txn, now).run(staged, report)
+
+
+@contextmanager
+def _staged(
+    partial: Path, root: Path, source: ImportSource, plan: Sequence[Decided], index: Index
+) -> Iterator[tuple[Connection, IndexReport, list[Decided]]]:
+    """A store with the texts that come, how they were indexed, and the plan without those that could not be."""
+    try:
+        with Database.open(partial) as store:
+            report = index(store, _sources(root, source, plan))
+        complete(partial)
+        with closing(reading(partial)) as staged:
+            there = {key for (key,) in rows(staged, "SELECT key FROM memories")}
+            why = {problem.where.file: problem.message for problem in report.failures if problem.where}
+            yield (
+                staged,
+                report,
+                [
+                    each
+                    if not each.text or each.offer.key in there
+                    else Decided(each.offer, "refused", why.get(each.offer.key, "it cannot be indexed"), each.ours)
+                    for each in plan
+                ],
+            )
+    finally:
+        for left in partial.parent.glob(f"{partial.name}*"):
+            with suppress(OSError):
+                left.unlink()
+
+
+def _sources(root: Path, source: ImportSource, plan: Sequence[Decided]) -> Iterator[Source]:
+    for each in plan:
+        if not each.text:
+            continue
+        offer = each.offer
+        text = decode(source.data(offer), offer.key)
+        if offer.is_file or (each.ours and each.ours.is_file):
+            file = source.top / offer.place if each.write else root / offer.key
+            yield Source(offer.key, text, file=file, mtime_ns=file.stat().st_mtime_ns)
+        else:
+            said, _ = front_matter.parse(text, offer.key)
+            folder = offer.record.memory.get("folder") if offer.record else None
+            yield Source(offer.key, text, title=said.title, folder=folder if isinstance(folder, str) else None)
+
+
+class _Import:
+    def __init__(
+        self, workspace: Workspace, source: ImportSource, plan: Sequence[Decided], txn: Transaction, now: float
+    ) -> None:
+        self._workspace = workspace
+        self._source = source
+        self._plan = plan
+        self._txn = txn
+        self._connection = txn.connection
+        self._now = now
+        self._root = source_paths.root_name(workspace.root, workspace.database.path)
+
+    def run(self, staged: Connection, report: IndexReport) -> Done:
+        wrong = set(inconsistencies(self._connection))
+        count = value(self._connection, "SELECT count(*) FROM memories")
+        self._require_as_decided()
+        self._take_facts(staged)
+        coming = [each for each in self._plan if each.text]
+        knowing = [each for each in self._plan if each.text or each.record]
+        staying = [each.ours.id for each in coming if each.ours]
+        folders = {folder for (folder,) in rows(staged, "SELECT DISTINCT folder FROM memories")}
+        folders |= {folder for _, folder in self._folders(staying)}
+        ends = self._neighbours([each.ours.id for each in knowing if each.ours])
+        copied = self._copy(staged, coming)
+        ids = dict(rows(self._connection, "SELECT key, id FROM memories"))
+        arriving = [
+            Arriving(ids[each.offer.key], each.offer.key, each.knowledge, each.as_exported and each.record)
+            for each in knowing
+            if each.knowledge is not None
+        ]
+        applied = apply(self._txn, arriving, self._source.loose, self._root)
+        self._remember_sources(coming)
+        touched = [ids[each.offer.key] for each in knowing]
+        arrival.note(self._txn, touched, folders, self._now, {*ends, *self._neighbours(touched)})
+        self._require_sound(wrong, count)
+        with Placing(self._workspace.root, self._workspace.aside).undone_on_error() as placing:
+            for each in coming:
+                if each.write:
+                    data, mtime_ns = self._source.data(each.offer), each.mtime_ns
+                    placing.put(each.offer.key, data, over=each.over, mtime_ns=mtime_ns)
+            self._note_times(coming, ids)
+        return Done(tuple(self._plan), tuple(placing.written), applied.left_out, copied.pending, report)
+
+    def _require_as_decided(self) -> None:
+        """Raises E066 where somebody has changed one of the memories since. What was learned meanwhile counts."""
+        offers = [each.offer for each in self._plan]
+        now = known(self._connection, offers)
+        for place, (each, ours) in enumerate(zip(self._plan, now, strict=True)):
+            before = each.ours
+            if (ours is None) != (before is None) or (
+                ours and before and (ours.id, ours.content_hash) != (before.id, before.content_hash)
+            ):
+                raise SpeckitError("E066", f"{each.offer.key} was changed by somebody else meanwhile")
+            self._plan = [*self._plan[:place], replace(each, ours=ours), *self._plan[place + 1 :]]
+
+    def _take_facts(self, staged: Connection) -> None:
+        if (why := arrival.other_words(staged, self._connection)) and any(each.text for each in self._plan):
+            raise SpeckitError("E066", f"{why}; nothing was changed", actions=("index the workspace, then import",))
+        for fact in TAKEN_IN:
+            found = get_meta(staged, fact)
+            if found is not None and get_meta(self._connection, fact) is None:
+                set_meta(self._txn, fact, found)
+
+    def _copy(self, staged: Connection, coming: Sequence[Decided]) -> transfer.Copied:
+        """Writes what was indexed, in the place of what memories that are here say."""
+        here = {each.offer.key: each.ours.id for each in coming if each.ours}
+        theirs = rows(staged, "SELECT id, key FROM memories ORDER BY id")
+        memories = {row: here[key] for row, key in theirs if key in here}
+        transfer.clear(self._txn, list(memories.values()))
+        chunks = numbered(staged, self._connection, memories, keep_ids=False)
+        ids: transfer.Ids = {MEMORIES: memories, CHUNKS: chunks}
+        return transfer.copy(staged, self._txn, ids, whole=False, keep_ids=False)
+
+    def _remember_sources(self, coming: Sequence[Decided]) -> None:
+        """What came from files is a source, where no source holds it: an index run must know that it may be gone."""
+        sources = dict(source_paths.source_paths(self._connection, self._root))
+        if self._source.into and not self._source.exported and len(coming) > 1:
+            sources[self._source.into] = False
+        for each in coming:
+            key = each.offer.key
+            if (each.offer.is_file or (each.ours and each.ours.is_file)) and not any(below(key, at) for at in sources):
+                sources[key] = False
+        source_paths.remember(self._txn, self._root, sources)
+
+    def _require_sound(self, wrong: set[str], count: int) -> None:
+        created = sum(each.outcome == "created" for each in self._plan)
+        found = value(self._connection, "SELECT count(*) FROM memories")
+        if found != count + created:
+            raise SpeckitError("E066", f"there would be {found} memories instead of {count + created}")
+        if new := [fault for fault in inconsistencies(self._connection) if fault not in wrong]:
+            raise SpeckitError("E066", f"the store would not agree with itself: {listed(new, NAMED, '; ')}")
+
+    def _note_times(self, coming: Sequence[Decided], ids: Mapping[str, int]) -> None:
+        """The times of the files as they are now, so that no index run reads them again."""
+        times: dict[int, int] = {}
+        for each in coming:
+            if each.offer.is_file or (each.ours and each.ours.is_file):
+                times[ids[each.offer.key]] = (self._workspace.root / each.offer.key).stat().st_mtime_ns
+        writer.touch_mtime(self._txn, times)
+
+    def _folders(self, memories: Sequence[int]) -> list[tuple[int, str]]:
+        found = "SELECT id, folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
+        return rows(self._connection, found, (integers(memories),))
+
+    def _neighbours(self, memories: Sequence[int]) -> set[int]:
+        found = rows(
+            self._connection,
+            "SELECT target_id FROM causal_edges WHERE source_id IN (SELECT value FROM carray(?))",
+            (integers(memories),),
+        )
+        return {number for (number,) in found}

@@ -1,0 +1,111 @@
+"""The text of a memory as it is exported: its file as it is, or a document made of what the store holds."""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from speckit_memory.config.formats import PLAIN
+from speckit_memory.config.saving import SavingRules
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.editing.front_matter_edit import quoted, scalar_or_list
+from speckit_memory.memory.indexing import inside, secrets
+from speckit_memory.memory.indexing.causal_links import VOCABULARY
+from speckit_memory.memory.indexing.documents import content_hash
+from speckit_memory.memory.indexing.encoding import clean, decode
+from speckit_memory.memory.indexing.scanner import LARGEST_FILE
+from speckit_memory.memory.store.file.connection import Connection
+from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.records import UNKNOWN_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What is written. `is_file` says whether it is that of a file of the workspace, which an import makes again;
+    `found` whether the file was there; `secrets` how many were left out; `own_hash` is that by which a store knows the
+    text with them."""
+
+    data: bytes
+    is_file: bool
+    found: bool
+    secrets: int
+    own_hash: str
+
+    def content_hash(self, key: str) -> str:
+        """The hash by which a store knows this text."""
+        return content_hash(decode(self.data, key))
+
+
+def of_file(root: Path, key: str, rules: SavingRules) -> Text | None:
+    """The file with this key, byte for byte but for secrets, which are left out by the rules of saving; None where
+    there is no such document."""
+    try:
+        data = inside.read(root, key, LARGEST_FILE).data
+        text = decode(data, key)
+    except (OSError, SpeckitError):
+        return None
+    own_hash = content_hash(text)
+    if rules.secrets == "keep":
+        return Text(data, True, True, 0, own_hash)
+    addresses = rules.secrets == "all"
+    kept, found = secrets.redact(text, addresses=addresses)
+    if not found:
+        return Text(data, True, True, 0, own_hash)
+    mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
+    if not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        own, _ = secrets.redact(data.decode("utf-8-sig"), addresses=addresses)
+        if clean(own) == kept:  # with the line ends that the file has
+            return Text(mark + own.encode(), True, True, len(found), own_hash)
+    return Text(mark + kept.encode(), True, True, len(found), own_hash)
+
+
+def of_store(connection: Connection, key: str) -> Text:
+    """A Markdown document that says what the store holds of a memory whose file is not there, or which never had one.
+
+    It becomes a file again where it came from one and Markdown may have its name.
+    """
+    [(memory, title, tier, kind, form, weight, made, mtime, body, extra, titled)] = rows(
+        connection,
+        "SELECT id, title, coalesce((SELECT from_tier FROM promotions WHERE memory_id = id AND tier = 'critical'), "
+        "tier), context_type, memory_type, importance_weight, created_at, mtime_ns, body, extra, title_tokens <> '' "
+        "FROM memories JOIN texts ON memory_id = id WHERE key = ?",
+        (key,),
+    )
+    triggers = rows(
+        connection,
+        "SELECT phrase FROM triggers WHERE memory_id = ? AND source = 'authored' ORDER BY ordinal",
+        (memory,),
+    )
+    lines = [f"title: {quoted(title)}"] * bool(titled)
+    lines += [f"importance_tier: {tier}", f"context_type: {kind}", f"memory_type: {form}"]
+    lines.append(f"importance_weight: {scalar_or_list(float(weight))}")
+    if made != UNKNOWN_TIME:
+        lines.append(f"created: {quoted(datetime.fromtimestamp(made, UTC).isoformat())}")
+    if triggers:
+        lines.append("trigger_phrases:")
+        lines += [f"  - {quoted(phrase)}" for (phrase,) in triggers]
+    lines += _links(connection, memory)
+    lines += [f"{quoted(name)}: {quoted(told)}" for name, told in json.loads(extra).items()]
+    text = "\n".join(["---", *lines, "---", body])
+    is_file = mtime is not None and PurePosixPath(key).suffix.lower() in PLAIN
+    return Text(clean(text).encode(), is_file, False, 0, "")
+
+
+def _links(connection: Connection, memory: int) -> list[str]:
+    declared = rows(
+        connection,
+        "SELECT relation, target, strength, evidence, reverse FROM declared_links WHERE memory_id = ? ORDER BY ordinal",
+        (memory,),
+    )
+    words: dict[str, list[str]] = {}
+    for relation, target, strength, evidence, reverse in declared:
+        meant = evidence.partition(":")[0]
+        if meant not in VOCABULARY:
+            meant = next(
+                (word for word, each in VOCABULARY.items() if each == (relation, strength, bool(reverse))), relation
+            )
+        words.setdefault(meant, []).append(quoted(target))
+    return ["causalLinks:", *(f"  {word}: [{', '.join(targets)}]" for word, targets in words.items())] if words else []

@@ -1,0 +1,126 @@
+"""Sections that documents have without ANCHOR tags, by the words of their headings (feature I11).
+
+Documents of well-known forms (specifications, plans, tasks, decision records, hand-overs, session notes) call the same
+section by a few headings. Whoever asks for it by one name is given it under any of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from speckit_memory.memory.indexing.markdown import blocks
+
+VOCABULARY: dict[str, tuple[str, ...]] = {
+    # what a resumed session looks for
+    "state": ("current state", "status", "current status", "progress", "where things stand", "where we are"),
+    "next-steps": ("next step", "what is next", "what's next", "next actions", "remaining work", "follow-ups", "to do",
+                   "todo", "todos", "action items"),
+    "blockers": ("blocker", "blocked", "blocked by", "known blockers", "blocking issues", "open issues"),
+    "summary": ("session summary", "executive summary", "tl;dr", "overview", "in short"),
+    "decisions": ("key decisions", "decisions made", "decision log", "decision", "decision outcome", "clarifications"),
+    # specifications and plans
+    "metadata": ("document info", "front matter"),
+    "problem": ("problem & purpose", "problem statement", "purpose", "motivation"),
+    "context": ("background", "context and problem statement", "technical context"),
+    "scope": ("scope & boundaries", "in scope", "goals and non-goals"),
+    "requirements": ("functional requirements", "user scenarios & testing", "user stories"),
+    "success-criteria": ("acceptance criteria", "definition of done", "measurable outcomes"),
+    "risks": ("risks & dependencies", "risks and mitigations", "risk assessment", "drawbacks"),
+    "questions": ("open questions", "unresolved questions"),
+    "architecture": ("technical approach", "approach", "design", "project structure", "design details"),
+    "phases": ("implementation phases", "implementation plan", "milestones", "implementation strategy"),
+    "dependencies": ("dependencies & execution order", "prerequisites"),
+    "testing": ("testing strategy", "test plan", "verification", "validation"),
+    "rollback": ("rollback plan", "rollback strategy", "backing out"),
+    "quality-gates": ("quality gate", "constitution check", "definition of ready"),
+    "tasks": ("task list", "work items", "checklist"),
+    # decision records and what is written at the end
+    "alternatives": ("alternatives considered", "considered options", "options considered", "rejected ideas"),
+    "consequences": ("impact", "implications", "positive consequences", "negative consequences"),
+    "what-built": ("what was built", "what was done", "implementation summary", "changes made", "what changed"),
+    "limitations": ("known limitations", "known issues"),
+    "lessons": ("lessons learned", "what we learned", "retrospective"),
+}  # fmt: skip
+"""Names of sections, and the headings that each of them has besides its own name."""
+
+_NUMBER = re.compile(r"^\W*(?:\d+(?:\.\d+)*[.):]?\s+)?")
+_ASIDE = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]|['’`*_]|<!--.*?-->")
+_WORD = re.compile(r"\w+")
+_FILLING = frozenset({"and", "the", "a", "of"})
+
+
+def slug(heading: str) -> str:
+    """A heading as a name: "## 7. OPEN QUESTIONS (mandatory)" is "open-questions". "" where nothing is said."""
+    plain = _NUMBER.sub("", _ASIDE.sub("", heading).casefold())
+    words = _WORD.findall(plain)
+    return "-".join([word for word in words if word not in _FILLING] or words)
+
+
+_NAMES_OF: dict[str, frozenset[str]] = {}
+for _name, _headings in VOCABULARY.items():
+    for _heading in _headings:
+        _NAMES_OF[slug(_heading)] = _NAMES_OF.get(slug(_heading), frozenset()) | {_name}
+
+
+class Headed(NamedTuple):
+    """What stands below a heading, down to the next one of its level (1 to 6) or above it. The heading begins at
+    `start`, the text below it at `inner`."""
+
+    heading: str
+    level: int
+    start: int
+    inner: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A section that was found by its heading: the name it was asked by, and its stretch with the heading."""
+
+    name: str
+    start: int
+    end: int
+
+
+def headed(text: str) -> list[Headed]:
+    """All headings with a text of their own, in order. Line ends must be "\\n"."""
+    every = list(blocks(text))
+    titles = [(at, block) for at, block in enumerate(every) if block.kind == "heading" and block.heading]
+    found = []
+    for place, (at, block) in enumerate(titles):
+        inner = every[at + 1].start if at + 1 < len(every) else len(text)
+        end = next((other.start for _, other in titles[place + 1 :] if other.level <= block.level), len(text))
+        found.append(Headed(block.heading, block.level, block.start, inner, end))
+    return found
+
+
+def answering(headings: Iterable[str], name: str) -> list[int]:
+    """The places of the headings that the section of this name may have: those that say the name itself, else those
+    that the vocabulary knows for it."""
+    wanted = slug(name)
+    slugs = [slug(heading) for heading in headings]
+    own = [at for at, one in enumerate(slugs) if one and one == wanted]
+    return own or [at for at, one in enumerate(slugs) if wanted in _NAMES_OF.get(one, ())]
+
+
+def named(text: str, names: Iterable[str]) -> Iterator[Named]:
+    """The sections of these names in a text, by name; several where several headings answer to it.
+
+    What lies within a section of the same name is part of that one.
+    """
+    known = headed(text)
+    headings = [one.heading for one in known]
+    for name in names:
+        end = -1
+        for at in answering(headings, name):
+            if known[at].start >= end:
+                end = known[at].end
+                yield Named(name, known[at].start, end)
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """The slugs of all headings that the section of this name may have."""
+    return tuple(dict.fromkeys((slug(name), *(one for one, names in _NAMES_OF.items() if slug(name) in names))))

@@ -1,0 +1,38 @@
+"""Makes summaries in the background, in stores of more than 5,000 memories (features I11 and R8)."""
+
+from __future__ import annotations
+
+from speckit_memory.memory.indexing.analysis import Analyser
+from speckit_memory.memory.indexing.summarising import READ, summary
+from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.tables import summaries as table
+
+LARGE_STORE = 5_000
+"""A store of more memories has summaries."""
+BATCH = 50
+"""Memories of one batch."""
+
+Found = list[tuple[int, str, str]]
+
+
+def waiting(connection: Connection, _now: float) -> int:
+    """How many memories of several passages wait for a summary; 0 in a store that is not large."""
+    return table.outdated(connection) if table.memories(connection) > LARGE_STORE else 0
+
+
+def found(connection: Connection, _now: float) -> Found:
+    """The summaries of the next memories, with the hash of the text that each is of."""
+    if table.memories(connection) <= LARGE_STORE:
+        return []
+    analyser = Analyser()
+    return [
+        (one.memory, one.content_hash, " ".join(summary(one.title, one.body, analyser.tokens)))
+        for one in table.unread(connection, BATCH, READ)
+    ]
+
+
+def keep(txn: Transaction, _now: float, made: Found) -> int:
+    """Keeps them; returns how many."""
+    for memory, content_hash, text in made:
+        table.store(txn, memory, content_hash, text)
+    return len(made)

@@ -1,0 +1,196 @@
+"""Writes what another store knew of memories into this one, inside one transaction (feature M14)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.checkpoints.kinds import MEMORIES, Form, forms
+from speckit_memory.memory.store.checkpoints.numbering import draw
+from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.portable.records import GONE, Record, Row
+from speckit_memory.memory.store.portable.tables import EDGE, LIVED, PORTABLE, SAID, Portable
+from speckit_memory.memory.store.records import Tier
+from speckit_memory.memory.store.tables.promotions import PROMOTED_FROM
+
+Key = str
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A stored memory and what is to be known of it from now on. What its document `said` holds too, where the
+    document is as it was."""
+
+    memory: int
+    key: str
+    record: Record
+    said: bool
+
+
+@dataclass(slots=True)
+class Applied:
+    """`left_out` are rows that name a memory which is not here."""
+
+    left_out: int = 0
+
+
+def apply(txn: Transaction, arriving: Sequence[Arriving], loose: Mapping[str, Sequence[Row]], root: str) -> Applied:
+    """Writes the records in the place of what the store knew of these memories, and the rows that belong to none,
+    beside those that are there; the sources among these become those of the `root`.
+
+    Raises E065 for values that no store has written; the transaction must be undone then.
+    """
+    writing = _Writing(txn.connection, root)
+    try:
+        for each in arriving:
+            writing.facts(each)  # which reads what the store knew of its promotion
+            writing.clear(each.memory)
+        for table in PORTABLE:
+            writing.rows_of(table, arriving)
+            for row in loose.get(table.name, ()):
+                writing.loose(table, row)
+    except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, KeyError, OverflowError) as error:
+        raise SpeckitError("E065", f"{writing.at} holds what no store has written: {error}") from error
+    return writing.applied
+
+
+class _Writing:
+    def __init__(self, connection: apsw.Connection, root: str) -> None:
+        self.applied = Applied()
+        self.at = "the export"
+        self._connection = connection
+        self._root = root
+        self._forms: dict[str, Form] = {form.kept.name: form for form in forms(connection)}
+        self._ids: dict[str, int] = dict(rows(connection, "SELECT key, id FROM memories"))
+        self._gone: dict[int, int] = {}
+
+    def clear(self, memory: int) -> None:
+        """Removes what the store knew of a memory; edges that others have to it stay."""
+        for table in reversed(PORTABLE):
+            if self._forms[table.name].owners:
+                self._connection.execute(
+                    f"DELETE FROM {table.name} WHERE {table.owner} = ? AND {table.where}", (memory,)
+                )
+
+    def facts(self, each: Arriving) -> None:
+        """Writes the columns of `memories`. A promotion holds for every text that may be promoted."""
+        self.at = each.key
+        connection, told = self._connection, each.record.memory
+        names = [name for name in (*(SAID if each.said else ()), *LIVED) if name in told]
+        declared = value(
+            connection,
+            "SELECT coalesce((SELECT from_tier FROM promotions WHERE memory_id = id), tier) FROM memories WHERE id = ?",
+            (each.memory,),
+        )
+        if names:
+            columns = ", ".join(f"{name} = ?" for name in names)
+            bound = (*(told[name] for name in names), each.memory)
+            connection.execute(f"UPDATE memories SET {columns} WHERE id = ?", bound)
+        if not each.said:
+            promoted = bool(each.record.rows.get("promotions")) and declared in PROMOTED_FROM
+            tier = str(Tier.CRITICAL if promoted else declared)
+            connection.execute("UPDATE memories SET tier = ? WHERE id = ?", (tier, each.memory))
+
+    def rows_of(self, table: Portable, arriving: Sequence[Arriving]) -> None:
+        """Writes the rows of one table; those that refer to one another in the order in which they were made."""
+        waiting = [
+            (each, place, row) for each in arriving for place, row in enumerate(each.record.rows.get(table.name, ()))
+        ]
+        if table.numbered:
+            waiting.sort(key=lambda one: float(one[2][table.clock[0]]))
+        numbers: dict[tuple[int, int], int] = {}
+        for each, place, row in waiting:
+            self.at = each.key
+            if self._insert(table, row, each.memory):
+                numbers[each.memory, place] = self._connection.last_insert_rowid()
+        for each, place, row in waiting if table.numbered else ():
+            number = numbers.get((each.memory, place))
+            for column in table.numbered:
+                other = numbers.get((each.memory, row[column])) if row[column] is not None else None
+                if number is not None and other is not None:
+                    self._connection.execute(f"UPDATE {table.name} SET {column} = ? WHERE id = ?", (other, number))
+
+    def loose(self, table: Portable, row: Row) -> None:
+        """Writes a row that belongs to no memory, unless there is one of its key that is as late or later."""
+        self.at = table.name
+        owner = row.get(table.owner)
+        if isinstance(owner, Mapping):
+            if not self._is_there(table, row):
+                self._insert(table, row, self._of_gone(owner))
+            return
+        if table.name == "source_paths":
+            row = row | {"root": self._root}
+        if table.later:
+            there = self._with_its_key(table, row)
+            if there is not None and there >= tuple(float(row.get(name) or 0) for name in table.later):
+                return
+        self._insert(table, row, None)
+
+    def _insert(self, table: Portable, row: Row, owner: int | None) -> bool:
+        form = self._forms[table.name]
+        known = set(form.columns) - table.without.keys() | ({"root"} if table.name == "source_paths" else set())
+        through_edge = table.owner != "" and not _is_memory(form, table.owner)
+        if unknown := sorted(set(row) - known - (set(EDGE) if through_edge else set())):
+            raise ValueError(f"{table.name} has no '{unknown[0]}'")
+        values: Row = {}
+        for column, told in row.items():
+            if _is_memory(form, column) and column != table.owner:
+                if not isinstance(told, str | Mapping):
+                    raise TypeError(f"the {column} of {table.name} names no memory")
+                found = self._ids.get(told) if isinstance(told, str) else self._of_gone(told)
+                if found is None:
+                    self.applied.left_out += 1
+                    return False
+                values[column] = found
+            elif column not in table.numbered and not (through_edge and column in EDGE):
+                values[column] = told
+        if through_edge:
+            owner = self._edge(owner, row)
+            if owner is None:
+                return False
+        if owner is not None:
+            values[table.owner] = owner
+        names = ", ".join(f'"{name}"' for name in values)
+        marks = ", ".join("?" * len(values))
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({marks})", tuple(values.values())
+        )
+        return True
+
+    def _edge(self, source: int | None, row: Row) -> int | None:
+        target = self._ids.get(str(row["target_id"]))
+        found = "SELECT id FROM causal_edges WHERE source_id = ? AND target_id = ? AND relation = ?"
+        return value(self._connection, found, (source, target, row["relation"]))  # type: ignore[no-any-return]  # an id
+
+    def _of_gone(self, told: Mapping[str, Any]) -> int:
+        """A number that no memory has or will have, the same for the same memory that is gone."""
+        number = int(told[GONE])
+        if number not in self._gone:
+            self._gone[number] = draw(self._connection, 1)[0]
+        return self._gone[number]
+
+    def _is_there(self, table: Portable, row: Row) -> bool:
+        """Whether there is such a row of a memory that is gone: an import that is repeated adds none."""
+        values = {name: told for name, told in row.items() if name != table.owner}
+        equal = " AND ".join(f'"{name}" IS ?' for name in values)
+        sql = f"SELECT 1 FROM {table.name} WHERE {equal} AND {table.owner} NOT IN (SELECT id FROM {MEMORIES})"
+        return value(self._connection, sql, tuple(values.values())) is not None
+
+    def _with_its_key(self, table: Portable, row: Row) -> tuple[float, ...] | None:
+        keys = [each[1] for each in rows(self._connection, f"PRAGMA table_info({table.name})") if each[5]]
+        equal = " AND ".join(f'"{key}" = ?' for key in keys)
+        found = rows(
+            self._connection,
+            f"SELECT {', '.join(table.later)} FROM {table.name} WHERE {equal}",
+            tuple(row[key] for key in keys),
+        )
+        return tuple(float(each or 0) for each in found[0]) if found else None
+
+
+def _is_memory(form: Form, column: str) -> bool:
+    return any(each.column == column and each.parent == MEMORIES for each in form.references)

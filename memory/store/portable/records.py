@@ -1,0 +1,160 @@
+"""Reads what is known of memories as records that name others by their keys (feature M14).
+
+Two stores that know the same of a memory have equal records, whatever numbers they use.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from speckit_memory.memory.store.checkpoints.kinds import MEMORIES, Form, forms
+from speckit_memory.memory.store.file.connection import Connection
+from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.portable.tables import EDGE, EDGES, LIVED, PORTABLE, SAID, Portable
+
+Value = str | int | float | None
+Row = dict[str, Any]
+GONE = "gone"
+"""Stands, with a number, for a memory that is not there any more and of which rows still tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a store knows of one memory beside its text: columns of `memories`, and rows by table."""
+
+    memory: Row
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+
+    def lived(self) -> tuple[object, ...]:
+        """What was learned of it; equal for records between which there is nothing to choose."""
+        return ({name: self.memory.get(name) for name in LIVED}, self.rows)
+
+    def clock(self) -> tuple[float, ...]:
+        """Greater for the record in which something was learned later: by acts of somebody, then by the count of
+        judgements, the last review, and uses."""
+        acts = [
+            float(row[column] or 0)
+            for table in PORTABLE
+            for row in self.rows.get(table.name, ())
+            if row.get("changed_by") != "document"
+            for column in table.clock
+        ]
+        counts = ("validation_count", "last_review", "access_count")
+        return (max(acts, default=0.0), *(float(self.memory.get(name) or 0) for name in counts))
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Those of memories by key, in the order of their ids, and rows by table that belong to no memory there is."""
+
+    memories: dict[str, Record]
+    loose: dict[str, list[Row]]
+
+
+def read(
+    connection: Connection,
+    *,
+    inside: Callable[[str], bool] = lambda _folder: True,
+    only: Iterable[int] | None = None,
+    digests: Mapping[str, str] | None = None,
+    root: str | None = None,
+) -> Records:
+    """The records of the memories whose folder lies `inside`, or of those with `only` these ids.
+
+    Hashes of contents are given as `digests` says. With the name of a `root`, what belongs to no memory comes too, as
+    far as it lies inside. The connection should see one state.
+    """
+    columns = (*SAID, *LIVED)
+    chosen = None if only is None else integers(sorted(only))
+    scope = "" if only is None else "WHERE id IN (SELECT value FROM carray(?))"
+    keys = dict(rows(connection, "SELECT id, key FROM memories"))
+    found: dict[int, Record] = {}
+    for number, folder, *values in rows(
+        connection,
+        f"SELECT id, folder, {', '.join(columns)} FROM memories {scope} ORDER BY id",
+        () if only is None else (chosen,),
+    ):
+        if inside(folder):
+            found[number] = Record(dict(zip(columns, values, strict=True)))
+    whole = root is not None
+    reading = _Reading(connection, keys, digests or {})
+    loose: dict[str, list[Row]] = {}
+    shapes = {form.kept.name: form for form in forms(connection)}
+    for table in PORTABLE:
+        others: list[Row] = []
+        for owner, mine in reading.of(table, shapes[table.name], root):
+            if owner in found:
+                found[owner].rows.setdefault(table.name, []).extend(mine)
+            elif whole and owner not in keys:
+                others += (row for row in mine if _lies(row, inside))
+        if others:
+            loose[table.name] = sorted(others, key=_text)
+    return Records({keys[number]: record for number, record in found.items()}, loose)
+
+
+class _Reading:
+    def __init__(self, connection: Connection, keys: Mapping[int, str], digests: Mapping[str, str]) -> None:
+        self._connection = connection
+        self._keys = keys
+        self._digests = digests
+        self._gone: dict[int, int] = {}
+        self._edges: dict[int, tuple[int, Row]] = {}
+
+    def of(self, table: Portable, form: Form, root: str | None) -> Iterator[tuple[int, list[Row]]]:
+        """The rows of a table, by the number of the memory that they belong to; 0 for none."""
+        grouped: defaultdict[int, list[tuple[Any, Row]]] = defaultdict(list)
+        references = {each.column: each.parent for each in form.references}
+        order = form.own or ", ".join(map(_quoted, form.columns))
+        sql = f"SELECT {', '.join(map(_quoted, form.columns))} FROM {table.name} WHERE {table.where} ORDER BY {order}"
+        for values in rows(self._connection, sql):
+            raw = dict(zip(form.columns, values, strict=True))
+            if table.name == "source_paths" and raw["root"] != root:
+                continue
+            owner = raw[table.owner] if table.owner else 0
+            row: Row = {}
+            for column, value in raw.items():
+                if column in table.without or (column == table.owner and owner in self._keys):
+                    continue
+                if references.get(column) == MEMORIES:
+                    row[column] = self._named(value)
+                elif column in table.digests:
+                    row[column] = self._digests.get(value, value)
+                else:
+                    row[column] = value
+            if references.get(table.owner) == EDGES:
+                owner, edge = self._edges[owner]
+                row = {name: edge[name] for name in EDGE} | {k: v for k, v in row.items() if k != table.owner}
+            if table.name == EDGES:
+                self._edges[raw[form.own]] = (owner, row)
+            grouped[owner].append((raw.get(form.own), row))
+        for owner, mine in grouped.items():
+            yield owner, _arranged(mine, table)
+
+    def _named(self, number: int) -> str | dict[str, int]:
+        key = self._keys.get(number)
+        return key if key is not None else {GONE: self._gone.setdefault(number, len(self._gone) + 1)}
+
+
+def _arranged(found: list[tuple[Any, Row]], table: Portable) -> list[Row]:
+    """Rows in an order that no number of theirs decides, but for those that refer to one another by their places."""
+    if not table.numbered:
+        return sorted((row for _, row in found), key=_text)
+    places = {number: place for place, (number, _) in enumerate(found)}
+    return [row | {name: places.get(row[name]) for name in table.numbered} for _, row in found]
+
+
+def _lies(row: Row, inside: Callable[[str], bool]) -> bool:
+    """Whether a row that belongs to no memory lies inside: by the folder or path that it names, if it names one."""
+    return inside(str(row.get("folder", row.get("path", ""))))
+
+
+def _quoted(column: str) -> str:
+    return f'"{column}"'
+
+
+def _text(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,74 @@
+"""`eval tokens`: how much of what is relevant reaches an agent, by what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.server import completion
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import print_json
+from speckit_memory.server.progress import ProgressReporter
+from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.grounds.ground import GroundSource
+
+
+BUDGETS = (500, 1000, 2000)
+"""Tokens of an answer that are measured unless others are named."""
+
+
+@click.command("tokens")
+@click.option(
+    "--budget", "budgets", type=click.IntRange(200, 100_000), multiple=True, metavar="TOKENS",
+    help=f"Tokens that an answer may take; may be repeated. Else {', '.join(map(str, BUDGETS))}.",
+)  # fmt: skip
+@click.option(
+    "--pipeline", "pipelines", multiple=True, metavar="FILE|PRESET", shell_complete=completion.pipelines,
+    help="A pipeline; may be repeated. Else the one that a search would use.",
+)  # fmt: skip
+@click.option(
+    "--form", "forms", multiple=True, metavar="FORM",
+    help="A form of the answer, such as excerpt=200,rows=20,why=short; may be repeated. Else the one that is sent.",
+)  # fmt: skip
+@click.option("--no-peers", is_flag=True, help="Leave out what two simpler memories would send.")
+@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
+@shared("db", "set", "json")
+@sourced(several=True, or_else_bundled=True)
+def command(
+    common: Common,
+    sources: tuple[GroundSource, ...],
+    budgets: tuple[int, ...],
+    pipelines: tuple[str, ...],
+    forms: tuple[str, ...],
+    no_peers: bool,
+    queries: int | None,
+) -> None:
+    """Measure how much of what is relevant reaches an agent within so many tokens, in the answers that it gets.
+
+    Every query of a dataset, by default of the one that ships, is answered as the tool memory_search answers it, once
+    for each budget. The first pipeline and form is compared with every other one, and with two peers that send the best
+    passages one after another: by FTS5 alone and by vectors alone.
+    """
+    from speckit_memory.evaluation.tokens import measure_tokens
+    from speckit_memory.server.answers_sent import ThroughTheTool
+    from speckit_memory.server.tools.answer_form import AnswerForm
+
+    chosen = tuple(AnswerForm.parsed(form) for form in dict.fromkeys(forms)) or (AnswerForm(),)
+    reports = []
+    for source in sources:
+        with ProgressReporter(source.name) as bar:
+            report = measure_tokens(
+                source, pipelines, ThroughTheTool(chosen), budgets=budgets or BUDGETS, peers=not no_peers,
+                queries=queries, overrides=common.overrides,
+                progress=lambda now: bar.update(now.done, now.total, now.phase),
+            )  # fmt: skip
+        reports.append(report)
+        if not common.as_json:
+            show_report(report)
+    if common.as_json:
+        documents = [report.as_json() for report in reports]
+        print_json(documents if len(documents) > 1 else documents[0])

@@ -1,0 +1,46 @@
+"""`export`: writes memories out as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, NamedPath, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+
+LISTED = 10
+
+
+@click.command("export")
+@click.argument("directory", type=NamedPath(), metavar="DIR")
+@click.option("--folder", default="", metavar="FOLDER", help="Only the memories of this folder and below.")
+@shared("db", "json")
+def command(common: Common, directory: Path, folder: str) -> None:
+    """Write every memory into DIR as a file that people can read and edit, and beside it what was learned of it.
+
+    DIR is made, or is empty, or holds an earlier export, which is brought up to date. `import` brings all of it back,
+    here or elsewhere.
+    """
+    with existing_store(common) as memory:
+        done = memory.export(directory, folder=folder)
+    if common.as_json:
+        print_json(
+            {
+                "path": str(done.path),
+                "memories": done.memories,
+                "written": done.written,
+                "removed": done.removed,
+                "without_file": list(done.without_file),
+                "secrets": done.secrets,
+            }
+        )
+        return
+    files = f"{counted(done.written, 'file')} written" + (f", {done.removed} removed" if done.removed else "")
+    click.echo(wrapped(f"{done.path}: {counted(done.memories, 'memory')}, {files}"))
+    if done.secrets:
+        click.echo(wrapped(f"{counted(done.secrets, 'secret')} left out of the texts", dim=True))
+    if done.without_file:
+        named = ", ".join(done.without_file[:LISTED]) + (" …" if len(done.without_file) > LISTED else "")
+        click.echo(wrapped(f"written from the store, as there is no such file: {named}", dim=True))

@@ -1,0 +1,75 @@
+"""`import`: brings memories in from an export, or documents from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from speckit_memory.server.options import Common, NamedPath, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing import Progress
+
+OUTCOMES = ("created", "updated", "unchanged", "kept", "refused")
+LISTED = 20
+
+
+@click.command("import")
+@click.argument("source", type=NamedPath(), metavar="SOURCE")
+@click.option("--merge", is_flag=True, help="What is newer here stays; this is what happens without --replace.")
+@click.option("--replace", is_flag=True, help="Take texts and what was learned from SOURCE, whatever there is here.")
+@click.option("--into", metavar="FOLDER", help="The folder for documents that are no export; else one named as SOURCE.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would become of each memory.")
+@shared("db", "json")
+def command(common: Common, source: Path, merge: bool, replace: bool, into: str | None, dry_run: bool) -> int:
+    """Bring in the memories of SOURCE: an export, a folder of documents, or a single one. Missing files are made.
+
+    All of it or nothing. Before something is replaced, a checkpoint is made, and files are copied aside. Exit status 1
+    tells that memories were refused.
+    """
+    if merge and replace:
+        raise click.UsageError("--merge or --replace, not both", click.get_current_context())
+    with common.open(create=not dry_run) as memory, ProgressReporter("importing") as bar:
+
+        def note(progress: Progress) -> None:
+            bar.update(progress.done, progress.total or 0)
+
+        done = memory.import_from(source, replace=replace, into=into, dry_run=dry_run, progress=note)
+    refused = done.count("refused")
+    if common.as_json:
+        print_json(
+            {
+                "dry_run": done.dry_run,
+                **{outcome: done.count(outcome) for outcome in OUTCOMES},
+                "memories": [{"key": one.key, "outcome": one.outcome, "why": one.why} for one in done.memories],
+                "written": list(done.written),
+                "checkpoint": done.checkpoint or None,
+                "aside": str(done.aside) if done.aside else None,
+                "left_out": done.left_out,
+                "pending": done.pending,
+            }
+        )
+        return 1 if refused else 0
+    for outcome in ("updated", "kept", "refused"):
+        told = [one for one in done.memories if one.outcome == outcome]
+        for one in told[:LISTED]:
+            click.echo(wrapped(f"{outcome} {one.key}: {one.why}", "  ", ""))
+        if len(told) > LISTED:
+            click.echo(wrapped(f"and {len(told) - LISTED} more {outcome}", "  "))
+    counts = ", ".join(f"{done.count(outcome)} {outcome}" for outcome in OUTCOMES if done.count(outcome))
+    click.echo(wrapped(f"{counts}{'; nothing was changed (dry run)' if done.dry_run else ''}"))
+    if done.written:
+        click.echo(wrapped(f"{counted(len(done.written), 'file')} written to the workspace", dim=True))
+    if done.checkpoint:
+        click.echo(wrapped(f"the store as it was before is kept as {done.checkpoint}", dim=True))
+    if done.aside:
+        click.echo(wrapped(f"files that were written over lie in {done.aside}", dim=True))
+    if done.left_out:
+        click.echo(wrapped(f"{counted(done.left_out, 'link')} to memories that are not here left out", dim=True))
+    if done.pending:
+        click.echo(wrapped(f"{counted(done.pending, 'passage')} without vectors: index again to embed them", dim=True))
+    return 1 if refused else 0

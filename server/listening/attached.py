@@ -1,0 +1,45 @@
+"""A server whose clients hear of changes, and that may watch the files: what runs beside its requests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import anyio
+
+from speckit_memory.server import logs
+from speckit_memory.server.listening.clients import Clients
+from speckit_memory.server.listening.file_watch import FileWatch
+from speckit_memory.server.listening.follower import Change, Follower
+from speckit_memory.server.workspace import Workspace
+
+
+class Listening:
+    """Follows the store for the clients of a server, for as long as that runs."""
+
+    def __init__(self, workspace: Workspace, limiter: anyio.CapacityLimiter, *, watch: bool) -> None:
+        """With `watch` changed files are indexed as well."""
+        self._name = workspace.name
+        self._follower = Follower(workspace, limiter)
+        self._watch = FileWatch(workspace, limiter) if watch else None
+        self.clients = Clients(self._follower.begin)
+        self.seen: Callable[[], None] = self._follower.seen
+        """Notes, in the thread that reads it, that somebody is about to see the list of resources."""
+
+    def lifespan(self, _server: Any) -> AbstractAsyncContextManager[None]:
+        """The block in which a server runs."""
+        return self._running()
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            with logs.about(self._name):  # tasks keep what holds where they are begun
+                group.start_soon(self._follower.run, lambda: self.clients.any, self.clients.wanted, self._tell)
+                if self._watch is not None:
+                    group.start_soon(self._watch.run)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _tell(self, change: Change) -> None:
+        await self.clients.tell(listed=change.listed, changed=change.changed)

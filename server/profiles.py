@@ -1,0 +1,40 @@
+"""Which tools each profile offers, and what is said of a tool that is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from speckit_memory.config.settings import PROFILE_VARIABLE
+from speckit_memory.config.tool_profile import ToolProfile
+from speckit_memory.errors import SpeckitError
+
+if TYPE_CHECKING:
+    from speckit_memory.server.tool import SpeckitTool
+
+CORE = (
+    "memory_context",
+    "memory_search",
+    "memory_save",
+    "memory_delete",
+    "memory_validate",
+    "memory_index_scan",
+)
+"""Find, read, write, take back, judge, and fill an empty store: no task of an agent's day ends for want of another."""
+
+
+def offered(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[SpeckitTool]:
+    """The tools of a profile, in the order in which they are given."""
+    return [tool for tool in tools if profile == "full" or tool.name in CORE]
+
+
+def left_out(name: str, profile: ToolProfile) -> SpeckitError:
+    """The error for a tool that exists, but not in the profile that is served."""
+    return SpeckitError(
+        "E035",
+        f"the tool '{name}' is not in the profile '{profile}', which this server offers; the profile 'full' has it",
+        actions=(
+            "do without it, or have the user do it at the command line",
+            f"the user can start the server with `serve --profile full`, or {PROFILE_VARIABLE}=full",
+        ),
+    )

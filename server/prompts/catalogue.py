@@ -1,0 +1,50 @@
+"""All prompts, and the way from a request to its message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_types import CallToolResult, GetPromptResult, ListPromptsResult, PromptMessage, TextContent
+
+from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.names import shown
+from speckit_memory.server.answering import as_protocol_error, refuse
+from speckit_memory.server.prompts.handover import HANDOVER
+from speckit_memory.server.prompts.prompt import Prompt
+from speckit_memory.server.prompts.remember import REMEMBER
+from speckit_memory.server.prompts.why import WHY
+from speckit_memory.server.tool import SpeckitTool
+
+PROMPTS = {prompt.name: prompt for prompt in (HANDOVER, WHY, REMEMBER)}
+
+
+def listed() -> ListPromptsResult:
+    """All prompts, on one page; without a look at the store."""
+    return ListPromptsResult(prompts=[prompt.listed() for prompt in PROMPTS.values()])
+
+
+def named(name: str) -> Prompt:
+    """The prompt of this name. Refuses any other, with the nearest."""
+    if name not in PROMPTS:
+        told = abridged(name)
+        refuse(f"there is no prompt '{told}'; {nearest(told, PROMPTS)}", prompt=told)
+    return PROMPTS[name]
+
+
+async def message(name: str, arguments: Mapping[str, str], tools: Mapping[str, SpeckitTool]) -> GetPromptResult:
+    """The message of a prompt. Raises MCPError for an unknown one, for arguments, and as the tools that it asks."""
+    prompt = named(name)
+
+    async def ask(tool: str, **given: Any) -> CallToolResult:
+        return await tools[tool].run({key: value for key, value in given.items() if value != ""}, None)
+
+    try:
+        checked = prompt.checked(arguments)
+    except SpeckitError as error:
+        raise as_protocol_error(error, prompt=name) from None
+    text = shown(await prompt.write(checked, ask))
+    return GetPromptResult(
+        description=prompt.description, messages=[PromptMessage(role="user", content=TextContent(text=text))]
+    )

@@ -1,0 +1,72 @@
+"""The prompt `remember`: write down what a session has brought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from speckit_memory.server.markdown import one_line
+from speckit_memory.server.prompts.answers import error_of, text_of
+from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt
+
+_RELATED = 5
+_NO_STORE = "E010"
+_FORM = """\
+```markdown
+# What this is about
+
+<!-- ANCHOR:summary -->
+What was decided or found out, and why; one paragraph.
+<!-- /ANCHOR:summary -->
+
+<!-- ANCHOR:state -->
+What is done, what is not.
+<!-- /ANCHOR:state -->
+
+<!-- ANCHOR:next-steps -->
+- What is to be done next, in order.
+<!-- /ANCHOR:next-steps -->
+
+<!-- ANCHOR:blockers -->
+- What is open, or waits for somebody.
+<!-- /ANCHOR:blockers -->
+```"""
+"""The sections that the prompt `handover` and the mode resume of `memory_context` look for."""
+
+
+async def write(arguments: Mapping[str, str], ask: Ask) -> str:
+    """The message: what is stored on the topic already, and how to add this session to it."""
+    topic, folder = arguments["topic"], arguments["folder"]
+    about = f" It was about: {one_line(topic)}" if topic else ""
+    place = f" with folder={one_line(folder)}" if folder else ""
+    return (
+        f"Remember this session for those who go on with the work.{about}\n\n"
+        f"{await _stored(topic, folder, ask)}"
+        "Write down what will matter later and stands in no file yet: decisions with their reasons, what turned out "
+        "to be wrong, how far the work is, what comes next. Leave out what the code or the documents say, and every "
+        f"secret. Use this form, without the sections that have nothing to say:\n\n{_FORM}\n\n"
+        "Where a memory tells of this already, add to it: memory_save with filePath (its key), content and "
+        "edit=append, or edit=replace with section. Else make one: memory_save with title and content"
+        f"{place}. Check with dryRun=true first, and tell what was saved, by its key. What replaces an earlier "
+        "decision is linked to it: memory_causal_link with relation=supersedes."
+    )
+
+
+async def _stored(topic: str, folder: str, ask: Ask) -> str:
+    if not topic:
+        return "Look first with memory_search whether memories tell of it already.\n\n"
+    answer = await ask("memory_search", query=topic, limit=_RELATED, specFolder=folder)
+    if answer.is_error and error_of(answer)["code"] == _NO_STORE:
+        return "Nothing is stored yet.\n\n"
+    return f"This is stored on it already. {QUOTED}\n\n{text_of(answer)}\n\n"
+
+
+REMEMBER = Prompt(
+    "remember",
+    "Remember this session",
+    "Write down what a session decided and where it stopped, beside what is stored on it already.",
+    (
+        Argument("topic", "What the session was about; memories on it are shown beside", longest=10_000),
+        Argument("folder", "Where a new memory is written", completed="folder"),
+    ),
+    write,
+)

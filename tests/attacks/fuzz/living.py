@@ -1,0 +1,259 @@
+"""One store, its folder of documents and a clock, and all that can happen to them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from speckit_memory.engine import Memory
+from speckit_memory.engine.searching import Searching
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.segments import shelf
+from speckit_memory.memory.store.tables import selections
+from speckit_memory.memory.store.writing import writer
+from tests.attacks.fuzz import second_model
+from tests.attacks.fuzz.dying import dying, set_back
+from tests.attacks.fuzz.shared import folder, model
+
+BEGINS = 1_800_000_000.0
+DAY = 86_400.0
+DAYS_AT_ONCE = 20
+NAMES = ("fusion.md", "wal.md", "deep/backup.md", "deep/er/cache.md", "Ranks.md")
+TEXTS = (
+    "# Fusion of ranks\n\nScores of lexical and dense channels cannot be compared, so that ranks are fused.\n",
+    "# Fusion of ranks\n\nScores of lexical and dense channels can be compared after all: ranks are no longer fused.\n",
+    "---\ntitle: Write-ahead log\ntrigger_phrases: [wal mode]\nimportance_tier: critical\n---\n\nSQLite runs in WAL.\n",
+    "---\nimportance_tier: temporary\ncausalLinks: {supports: [wal.md], supersedes: [fusion.md]}\n---\n# Backup\n\n"
+    "<!-- ANCHOR:how -->\nCopy the file online, in WAL mode.\n<!-- /ANCHOR:how -->\n",
+    "# Cache\n\n" + "".join(f"## Part {n}\n\nThe cache keeps {n} warm entries of the log. \n\n" * 3 for n in range(5)),
+    "---\nimportance_tier: constitutional\n---\n# House rules\n\nNever fuse scores on Fridays.\n",
+    "---\nimportance_tier: deprecated\n---\n# Old ranks\n\nRanks of the cache, deprecated long ago.\n",
+    "no title\n",
+    "",
+    "---\nbroken: [\n---\n",
+)
+QUESTIONS = ("ranks in wal mode", "backup cache")
+RELATIONS = ("caused", "supersedes", "contradicts", "supports")
+LEARNED = ("ranks", "wal mode", "backup", "cache")
+MODELS = ("bundled", second_model.NAME)
+ENVIRON = {"SPECKIT_LEARN_FROM_SELECTION": "true"}
+CHECKPOINTS = ("one", "two", "three")
+AFTER_A_DEATH = 300.0
+"""Seconds: whoever held a lease is known to be gone by then."""
+
+
+class TornError(BaseException):
+    """What no code of the product catches."""
+
+
+def opened(root: Path) -> Memory:
+    """The store in a folder, with the models and the pipeline that were read already."""
+    with patch.object(Searching, "through", _prepared):
+        memory = Memory.open(root / "memory.db", "default", root=root, environ=ENVIRON, shadows=False)
+    models = memory._open._models
+    models.embedder = model()
+    models._local.update({"bundled": model(), second_model.NAME: second_model.second_model()})
+    return memory
+
+
+_THROUGH = Searching.through
+_READ: dict[Path, Searching] = {}
+
+
+def _prepared(pipeline: Any, config: Any, overrides: Any, *, strict: bool) -> Searching:
+    """One pipeline for all lives, which read the same files: reading them takes longer than most of what happens."""
+    if config.root not in _READ:
+        _READ[config.root] = _THROUGH(pipeline, config, overrides, strict=strict)
+    return _READ[config.root]
+
+
+@cache
+def _begun() -> Path:
+    """A workspace with the first notes in its store: to copy it is faster than to make one."""
+    place = folder() / "begun"
+    for name, text in zip(NAMES, TEXTS[: len(NAMES) - 1], strict=False):
+        (place / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / "docs" / name).write_text(text, encoding="utf-8")
+    with patch.object(time, "time", lambda: BEGINS - 1), opened(place) as memory:
+        memory.index([place / "docs"])
+    return place
+
+
+class Life:
+    """One store, its folder of documents and a clock."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.docs = root / "docs"
+        self.now = BEGINS
+        shutil.copytree(_begun(), root, ignore=shutil.ignore_patterns("memory.db?*"))
+        self.memory = opened(root)
+
+    def file(self, number: int) -> Path:
+        return self.docs / NAMES[number % len(NAMES)]
+
+    def key(self, number: int) -> str:
+        return f"docs/{NAMES[number % len(NAMES)]}"
+
+    def write(self, number: int, text: int) -> None:
+        self.file(number).parent.mkdir(parents=True, exist_ok=True)
+        self.file(number).write_text(TEXTS[text % len(TEXTS)], encoding="utf-8")
+
+    def rename(self, number: int, other: int) -> None:
+        if self.file(number).exists():
+            self.file(other).parent.mkdir(parents=True, exist_ok=True)
+            self.file(number).replace(self.file(other))
+
+    def remove(self, number: int, _: int) -> None:
+        self.file(number).unlink(missing_ok=True)
+
+    def index(self, force: int, _: int) -> None:
+        self.memory.index([self.docs], force=force == 1)
+
+    def save(self, number: int, way: int) -> None:
+        self.memory.save_file(self.file(number), force=way % 2 == 1, defer_embedding=way // 2 % 2 == 1)
+
+    def update(self, number: int, way: int) -> None:
+        changes: tuple[dict[str, Any], ...] = (
+            {"title": f"Titled {way}"},
+            {"triggers": ["wal mode", f"phrase {way}"]},
+            {"tier": "important"},
+            {"weight": 0.9},
+        )
+        self.memory.update(self.key(number), **changes[way % len(changes)])
+
+    def delete(self, number: int, way: int) -> None:
+        if way % 3:
+            self.memory.delete(self.key(number), confirm=True)
+        else:
+            self.memory.delete_folder("docs/deep", confirm=True)
+
+    def undelete(self, number: int, _: int) -> None:
+        if there := self.memory.deletions():
+            self.memory.undelete(there[number % len(there)].name)
+
+    def validate(self, number: int, useful: int) -> None:
+        self.memory.validate(self.key(number), useful=useful % 2 == 0)
+
+    def link(self, number: int, other: int) -> None:
+        relation = RELATIONS[(number * 7 + other) % len(RELATIONS)]
+        self.memory.link([(self.key(number), relation, self.key(other), 0.7)])
+
+    def unlink(self, number: int, _: int) -> None:
+        edges = self.memory.lineage(self.key(number), depth=1).steps
+        if edges:
+            self.memory.unlink(edges[0].edge)
+
+    def undo(self, number: int, _: int) -> None:
+        if changes := self.memory.link_history():
+            self.memory.undo_links([changes[number % len(changes)].id])
+
+    def learn(self, number: int, phrase: int) -> None:
+        """What a selection teaches once two hundred were seen."""
+        memory = self.memory.get(self.key(number))
+        with self.memory.database.write() as txn:
+            selections.learn(txn, memory.id, LEARNED[phrase % len(LEARNED)], self.now, self.now + 30 * DAY)
+
+    def unlearn(self, number: int, _: int) -> None:
+        self.memory.unlearn(self.key(number))
+
+    def search(self, question: int, session: int) -> None:
+        text = QUESTIONS[question % len(QUESTIONS)]
+        self.memory.served(self.memory.search(text, session=f"s{session % 2}", now=self.now, deadline_ms=None))
+
+    def wait(self, times: int, _: int) -> None:
+        self.now += times * DAYS_AT_ONCE * DAY
+
+    def maintain(self, _: int, __: int) -> None:
+        self.memory.maintain()
+
+    def unarchive(self, number: int, _: int) -> None:
+        self.memory.unarchive(self.key(number))
+
+    def checkpoint(self, name: int, part: int) -> None:
+        self.memory.checkpoint_create(CHECKPOINTS[name % len(CHECKPOINTS)], folder="" if part % 3 else "docs/deep")
+
+    def restore(self, name: int, way: int) -> None:
+        chosen = CHECKPOINTS[name % len(CHECKPOINTS)]
+        self.memory.checkpoint_restore(chosen, replace=way % 2 == 0, keep_before=False)
+
+    def model(self, number: int, _: int) -> None:
+        self.memory.use_model(MODELS[number % len(MODELS)])
+
+    def build(self, number: int, _: int) -> None:
+        """Vectors beside those in use, which nobody puts in use."""
+        self.memory.build_model(MODELS[number % len(MODELS)])
+
+    def roll_back(self, _: int, __: int) -> None:
+        self.memory.roll_back_model()
+
+    def segment(self, _: int, __: int) -> None:
+        self.memory.write_segment()
+
+    def reopen(self, _: int, __: int) -> None:
+        self.memory.close()
+        self.memory = opened(self.root)
+
+    def another(self, _: int, __: int) -> None:
+        """Another process indexes, of which the one that lives here learns by the log of changes."""
+        with opened(self.root) as other:
+            other.index([self.docs])
+
+    def torn(self, after: int, _: int) -> None:
+        """An index run that ends in the midst of its documents."""
+        whole, left = writer.put_document, after % 3
+
+        def put(*arguments: Any, **more: Any) -> Any:
+            nonlocal left
+            made = whole(*arguments, **more)
+            left -= 1
+            if left < 0:
+                raise TornError
+            return made
+
+        with patch.object(writer, "put_document", put):
+            try:
+                self.memory.index([self.docs], force=True)
+            except TornError:
+                return
+
+    def kill(self, number: int, point: int) -> None:
+        """The process is killed at some point of something else, and another one goes on with what it left."""
+        event = KILLED[number % len(KILLED)]
+        aside = self.root.with_name(f"{self.root.name}.aside")
+        shutil.rmtree(aside, ignore_errors=True)
+        with (
+            dying(self.memory.database, self.root, aside, number + int(1.85**point)) as death,
+            suppress(SpeckitError),
+        ):
+            event(self, number + point, point)
+        if death.reached:
+            self.memory.close()
+            set_back(self.root, aside)
+            self.now += AFTER_A_DEATH
+            self.memory = opened(self.root)
+            assert self.memory.check() == (), f"{event.__name__} that was killed leaves a store that is wrong"
+
+    def forget_segment(self) -> None:
+        """Takes the segment away, as if none had ever been written. The store must be closed."""
+        shutil.rmtree(shelf.folder_of(self.root / "memory.db"), ignore_errors=True)
+
+
+Event = Callable[[Life, int, int], None]
+EVENTS: tuple[Event, ...] = (
+    Life.write, Life.rename, Life.remove, Life.index, Life.save, Life.update, Life.delete, Life.undelete,
+    Life.validate, Life.link, Life.unlink, Life.undo, Life.learn, Life.unlearn, Life.search, Life.wait, Life.maintain,
+    Life.unarchive, Life.checkpoint, Life.restore, Life.model, Life.build, Life.roll_back, Life.segment, Life.reopen,
+    Life.another, Life.torn, Life.kill,
+)  # fmt: skip
+KILLED: tuple[Event, ...] = (
+    Life.index, Life.save, Life.restore, Life.model, Life.delete, Life.undelete, Life.checkpoint, Life.update,
+    Life.maintain, Life.roll_back,
+)  # fmt: skip
+"""What a process is killed in."""

@@ -1,0 +1,76 @@
+"""The part of a passage that is shown for a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from speckit_memory.engine.excerpts import excerpt
+from speckit_memory.pipeline.ports import Passage
+
+FILLER = "Entries stay close to whoever reads them. " * 10
+
+
+def shown(text: str, words: list[str], characters: int) -> str:
+    return excerpt(Passage(1, 1, text, "", "", 1, 1), words, characters)
+
+
+def test_an_excerpt_that_reaches_the_end_of_the_text_keeps_the_last_word() -> None:
+    # the window of 60 characters begins inside the long word, where no blank moves its beginning, and so its end
+    assert shown("some " + "x" * 80 + " and a zebra", ["zebra"], 60).endswith("x and a zebra")
+
+
+@pytest.mark.requirement("T24.kept")
+def test_words_that_stand_far_apart_are_shown_in_two_pieces_in_their_order() -> None:
+    text = f"{FILLER}The quokka sleeps.{FILLER}Wallabies and numbats jump.{FILLER}"
+    pieces = shown(text, ["quokka", "wallabi", "numbat"], 120).split("\n")
+    assert len(pieces) == 2
+    assert "quokka" in pieces[0]
+    assert "Wallabies and numbats" in pieces[1]
+    assert all(piece.startswith("… ") and piece.endswith(" …") and len(piece) <= 64 for piece in pieces)
+
+
+@pytest.mark.requirement("T24.kept")
+def test_one_piece_is_shown_where_most_different_words_stand_and_no_other_tells_more() -> None:
+    text = f"The quokka, quokka, quokka.{FILLER}A quokka met a wallaby.{FILLER}"
+    piece = shown(text, ["quokka", "wallabi"], 120)
+    assert "quokka met a wallaby" in piece
+    assert "\n" not in piece
+    assert 100 < len(piece) <= 124
+
+
+def test_words_that_fit_in_one_piece_stay_in_one() -> None:
+    text = f"{FILLER}A quokka of the western islands and of the southern coast met a wallaby.{FILLER}"
+    piece = shown(text, ["quokka", "wallabi"], 110)
+    assert "quokka of the western islands and of the southern coast met a wallaby" in piece
+    assert piece.count("…") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "seen"),
+    [
+        ("The user_id is read. ", ["user_id", "user", "id"], "user_id"),
+        ("全文検索は速い。", ["検索"], "検索"),
+        ("On Mondays. ", ["mondai"], "Mondays"),
+        ("See memory_search(*. ", ["memory_search"], "memory_search(*"),
+    ],
+)
+def test_stems_are_found_in_the_words_that_they_stand_for(text: str, words: list[str], seen: str) -> None:
+    assert seen in shown(FILLER + text + FILLER, words, 80)
+
+
+def test_a_stem_is_found_at_the_beginning_of_words_alone() -> None:
+    assert "art of" in shown(f"{FILLER}A cart, a smart part. {FILLER}The art of it. {FILLER}", ["art"], 60)
+
+
+@pytest.mark.parametrize("words", [[], ["nowhere"]])
+def test_without_any_word_the_beginning_is_shown(words: list[str]) -> None:
+    assert shown(FILLER, words, 60) == "Entries stay close to whoever reads them. Entries stay …"
+
+
+def test_no_excerpt_is_longer_than_asked_but_for_the_signs_around_its_pieces() -> None:
+    text = " ".join(f"word{n} quokka{n % 7} {'x' * (n % 30)}" for n in range(400))
+    words = [f"quokka{n}" for n in range(7)]
+    for characters in range(1, 500, 7):
+        assert len(shown(text, words, characters)) <= characters + 9
+    assert shown(text, words, 0) == ""
+    assert shown(text, words, len(text)) == text
