@@ -42,7 +42,8 @@ def with_client(
 ) -> None:
     async def session() -> None:
         env = environment(root, **isolated(path, **{"SPECKIT_PIPELINE": str(root / "hostile.yaml"), **more}))
-        server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=env, cwd=root)
+        # answers given again would ask no extension
+        server = StdioServerParameters(command=str(COMMAND), args=["serve", "--cache-seconds", "0"], env=env, cwd=root)
         async with Client(stdio_client(server, errlog=errors or sys.stderr)) as client:
             await work(client)
 
