@@ -17,6 +17,7 @@ from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly, consumption, events
+from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.engine.configuring import Configuring
 from speckit_memory.engine.connecting import Connecting
 from speckit_memory.engine.deleting import Deleting
@@ -253,6 +254,8 @@ class Memory(
         anchors: Sequence[str] = (),
         token_usage: float | None = None,
         dedup: bool = True,
+        intent: str | None = None,
+        adjust: Adjustment | None = None,
         snippet: int = 400,
         content: bool = False,
         query_id: str = "",
@@ -262,7 +265,9 @@ class Memory(
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
         ranked by `text` if there is one; the mode "resume" looks for the sections of hand-over documents, and for the
         words only where there are none; `anchors` are the only sections wanted; `token_usage` is the share of the
-        caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent. After
+        caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `intent` is
+        one of seven (docs/queries.md), "" for none, and found in the words unless it is given; `adjust` is what this
+        search wants otherwise than the pipeline says, which then runs with nothing beside it. After
         `deadline_ms` what is costly or optional is left out and the answer says so; opening the store does not count,
         and None or 0 is no deadline. That and `now` (epoch seconds) make a search reproducible. `snippet` is the length
         of the texts shown, 0 for none; `content` adds the whole text of every memory. `query_id`, 16 hexadecimal
@@ -273,7 +278,7 @@ class Memory(
         question = Question(
             text=text, limit=limit, folder=folder, tier=tier, context_type=context_type, mode=mode, session=session,
             concepts=texts(concepts, "concepts"), anchors=texts(anchors, "anchors"), token_usage=token_usage,
-            dedup=dedup,
+            dedup=dedup, intent=intent,
         )  # fmt: skip
         self.look_at_files()
         set_ms = self.settings.deadline_ms
@@ -285,14 +290,15 @@ class Memory(
             asked = time.time() if now is None else now
             if watched:
                 watched.again()
-            result = serving.searching.search(
+            searching = serving.searching.adjusted(adjust) if adjust else serving.searching
+            result = searching.search(
                 opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched
             )
             return replace(result, origin=opened.name, query_id=query_id)
 
         self._followed.upkeep.asked()
         with SERVING.serving(), self._in_force.using() as serving:
-            watched = serving.watched(query_id)
+            watched = None if adjust else serving.watched(query_id)
             try:
                 return self._followed.run(found).warned(after=self._amiss)
             finally:

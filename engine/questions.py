@@ -13,7 +13,7 @@ from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.lookup import searchable
-from speckit_memory.pipeline.model import Mode, Query
+from speckit_memory.pipeline.model import INTENTS, Mode, Query
 from speckit_memory.pipeline.ports import Filter, Store
 
 MAX_QUERY_CHARACTERS = 10_000
@@ -41,6 +41,7 @@ class Question:
     anchors: tuple[str, ...] = ()
     token_usage: float | None = None
     dedup: bool = True
+    intent: str | None = None
 
     def query(self, store: Store, now: float, deadline_ns: int | None) -> Query:
         """The checked question for the pipeline. Raises SpeckitError with everything that is wrong with it.
@@ -69,6 +70,7 @@ class Question:
             excluded=typed.excluded,
             token_usage=self.token_usage,
             dedup=self.dedup,
+            intent=self.intent,
         )
 
 
@@ -97,6 +99,8 @@ def _misfits(question: Question) -> Iterator[Problem]:
             yield Problem("E030", f"{name} is {_shown(value)}; accepted: a text")
     if type(question.limit) is not int:
         yield Problem("E030", f"limit is {_shown(question.limit)}; accepted: a whole number")
+    if question.intent is not None and not isinstance(question.intent, str):
+        yield Problem("E030", f"intent is {_shown(question.intent)}; accepted: a text")
     if question.token_usage is not None and type(question.token_usage) not in (int, float):
         yield Problem("E030", f"token_usage is {_shown(question.token_usage)}; accepted: a number")
 
@@ -126,6 +130,7 @@ def _check(question: Question, typed: Typed) -> None:
         ("mode", question.mode, get_args(Mode)),
         ("tier", question.tier, ("", *Tier)),
         ("context_type", question.context_type, ("", *CONTEXT_TYPES)),
+        ("intent", question.intent or "", ("", *INTENTS)),
     )
     for name, value, values in accepted:
         if name == "tier" and value == Tier.DEPRECATED:

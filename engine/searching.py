@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.flags import misspelt_variables
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, resuming
+from speckit_memory.engine.adjusting import Adjustment, adjusted
 from speckit_memory.engine.answer import answer, named
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.plans import PlanReport, plan_report
@@ -39,6 +42,8 @@ from speckit_memory.pipeline.view import StoreView
 
 APPROXIMATE = ("vectors_from", "lists")
 """The fact about an answer that rests on the index of vectors."""
+MOST_ADJUSTED = 16
+"""Pipelines that single searches wanted and that are kept."""
 
 
 class Searching:
@@ -67,6 +72,9 @@ class Searching:
         self.unusable = unusable
         self._rollouts = rollouts
         self._extensions = extensions
+        self._unmet: tuple[str, ...] = ()
+        self._adjusted: OrderedDict[Adjustment, Searching] = OrderedDict()
+        self._guard = Lock()
 
     @classmethod
     def through(
@@ -124,7 +132,27 @@ class Searching:
         checked = examined(whole, self.registry)
         if checked.problems:
             raise SpeckitError.of(checked.problems)
-        return Searching(Runner(assemble(checked)), self.config, checked=checked, extensions=self._extensions)
+        runner = Runner(assemble(checked), strict=self.runner.strict)
+        return Searching(runner, self.config, checked=checked, extensions=self._extensions)
+
+    def adjusted(self, wanted: Adjustment) -> Searching:
+        """The same as single searches want it, with nothing beside it; what has no step for it is said with answers.
+
+        Raises E030 for a pipeline that was put together of objects, and for values that are not accepted.
+        """
+        wanted.check()
+        with self._guard:
+            found = self._adjusted.pop(wanted, None)
+            if found is None:
+                if self.checked is None:
+                    raise SpeckitError("E030", "a pipeline that was put together of objects answers as it is")
+                whole, unmet = adjusted(self.checked.effective, wanted)
+                found = self.changed(whole)
+                found._unmet = unmet
+            self._adjusted[wanted] = found
+            if len(self._adjusted) > MOST_ADJUSTED:
+                self._adjusted.popitem(last=False)
+        return found
 
     def runner_for(self, session: str) -> Runner:
         """The one that answers a session, the same in every process; "" for questions without a session."""
@@ -135,7 +163,7 @@ class Searching:
         """What was asked for and does not run beside, and what the environment was most likely to decide on this
         pipeline, and does not."""
         flags = self.checked.effective.flags if self.checked else {}
-        idle = tuple(f"a pipeline does not run beside this one: {problem}" for problem in self.unusable)
+        idle = self._unmet + tuple(f"a pipeline does not run beside this one: {problem}" for problem in self.unusable)
         if not flags:
             return idle
         return (*idle, *misspelt_variables(self.config.environ, flags, self.registry.flag_files))
@@ -234,7 +262,11 @@ class Searching:
         answered_by = result.outcome.trace.config_hash
         if resuming.asks_for_handover(result.outcome.query) and answered_by == self._handovers.pipeline.hash:
             return self._handovers
-        return self._rolled_out.answering(answered_by) or self.runner
+        if found := self._rolled_out.answering(answered_by):
+            return found
+        with self._guard:
+            runners = [other.runner for other in self._adjusted.values()]
+        return next((runner for runner in runners if runner.pipeline.hash == answered_by), self.runner)
 
 
 def _pending(opened: assembly.OpenStore) -> tuple[str, ...]:

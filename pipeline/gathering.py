@@ -30,8 +30,12 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: Journ
     memories = about_all(stage, query, store, journal)
     unsearched = left_unsearched(query.terms, query.text, store.lexicon)
     plan = Plan(variants=(query.text,), memories=memories, warnings=unsearched)
+    if query.intent:
+        plan = replace(plan, intent=query.intent, intent_confidence=1.0, reasons=(f"intent: {query.intent}, as asked",))
     query = query.planned(with_demands(plan, query, store))
     for step in stage.understand:
+        if step.about.finds_intent and query.intent is not None:
+            continue
         work = partial(_understood, step, stage, query, store, journal.shown)
         changed = journal.call("candidates", step, 0, work, "the plan without this step", fits=partial(_fits, stage))
         before = query.plan

@@ -28,6 +28,8 @@ Ranks = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 NO_RANK = -1
+INTENTS = ("add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision")
+"""What a question may be asked for (feature C8), in the order that breaks ties."""
 
 
 def total_order(scores: Column, ids: Ids) -> NDArray[np.intp]:
@@ -104,6 +106,7 @@ class Query:
     none for all (feature A7). `required` are the quoted words and phrases that a memory must hold, `excluded` those
     that it must not. `token_usage` is the share of the caller's context window already in use, [0, 1], None when
     unknown (feature C17); `dedup` is false for who wants to see again what the session was sent (feature A2).
+    `intent` is the one that the caller says, "" for none; None has the words tell (feature C8).
     """
 
     text: str
@@ -121,6 +124,7 @@ class Query:
     excluded: tuple[str, ...] = ()
     token_usage: float | None = None
     dedup: bool = True
+    intent: str | None = None
     plan: Plan = field(default_factory=Plan)
 
     def planned(self, plan: Plan) -> Query:

@@ -122,7 +122,11 @@ class SpeckitTool(Tool):
             reply: Reply = self.fn(**values)
             return fitted(reply, self.name, self._budget, self._count)
 
-        return self._cache.answered(self.name, values, made) if self._cache else (made(), False)
+        return (
+            self._cache.answered(self.name, values, made)
+            if self._cache and not values.get("bypassCache")
+            else (made(), False)
+        )
 
     def _values(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the function. Raises SpeckitError with all that is wrong with those of the caller."""

@@ -69,6 +69,7 @@ class CompositeParams(SignalParams):
         "by_intent: similarity, importance and recency weighed by the query's intent.",
     )
     classification_decay: bool = Field(False, description="Stability is multiplied by context and tier.")
+    decay: bool = Field(True, description="Retrievability fades with time; without it the temporal factor is 1.")
     documents: bool = Field(True, description="Document types multiply the composite.")
 
 
@@ -144,6 +145,8 @@ class Composite:
                 return np.nan_to_num(1.0 / (1.0 + _FADE_PER_DAY * days))
 
     def _temporal(self, now: float, facts: Attributes, ids: Ids) -> Column:
+        if not self._params.decay:
+            return np.ones(len(ids))
         stability, tiers = facts.number("stability", ids), facts.label("tier", ids)
         if self._params.classification_decay:
             stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)

@@ -10,7 +10,7 @@ from speckit_memory.server import logs
 from speckit_memory.server.context_mode import SETTINGS, choose
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.tools.answer_form import SHIPPED_FORM, rows_of
-from speckit_memory.server.tools.parameters import Anchors, Dedup, Folder, SessionId, TokenBudget
+from speckit_memory.server.tools.parameters import Anchors, Dedup, Folder, Intent, SessionId, TokenBudget
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 2000
@@ -33,6 +33,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeContent: Annotated[  # noqa: N803
             bool, Field(strict=True, description="Whole memories, not excerpts")
         ] = False,
+        intent: Intent | None = None,
         tokenBudget: TokenBudget | None = None,  # noqa: N803
         tokenUsage: Annotated[  # noqa: N803
             float | None, Field(ge=0, le=1, description="Share of your context in use")
@@ -64,7 +65,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         elif planned != "auto":
             chosen, why = planned, f"the context is {tokenUsage:.0%} full"
         else:
-            chosen, why = choose(input, lambda: plan().intent)
+            chosen, why = choose(input, lambda: intent or plan().intent)
         costs = SETTINGS[chosen]
         budget = tokenBudget or costs.budget
         result = memory.search(
@@ -75,6 +76,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             session=sessionId,
             anchors=anchors,
             dedup=enableDedup,
+            intent=intent,
             token_usage=tokenUsage,
             snippet=SHIPPED_FORM.excerpt,
             content=includeContent and not pressed,

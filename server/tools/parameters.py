@@ -20,6 +20,10 @@ Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]
 """Without `deprecated`: no search finds such memories (feature F7)."""
 ContextType = Literal["research", "implementation", "decision", "discovery", "general"]
+Intent = Literal["add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision"]
+Wish = Annotated[bool | None, Field(strict=True)]
+"""Yes, no, or as the pipeline says."""
+State = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 Required = Annotated[str, Field(min_length=1, max_length=200)]
 Score = Annotated[int, Field(strict=True, ge=0, le=100)]
 Gap = Annotated[str, Field(max_length=500)]

@@ -13,11 +13,15 @@ from speckit_memory.server.tools.parameters import (
     Anchors,
     ContextType,
     Dedup,
+    Flag,
     Folder,
+    Intent,
     Limit,
     SessionId,
+    State,
     TierName,
     TokenBudget,
+    Wish,
 )
 from speckit_memory.server.workspace import Workspace
 
@@ -56,6 +60,18 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         deadlineMs: Annotated[  # noqa: N803
             float | None, Field(ge=0, description="Skip costly steps after so long; 0: never")
         ] = None,
+        intent: Intent | None = None,
+        autoDetectIntent: Flag = True,  # noqa: N803
+        includeConstitutional: Wish = None,  # noqa: N803
+        minState: State | None = None,  # noqa: N803
+        applyStateLimits: Wish = None,  # noqa: N803
+        useDecay: Wish = None,  # noqa: N803
+        includeContiguity: Wish = None,  # noqa: N803
+        enableSessionBoost: Wish = None,  # noqa: N803
+        enableCausalBoost: Wish = None,  # noqa: N803
+        rerank: Wish = None,
+        applyLengthPenalty: Wish = None,  # noqa: N803
+        bypassCache: Flag = False,  # noqa: ARG001, N803 -- what runs the tool reads it
     ) -> Reply:
         """Search the project's memory: the best memories, their passage and why; or read one by key."""
         from speckit_memory.server.tools import content
@@ -77,6 +93,8 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             from speckit_memory.server.tools.whole import read_whole
 
             return read_whole(workspace, key, anchors, fromLine, sessionId, tokenBudget or BUDGET_OF_ONE)
+        from speckit_memory.engine.adjusting import Adjustment
+
         memory = workspace.memory()
         result = memory.search(
             query,
@@ -89,6 +107,18 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             concepts=concepts,
             anchors=anchors,
             dedup=enableDedup,
+            intent=intent or (None if autoDetectIntent else ""),
+            adjust=Adjustment(
+                session_boost=enableSessionBoost,
+                causal_boost=enableCausalBoost,
+                contiguity=includeContiguity,
+                decay=useDecay,
+                rerank=rerank,
+                length_penalty=applyLengthPenalty,
+                constitutional=includeConstitutional,
+                state_limits=applyStateLimits,
+                min_state=minState or "",
+            ),
             snippet=form.excerpt,
             content=includeContent,
             deadline_ms="setting" if deadlineMs is None else deadlineMs,

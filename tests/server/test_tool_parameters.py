@@ -131,6 +131,21 @@ def data(name: str, *told: Any) -> Callable[[Answer, Answer], bool]:
     return lambda *answers: [answer["data"].get(name) if "data" in answer else None for answer in answers] == [*told]
 
 
+MANY: tuple[Call, ...] = tuple(
+    (
+        "memory_save",
+        {"filePath": f"more/{name}.md", "content": f"The quokka likes the cache in its {name}.", "force": True},
+    )
+    for name in ("cave", "river", "grass", "island", "burrow")
+)
+EXPLAINED = {**QUOKKA, "explain": True}
+
+
+def runs(step: str, *told: bool) -> Callable[[Answer, Answer], bool]:
+    """Whether a step took part in either search."""
+    return lambda *both: [step in answer["data"]["timings_ms"]["steps"] for answer in both] == [*told]
+
+
 KEPT: tuple[Call, ...] = (
     ("checkpoint_create", {"name": "all"}),
     ("checkpoint_create", {"name": "cache", "specFolder": "docs/cache", "metadata": {"why": "a test"}}),
@@ -164,6 +179,30 @@ CASES: dict[str, dict[str, Case]] = {
         "explain": Case(QUOKKA, (False, True), lambda a, b: ["steps" in rows(x)[0] for x in (a, b)] == [False, True]),
         "tokenBudget": Case(QUOKKA, (200, 5000), given_budgets),
         "deadlineMs": Case(QUOKKA, (0, 1e-6), lambda a, b: [len(x["meta"]["degraded"]) for x in (a, b)] == [0, 1]),
+        "intent": Case(QUOKKA, (None, "fix_bug"), data("intent", "understand", "fix_bug")),
+        "autoDetectIntent": Case({"query": DEEP}, (True, False), data("intent", "fix_bug", "understand")),
+        "includeConstitutional": Case(
+            QUOKKA, (None, False),
+            lambda a, b: ["rules/always.md" in {row["key"] for row in rows(x)} for x in (a, b)] == [True, False],
+        ),
+        # files of the fixture are old, what is saved now is HOT
+        "minState": Case(
+            QUOKKA, (None, "HOT"), lambda a, b: len(keys(a)) > 1 and keys(b) == ["more/cave.md"], MANY[:1]
+        ),
+        "applyStateLimits": Case(
+            {"query": "quokka", "limit": 20}, (None, True), lambda a, b: len(keys(a)) > len(keys(b)) > 0, MANY
+        ),
+        # nothing ages in the shipped pipeline, and no cross-encoder comes with it: test_wishes has others
+        "useDecay": Case(QUOKKA, (None, False), lambda a, b: bool(keys(a)) and scores(a) == scores(b)),
+        "applyLengthPenalty": Case(QUOKKA, (None, False), lambda a, b: bool(keys(a)) and scores(a) == scores(b)),
+        "includeContiguity": Case(EXPLAINED, (None, True), runs("trial_contiguity", False, True)),
+        "enableSessionBoost": Case(EXPLAINED, (None, True), runs("trial_session", False, True)),
+        "enableCausalBoost": Case(EXPLAINED, (None, True), runs("trial_causal", False, True)),
+        "rerank": Case(EXPLAINED, (None, False), runs("maxsim", True, False)),
+        "bypassCache": Case(
+            QUOKKA, (False, True), lambda a, b: [x["meta"]["cache_hit"] for x in (a, b)] == [True, False],
+            (("memory_search", QUOKKA),),
+        ),
     },
     "memory_context": {
         "input": Case({}, ("quokka cache", "wallaby index"), lambda a, b: keys(a)[0] != keys(b)[0]),
@@ -182,6 +221,10 @@ CASES: dict[str, dict[str, Case]] = {
         ),
         "includeContent": Case({**ASKED, "limit": 2}, (False, True), lambda a, b: len(texts(b)) > len(texts(a)) + 300),
         "tokenBudget": Case(ASKED, (200, 5000), given_budgets),
+        "intent": Case(
+            {"input": "refactor the quokka cache and its wallaby index into one module"}, ("find_spec", "add_feature"),
+            lambda a, b: data("intent", "find_spec", "add_feature")(a, b) and modes(a, b) == ["focused", "deep"],
+        ),
         "tokenUsage": Case(ASKED, (0.1, 0.95), lambda a, b: modes(a, b) == ["focused", "quick"]),
     },
     "memory_save": {

@@ -1,0 +1,115 @@
+"""What one search wants otherwise than its pipeline says (feature T2), and what of that other pipelines show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from speckit_memory.engine import Memory
+from speckit_memory.engine.adjusting import Adjustment
+from speckit_memory.errors import SpeckitError
+from speckit_memory.pipeline.model import INTENTS
+from speckit_memory.stages.candidates.intent import INTENTS as KNOWN
+from tests.server.test_tool_parameters import QUOKKA, SPEC, answers, memory, scores
+
+__all__ = ["memory"]  # the fixture
+YEAR = 365 * 86_400.0
+
+
+def hash_of(memory: Memory, adjust: Adjustment | None) -> str:
+    return memory.search("quokka cache", adjust=adjust).pipeline.hash
+
+
+@pytest.mark.requirement("T2.parameters")
+def test_what_ages_counts_less_unless_told_otherwise(memory: Memory) -> None:
+    """A memory of a year ago has lost most of the composite's temporal factor, and keeps it without decay."""
+    with memory.using("catalogue") as catalogue:
+        now = 2e9
+        aged = catalogue.search("quokka cache", now=now)
+        ageless = catalogue.search("quokka cache", now=now, adjust=Adjustment(decay=False))
+        later = catalogue.search("quokka cache", now=now + 50 * YEAR, adjust=Adjustment(decay=False))
+        [aged_answer, ageless_answer] = answers(
+            catalogue, [("memory_search", {**QUOKKA, "useDecay": decay}) for decay in (True, False)]
+        )
+    [before] = [row for row in aged.results if row.id == SPEC]
+    [after] = [row for row in ageless.results if row.id == SPEC]
+    added = [dict(row.steps)["composite"] - dict(row.steps)["importance"] for row in (before, after)]
+    assert added[0] < added[1]
+    assert [row.id for row in later.results] == [row.id for row in ageless.results]
+    assert scores(aged_answer) != scores(ageless_answer)
+
+
+def test_no_length_is_penalised_when_nobody_wants_that(memory: Memory) -> None:
+    added = {"pipeline": "encoded", "rerank": {"add": [{"use": "cross_encoder", "optional": True, "after": "min_max"}]}}
+    with memory.using(added) as encoded:
+        found = encoded._searching.adjusted(Adjustment(length_penalty=False)).runner.pipeline
+        [before] = [step.params for step in encoded.pipeline.rerank if step.id == "cross_encoder"]
+        [after] = [step.params for step in found.rerank if step.id == "cross_encoder"]
+        hashes = [hash_of(encoded, wanted) for wanted in (None, Adjustment(length_penalty=False))]
+    assert (before.short_factor, before.long_factor) == (0.9, 0.95)  # type: ignore[attr-defined]
+    assert (after.short_factor, after.long_factor) == (1.0, 1.0)  # type: ignore[attr-defined]
+    assert len(set(hashes)) == 2
+
+
+@pytest.mark.parametrize("name", ["session_boost", "causal_boost", "contiguity"])
+def test_a_signal_takes_part_once_however_often_it_is_asked_for(memory: Memory, name: str) -> None:
+    use = name.removesuffix("_boost")
+    with memory.using("catalogue") as catalogue:
+        for wanted, expected in ((True, 1), (False, 0)):
+            searching = catalogue._searching.adjusted(Adjustment(**{name: wanted}))
+            assert [step.id for step in searching.runner.pipeline.fusion.signals].count(use) == expected
+
+
+def test_what_a_pipeline_has_no_step_for_is_said(memory: Memory) -> None:
+    with memory.using("bm25") as plain:
+        result = plain.search("quokka cache", adjust=Adjustment(causal_boost=True, min_state="WARM"))
+        assert plain.search("quokka cache", adjust=Adjustment(causal_boost=False)).notes.warnings == ()
+    assert [warning.split(" has no step ")[1].split("'")[1] for warning in result.notes.warnings] == [
+        "causal", "state_filter",
+    ]  # fmt: skip
+    assert result.results
+
+
+def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
+    """Pipelines that were wanted are kept for the next of their kind, and for questions about their answers."""
+    before = hash_of(memory, None)
+    wanted = [Adjustment(rerank=False), Adjustment(contiguity=True, causal_boost=True), Adjustment(min_state="COLD")]
+    hashes = [hash_of(memory, one) for one in (*wanted, *wanted)]
+    assert hashes[:3] == hashes[3:]
+    assert len({before, *hashes}) == 4
+    assert hash_of(memory, None) == before == hash_of(memory, Adjustment())
+    result = memory.search("quokka cache", adjust=wanted[0])
+    assert "maxsim" not in {step for row in result.results for step, _ in row.steps}
+    assert memory._in_force.answered(result).answering(result).pipeline.hash == result.pipeline.hash
+    assert memory.served(result) == ""
+
+
+@pytest.mark.parametrize(("wrong", "words"), [("WARN", "did you mean 'WARM'"), ("x", "accepted")])
+def test_a_state_that_there_is_not_is_refused(memory: Memory, wrong: str, words: str) -> None:
+    with pytest.raises(SpeckitError, match=words):
+        memory.search("quokka cache", adjust=Adjustment(min_state=wrong))
+
+
+def test_an_intent_that_there_is_not_is_refused(memory: Memory) -> None:
+    with pytest.raises(SpeckitError, match="did you mean 'fix_bug'"):
+        memory.search("quokka cache", intent="fixbug")
+
+
+@pytest.mark.requirement("C8")
+def test_an_intent_that_was_said_is_sure_and_nothing_looks_for_another(memory: Memory) -> None:
+    asked = memory.search("why was the quokka cache chosen?", intent="refactor")
+    assert (asked.plan.intent, asked.plan.intent_confidence) == ("refactor", 1.0)
+    assert "intent" not in {step.step for step in asked.timings_ms.steps}
+    none = memory.search("why was the quokka cache chosen?", intent="")
+    assert (none.plan.intent, none.plan.intent_confidence) == ("understand", 0.0)
+    assert tuple(KNOWN) == INTENTS
+
+
+def test_four_modes_search_differently(memory: Memory, tmp_path: Path) -> None:
+    """Quick asks the words alone, deep several wordings, resume hand-overs; focused is the pipeline itself."""
+    plans = {mode: memory.search("fix the search error", mode=mode) for mode in ("quick", "focused", "deep", "resume")}  # type: ignore[arg-type]
+    asked = {mode: (found.pipeline.hash, found.plan.channels, found.plan.variants) for mode, found in plans.items()}
+    assert len(set(asked.values())) == 4
+    assert {"vector", "graph"} & set(plans["quick"].plan.channels) == set()
+    assert {"bm25", "trigger", "identifier"} <= set(plans["quick"].plan.channels)
