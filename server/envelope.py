@@ -27,8 +27,10 @@ RESERVED_FOR_HINT = 40
 TEXT_FIELD = "memory_text"
 """The field that holds stored text. Its name tells a client what is data, whatever the text itself says."""
 
-SCHEMA: dict[str, Any] = {"type": "object", "required": ["summary", "data", "hints", "meta"]}
-"""What clients may rely on. Kept small, because it stands in every tool's definition."""
+FIELDS = ("summary", "data", "hints", "meta")
+"""What every answer has, as the documentation promises it."""
+SCHEMA: dict[str, Any] = {"type": "object"}
+"""What tells clients that answers are structured. No more than that, because it stands in every tool's definition."""
 
 Last = Literal["cut", "drop"]
 Count = Callable[[Sequence[str]], list[int]]

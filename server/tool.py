@@ -62,13 +62,7 @@ class SpeckitTool(Tool):
         tool = cls.from_function(
             function,
             description=inspect.cleandoc(function.__doc__ or ""),
-            # of a tool that only reads, the protocol asks for neither of the two that are about changes
-            annotations=ToolAnnotations(
-                read_only_hint=read_only,
-                destructive_hint=None if read_only else destructive,
-                idempotent_hint=None if read_only else idempotent,
-                open_world_hint=False,
-            ),
+            annotations=_told(read_only=read_only, destructive=destructive, idempotent=idempotent),
             structured_output=False,
         )
         assert isinstance(tool, cls)  # from_function builds the class it is called on
@@ -183,42 +177,57 @@ class SpeckitTool(Tool):
         return f"; did you mean '{word}'?" if word else ""
 
 
+def _told(*, read_only: bool, destructive: bool, idempotent: bool) -> ToolAnnotations:
+    """The annotations, without those that say what the protocol takes for granted, and what every client does: that a
+    tool writes, and that calling it twice is not calling it once. That it may destroy goes without saying as well, and
+    is said all the same: there are clients that take nothing said for harmless. Of a tool that only reads, the protocol
+    asks for neither of the two that are about changes."""
+    if read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return ToolAnnotations(destructive_hint=destructive, idempotent_hint=idempotent or None, open_world_hint=False)
+
+
 def _lowered(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _is_surplus(key: str, item: Any) -> bool:
+def _is_surplus(key: str, item: Any, schema: dict[str, Any]) -> bool:
     match key:
         case "title":
             return isinstance(item, str)
         case "default":
-            return item in (None, "", [], False)
+            return item in (None, "", [], False) or item == schema.get("minimum")
         case "additionalProperties":
             return item is True
         case "minLength" | "maxLength" | "maxItems":
             return isinstance(item, int)
         case "maximum":
             return isinstance(item, int) and item >= FAR
+        case "minimum":
+            # a number of things is at least one, which nobody needs to be told
+            return schema.get("maximum", FAR) >= FAR or (schema.get("type") == "integer" and item == 1)
         case _:
             return False
 
 
 def _lean(schema: Any) -> Any:
     """A schema without what only costs tokens: generated titles, defaults that say "not given", null as a spelling of
-    that, and bounds that nobody comes near. The bounds hold all the same: who exceeds one is told."""
+    that, bounds that nobody comes near, and alternatives of plain types written as such. The bounds hold all the same:
+    who exceeds one is told."""
     if isinstance(schema, list):
         return [_lean(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    unbounded = schema.get("maximum", FAR) >= FAR
     lean = {
         key: ({name: _lean(value) for name, value in item.items()} if key == "properties" else _lean(item))
         for key, item in schema.items()
-        if not _is_surplus(key, item) and not (key == "minimum" and unbounded)
+        if not _is_surplus(key, item, schema)
     }
-    options = lean.get("anyOf")
-    if options is not None and {"type": "null"} in options:
-        [kept] = [option for option in options if option != {"type": "null"}]
-        del lean["anyOf"]
-        lean = kept | lean
+    if "anyOf" in lean:
+        options = [option for option in lean.pop("anyOf") if option != {"type": "null"}]
+        if len(options) == 1:
+            return options[0] | lean
+        if all(set(option) == {"type"} for option in options):
+            return {"type": [option["type"] for option in options]} | lean
+        lean["anyOf"] = options
     return lean
