@@ -46,6 +46,7 @@ class SpeckitTool(Tool):
         cls,
         function: Callable[..., Reply],
         *,
+        title: str = "",
         budget: int,
         limiter: anyio.CapacityLimiter,
         count: Count,
@@ -54,13 +55,14 @@ class SpeckitTool(Tool):
         destructive: bool = False,
         cache: AnswerCache | None = None,
     ) -> "SpeckitTool":
-        """The tool of a function, whose docstring is the description.
+        """The tool of a function, whose docstring is the description; `title` names it to people.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
         of all tools; `cache` keeps the answers that may be given again (feature T25).
         """
         tool = cls.from_function(
             function,
+            title=title or None,
             description=inspect.cleandoc(function.__doc__ or ""),
             annotations=_told(read_only=read_only, destructive=destructive, idempotent=idempotent),
             structured_output=False,

@@ -150,6 +150,9 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert [name for name in TOOLS if f"`{name}`" not in readme] == []
     assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) / 4 < 4000
+    titles = [tool["title"] for tool in tools]
+    assert len(set(titles)) == len(TOOLS)
+    assert all(re.fullmatch(r"[A-Z][a-z]+( [a-z]+){1,2}", title) for title in titles), titles
     for tool in tools:
         assert tool["description"]
         assert tool["inputSchema"]["additionalProperties"] is False
