@@ -177,41 +177,43 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitT
     """All tools, most general first."""
     shared: dict[str, Any] = {"limiter": limiter, "count": workspace.count_tokens}
 
-    def reading(module: Any, *, kept: bool = False) -> SpeckitTool:
+    def reading(module: Any, title: str, *, kept: bool = False) -> SpeckitTool:
         """`kept` for a tool of whose answers some may be given again."""
         cache = workspace.answers if kept else None
-        return SpeckitTool.of(module.build(workspace), budget=module.BUDGET, read_only=True, cache=cache, **shared)
-
-    def writing(module: Any, idempotent: bool = True, destructive: bool = False) -> SpeckitTool:
         return SpeckitTool.of(
-            module.build(workspace), budget=module.BUDGET, read_only=False, idempotent=idempotent,
+            module.build(workspace), title=title, budget=module.BUDGET, read_only=True, cache=cache, **shared
+        )
+
+    def writing(module: Any, title: str, *, idempotent: bool = True, destructive: bool = False) -> SpeckitTool:
+        return SpeckitTool.of(
+            module.build(workspace), title=title, budget=module.BUDGET, read_only=False, idempotent=idempotent,
             destructive=destructive, **shared,
         )  # fmt: skip
 
     return [
-        reading(context, kept=True),
-        reading(search, kept=True),
-        reading(match_triggers, kept=True),
-        writing(save, idempotent=False, destructive=True),
-        writing(update, destructive=True),
-        writing(delete, destructive=True),
-        writing(bulk_delete, destructive=True),
-        writing(validate, idempotent=False),
-        writing(index_scan, destructive=True),
-        reading(list_memories, kept=True),
-        reading(stats),
-        reading(health),
-        reading(drift_why, kept=True),
-        writing(causal_link),
-        reading(causal_stats, kept=True),
-        writing(causal_unlink, idempotent=False, destructive=True),
-        writing(preflight),
-        writing(postflight),
-        reading(learning_history, kept=True),
-        writing(checkpoint_create, idempotent=False),
-        reading(checkpoint_list),
-        writing(checkpoint_restore, destructive=True),
-        writing(checkpoint_delete, idempotent=False, destructive=True),
+        reading(context, "Get context", kept=True),
+        reading(search, "Search memory", kept=True),
+        reading(match_triggers, "Match triggers", kept=True),
+        writing(save, "Save memory", idempotent=False, destructive=True),
+        writing(update, "Update memory", destructive=True),
+        writing(delete, "Delete memory", destructive=True),
+        writing(bulk_delete, "Delete a tier", destructive=True),
+        writing(validate, "Judge memory", idempotent=False),
+        writing(index_scan, "Index files", destructive=True),
+        reading(list_memories, "List memories", kept=True),
+        reading(stats, "Count memories"),
+        reading(health, "Check health"),
+        reading(drift_why, "Explain decision", kept=True),
+        writing(causal_link, "Link memories"),
+        reading(causal_stats, "Count links", kept=True),
+        writing(causal_unlink, "Remove link", idempotent=False, destructive=True),
+        writing(preflight, "Begin task"),
+        writing(postflight, "End task"),
+        reading(learning_history, "Show learning", kept=True),
+        writing(checkpoint_create, "Keep checkpoint", idempotent=False),
+        reading(checkpoint_list, "List checkpoints"),
+        writing(checkpoint_restore, "Restore checkpoint", destructive=True),
+        writing(checkpoint_delete, "Delete checkpoint", idempotent=False, destructive=True),
     ]
 
 

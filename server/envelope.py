@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mcp_types import CallToolResult, TextContent
@@ -27,8 +27,10 @@ RESERVED_FOR_HINT = 40
 TEXT_FIELD = "memory_text"
 """The field that holds stored text. Its name tells a client what is data, whatever the text itself says."""
 
-SCHEMA: dict[str, Any] = {"type": "object", "required": ["summary", "data", "hints", "meta"]}
-"""What clients may rely on. Kept small, because it stands in every tool's definition."""
+FIELDS = ("summary", "data", "hints", "meta")
+"""What every answer has, as the documentation promises it."""
+SCHEMA: dict[str, Any] = {"type": "object"}
+"""What tells clients that answers are structured. No more than that, because it stands in every tool's definition."""
 
 Last = Literal["cut", "drop"]
 Count = Callable[[Sequence[str]], list[int]]
@@ -77,17 +79,26 @@ class _Draft:
 
     reply: Reply
     rows: list[dict[str, Any]]
-    hints: list[str] = field(default_factory=list)
+    total: int
+    """How many rows there were to begin with."""
+    budget: int
+    notes: tuple[str, ...] = ()
+    """Hints of this call alone, before those of the reply."""
+    cut: bool = False
+    """Whether texts were cut."""
 
     def summary(self) -> str:
-        total = len(self.reply.data.get(self.reply.rows, []))
-        cut = f"; {len(self.rows)} of {total} {self.reply.rows} shown" if len(self.rows) < total else ""
+        cut = f"; {len(self.rows)} of {self.total} {self.reply.rows} shown" if len(self.rows) < self.total else ""
         return self.reply.summary + cut
 
     def all_hints(self) -> list[str]:
         of_count = self.reply.hint_of_count
         further = [hint for hint in [of_count(len(self.rows))] if hint] if of_count else []
-        return [*self.reply.hints, *further, *self.hints]
+        if self.cut:
+            further.append(f"texts were cut to {SHORT_TEXT} characters to stay within {self.budget} tokens")
+        if left := self.total - len(self.rows):
+            further.append(f"{left} of {self.total} rows were left out to stay within {self.budget} tokens")
+        return [*self.notes, *self.reply.hints, *further]
 
     def document(self) -> dict[str, Any]:
         data = self.reply.data
@@ -127,10 +138,23 @@ class Fitted:
     after: Callable[[int], None] | None
     again: Callable[[int], None] | None
     """None for one that is not to be kept."""
+    draft: _Draft | None = None
+    """What it was made of but for the rows, which are those of the document."""
 
     def characters(self) -> int:
         """How long it is, text and document."""
         return len(self.text) + len(json.dumps(self.document))
+
+    def noted(self, notes: tuple[str, ...], count: Count) -> Fitted:
+        """The same answer to a call about which there are these notes, within the same budget: the lowest rows give way
+        to them."""
+        if not notes or self.draft is None:
+            return self
+        rows = [dict(row) for row in self.document["data"].get(self.draft.reply.rows, [])]
+        draft = replace(self.draft, rows=rows, notes=notes)
+        text, tokens = _fitted(draft, count)
+        meta = {**self.meta, "token_count": tokens}
+        return replace(self, text=text, document=draft.document(), meta=meta, shown=len(draft.rows), draft=None)
 
     def sent(self, latency_ms: float, *, again: bool = False) -> CallToolResult:
         """The result of a call that took so long; `again` for one whose answer had been made before."""
@@ -146,15 +170,19 @@ def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
     Rows that the text leaves out, or cuts, are left out and cut in the structured content as well.
     """
     budget = reply.budget or budget
-    draft = _Draft(reply, [dict(row) for row in reply.data.get(reply.rows, [])])
-    rows, wanted = len(draft.rows), count([draft.text()])[0]
-    text, tokens = _fitted(draft, budget, count) if wanted > budget else (draft.text(), wanted)
+    rows = [dict(row) for row in reply.data.get(reply.rows, [])]
+    draft = _Draft(reply, rows, len(rows), budget)
+    wanted = count([draft.text()])[0]
+    text, tokens = _fitted(draft, count) if wanted > budget else (draft.text(), wanted)
     if wanted > budget:
-        logs.overflowed(tool, rows, len(draft.rows), wanted, budget)
+        logs.overflowed(tool, draft.total, len(draft.rows), wanted, budget)
     meta = {"tool": tool, "token_count": tokens, "token_budget": budget, "degraded": sendable(list(reply.degraded))}
     # what one part failed to do now, it may do when it is asked again
     again = None if reply.degraded else reply.again
-    return Fitted(text, draft.document(), meta, len(draft.rows), reply.after, again)
+    document = draft.document()
+    # without what the reply holds to be done afterwards, and without rows that were left out: answers are kept
+    light = replace(draft, reply=replace(reply, data=document["data"], after=None, again=None), rows=[])
+    return Fitted(text, document, meta, len(draft.rows), reply.after, again, light)
 
 
 def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
@@ -183,7 +211,7 @@ def failure(error: SpeckitError) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], structured_content=envelope | told, is_error=True)
 
 
-def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
+def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     """The text and its tokens, after cutting texts (unless they shall be whole), then dropping the lowest rows, then
     cutting the last text, or putting back the best of those rows with as much of its text as there is room for.
 
@@ -194,30 +222,29 @@ def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
         text = draft.text()
         return text, count([text])[0]
 
+    budget = draft.budget
     text, size = counted()
-    total = len(draft.rows)
-    if size <= budget or not total:
+    if size <= budget or not draft.rows:
         return text, size
-    long = [row for row in draft.rows if len(row.get(TEXT_FIELD, "")) > SHORT_TEXT and not draft.reply.whole_texts]
-    for row in long:
-        row[TEXT_FIELD] = row[TEXT_FIELD][:SHORT_TEXT] + "…"
-    if long:
-        draft.hints.append(f"texts were cut to {SHORT_TEXT} characters to stay within {budget} tokens")
+    # cut to so many, and the sign of that, if they were cut before
+    long = [row for row in draft.rows if len(row.get(TEXT_FIELD, "")) > SHORT_TEXT + draft.cut]
+    if long and not draft.reply.whole_texts:
+        for row in long:
+            row[TEXT_FIELD] = row[TEXT_FIELD][:SHORT_TEXT] + "…"
+        draft.cut = True
         text, size = counted()
     if size <= budget:
         return text, size
     sizes = count(draft.row_texts())
-    hints, room = draft.hints, RESERVED_FOR_HINT
+    room = RESERVED_FOR_HINT if len(draft.rows) == draft.total else 0
     next_row: dict[str, Any] | None = None
     while size > budget and len(draft.rows) > 1:
         excess, room = size + room - budget, 0
         while excess > 0 and len(draft.rows) > 1:
             next_row = draft.rows.pop()
             excess -= sizes.pop()
-        draft.hints = [*hints, *_left_out(draft, total, budget)]
         text, size = counted()
     if next_row and draft.reply.last == "cut" and _added(draft, next_row, budget - size, count):
-        draft.hints = [*hints, *_left_out(draft, total, budget)]
         text, size = counted()
     stored = draft.rows[0].get(TEXT_FIELD, "")
     while size > budget and len(stored) > MIN_TEXT:
@@ -226,11 +253,6 @@ def _fitted(draft: _Draft, budget: int, count: Count) -> tuple[str, int]:
         draft.rows[0][TEXT_FIELD] = stored + "…"
         text, size = counted()
     return text, size
-
-
-def _left_out(draft: _Draft, total: int, budget: int) -> list[str]:
-    left = total - len(draft.rows)
-    return [f"{left} of {total} rows were left out to stay within {budget} tokens"] if left else []
 
 
 def _added(draft: _Draft, row: dict[str, Any], room: int, count: Count) -> bool:

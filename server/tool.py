@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
@@ -17,6 +17,7 @@ from speckit_memory.errors.echo import LISTED, abridged
 from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError, require_wanted
 from speckit_memory.server import logs
 from speckit_memory.server.answer_cache import AnswerCache
+from speckit_memory.server.as_meant import Parameters, told
 from speckit_memory.server.call_progress import CallProgress
 from speckit_memory.server.envelope import SCHEMA, Count, Fitted, Reply, failure, fitted
 from speckit_memory.server.failures import internal
@@ -25,6 +26,8 @@ RANGES = frozenset(
     {"greater_than_equal", "less_than_equal", "greater_than", "less_than", "too_long", "too_short", "string_too_short"}
 )
 
+NOTES_PER_TOKEN = 1
+"""Characters of notes on a call for each token of its answer's budget, which leaves them about a quarter of it."""
 FAR = 100_000
 """Numbers from here on bound nothing that a client would ask for."""
 
@@ -32,20 +35,23 @@ FAR = 100_000
 class SpeckitTool(Tool):
     """Runs its function in a worker thread, measures it and wraps its `Reply`.
 
-    Differs from the SDK's tool in three ways: unknown arguments are refused (with the nearest name), arguments are not
-    silently converted where the function asks for strict ones, and failures carry a code, a hint and next steps.
+    Differs from the SDK's tool in three ways: unknown arguments are refused (with the nearest name), none is converted
+    silently (hints of the answer name each that was meant in another form), and failures carry a code, a hint and next
+    steps.
     """
 
     _budget: int = PrivateAttr(default=0)
     _limiter: anyio.CapacityLimiter = PrivateAttr()
     _count: Count = PrivateAttr()
     _cache: AnswerCache | None = PrivateAttr(default=None)
+    _accepted: Parameters = PrivateAttr()
 
     @classmethod
     def of(
         cls,
         function: Callable[..., Reply],
         *,
+        title: str = "",
         budget: int,
         limiter: anyio.CapacityLimiter,
         count: Count,
@@ -54,21 +60,16 @@ class SpeckitTool(Tool):
         destructive: bool = False,
         cache: AnswerCache | None = None,
     ) -> "SpeckitTool":
-        """The tool of a function, whose docstring is the description.
+        """The tool of a function, whose docstring is the description; `title` names it to people.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
         of all tools; `cache` keeps the answers that may be given again (feature T25).
         """
         tool = cls.from_function(
             function,
+            title=title or None,
             description=inspect.cleandoc(function.__doc__ or ""),
-            # of a tool that only reads, the protocol asks for neither of the two that are about changes
-            annotations=ToolAnnotations(
-                read_only_hint=read_only,
-                destructive_hint=None if read_only else destructive,
-                idempotent_hint=None if read_only else idempotent,
-                open_world_hint=False,
-            ),
+            annotations=_told(read_only=read_only, destructive=destructive, idempotent=idempotent),
             structured_output=False,
         )
         assert isinstance(tool, cls)  # from_function builds the class it is called on
@@ -78,6 +79,7 @@ class SpeckitTool(Tool):
         arguments.model_rebuild(force=True)
         tool.parameters = _lean(arguments.model_json_schema(by_alias=True))
         tool.fn_metadata.output_schema = SCHEMA
+        tool._accepted = Parameters(tool.parameters)
         tool._budget = budget
         tool._limiter = limiter
         tool._count = count
@@ -96,7 +98,7 @@ class SpeckitTool(Tool):
             nonlocal again
             try:
                 with SERVING.serving(), call.asking(), progress.telling():
-                    found, again = self._answered(self._values(arguments))
+                    found, again = self._answered(arguments)
                     require_wanted()  # what nobody waits for was not served
                     taken = (time.perf_counter() - started) * 1000
                     # this too: what follows a reply writes to the store, and the loop must not wait for that
@@ -115,35 +117,38 @@ class SpeckitTool(Tool):
         logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments, cached=again)
         return result
 
-    def _answered(self, values: dict[str, Any]) -> tuple[Fitted, bool]:
-        """The answer within its budget, and whether it had been made before."""
+    def _answered(self, arguments: dict[str, Any]) -> tuple[Fitted, bool]:
+        """The answer within its budget, and whether it had been made before.
+
+        What was read as it was meant gets the answer of what should have been written; notes on it are of this call.
+        """
+        values, notes = self._values(arguments)
 
         def made() -> Fitted:
             reply: Reply = self.fn(**values)
             return fitted(reply, self.name, self._budget, self._count)
 
-        return (
-            self._cache.answered(self.name, values, made)
-            if self._cache and not values.get("bypassCache")
-            else (made(), False)
-        )
+        cache = None if values.get("bypassCache") else self._cache
+        answer, again = cache.answered(self.name, values, made) if cache else (made(), False)
+        most = answer.meta.get("token_budget", 0) * NOTES_PER_TOKEN
+        return answer.noted(told(notes, most), self._count), again
 
-    def _values(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of the function. Raises SpeckitError with all that is wrong with those of the caller."""
+    def _values(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
+        """The arguments of the function, and a note on each that was read as it was meant. Raises SpeckitError with all
+        that is wrong with those of the caller."""
         # clients write null for what their user left open; a required one is missing then
-        given = {name: value for name, value in arguments.items() if value is not None}
-        accepted = self.fn_metadata.arg_model.model_fields
+        meant = self._accepted.as_meant({name: value for name, value in arguments.items() if value is not None})
+        given = meant.arguments
+        arguments_of = self.fn_metadata.arg_model
+        accepted = arguments_of.model_fields
         surplus = [name for name in given if name not in accepted][LISTED - 1 :]  # the rest in one sentence
         for name in surplus:
             del given[name]
         try:
-            return self.fn_metadata.validate_arguments(given)
+            # strictly: what may be read in another form has been, and was noted
+            return arguments_of.model_validate(given, strict=True).model_dump_one_level(), meant.notes
         except ValidationError as error:
             problems = self._problems(error)
-        except (ValueError, RecursionError):  # the SDK reads texts as JSON where the function wants no text
-            problems = [
-                Problem("E030", "an argument is a text that cannot be read as JSON: too deep, or a huge number")
-            ]
         if surplus:
             problems.append(Problem("E033", f"{self.name} does not have {len(surplus):,} more of the parameters given"))
         raise SpeckitError.of(problems)
@@ -187,42 +192,57 @@ class SpeckitTool(Tool):
         return f"; did you mean '{word}'?" if word else ""
 
 
+def _told(*, read_only: bool, destructive: bool, idempotent: bool) -> ToolAnnotations:
+    """The annotations, without those that say what the protocol takes for granted, and what every client does: that a
+    tool writes, and that calling it twice is not calling it once. That it may destroy goes without saying as well, and
+    is said all the same: there are clients that take nothing said for harmless. Of a tool that only reads, the protocol
+    asks for neither of the two that are about changes."""
+    if read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return ToolAnnotations(destructive_hint=destructive, idempotent_hint=idempotent or None, open_world_hint=False)
+
+
 def _lowered(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _is_surplus(key: str, item: Any) -> bool:
+def _is_surplus(key: str, item: Any, schema: dict[str, Any]) -> bool:
     match key:
         case "title":
             return isinstance(item, str)
         case "default":
-            return item in (None, "", [], False)
+            return item in (None, "", [], False) or item == schema.get("minimum")
         case "additionalProperties":
             return item is True
         case "minLength" | "maxLength" | "maxItems":
             return isinstance(item, int)
         case "maximum":
             return isinstance(item, int) and item >= FAR
+        case "minimum":
+            # a number of things is at least one, which nobody needs to be told
+            return schema.get("maximum", FAR) >= FAR or (schema.get("type") == "integer" and item == 1)
         case _:
             return False
 
 
 def _lean(schema: Any) -> Any:
     """A schema without what only costs tokens: generated titles, defaults that say "not given", null as a spelling of
-    that, and bounds that nobody comes near. The bounds hold all the same: who exceeds one is told."""
+    that, bounds that nobody comes near, and alternatives of plain types written as such. The bounds hold all the same:
+    who exceeds one is told."""
     if isinstance(schema, list):
         return [_lean(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    unbounded = schema.get("maximum", FAR) >= FAR
     lean = {
         key: ({name: _lean(value) for name, value in item.items()} if key == "properties" else _lean(item))
         for key, item in schema.items()
-        if not _is_surplus(key, item) and not (key == "minimum" and unbounded)
+        if not _is_surplus(key, item, schema)
     }
-    options = lean.get("anyOf")
-    if options is not None and {"type": "null"} in options:
-        [kept] = [option for option in options if option != {"type": "null"}]
-        del lean["anyOf"]
-        lean = kept | lean
+    if "anyOf" in lean:
+        options = [option for option in lean.pop("anyOf") if option != {"type": "null"}]
+        if len(options) == 1:
+            return options[0] | lean
+        if all(set(option) == {"type"} for option in options):
+            return {"type": [option["type"] for option in options]} | lean
+        lean["anyOf"] = options
     return lean

@@ -13,7 +13,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
     def memory_causal_stats() -> Reply:
-        """Count causal links by relation and maker, and the memories that have one."""
+        """Count causal links by relation and maker, and memories with one."""
         from speckit_memory.engine.linking import WANTED_COVERAGE
 
         stats = workspace.memory().link_stats()

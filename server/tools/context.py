@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         input: Annotated[str, Field(max_length=10_000, description="The task or question at hand")],  # noqa: A002 -- parameter names of the specification
         mode: Annotated[
             Literal["auto", "quick", "deep", "focused", "resume"],
-            Field(description="auto decides by input and tokenUsage; resume finds where work stopped"),
+            Field(description="auto: by input and tokenUsage; resume: where work stopped"),
         ] = "auto",
         specFolder: Folder = "",  # noqa: N803
         limit: Annotated[int | None, Field(strict=True, ge=1, le=100, description="Default: by mode")] = None,
@@ -31,7 +31,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         includeContent: Annotated[  # noqa: N803
-            bool, Field(strict=True, description="Whole memories, not excerpts")
+            bool, Field(strict=True, description="Whole memories")
         ] = False,
         intent: Intent | None = None,
         tokenBudget: TokenBudget | None = None,  # noqa: N803

@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         relations: Annotated[list[Relation], Field(max_length=6)] = [],  # noqa: B006 -- never changed
         includeMemoryDetails: Flag = True,  # noqa: N803
     ) -> Reply:
-        """Tell why a memory was decided: the causal links around it, with hints on what contradicts."""
+        """Why a memory was decided: the causal links around it, and what contradicts."""
         from speckit_memory.engine.lineage import READINGS, link_json
         from speckit_memory.server.memory_names import memory_name
         from speckit_memory.server.output import counted

@@ -17,7 +17,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
     def memory_health() -> Reply:
-        """Check the store, its engine, the embedding model and the configuration."""
+        """Check store, engine, embedding model and configuration."""
         from speckit_memory.server.output import counted
 
         try:

@@ -21,9 +21,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sessionId: SessionId = "",  # noqa: N803
         limit: Limit = 10,
         onlyComplete: Flag = False,  # noqa: N803
-        includeSummary: Annotated[bool, Field(strict=True, description="Means and trend over all its tasks")] = True,  # noqa: N803
+        includeSummary: Annotated[bool, Field(strict=True, description="Means and trend")] = True,  # noqa: N803
     ) -> Reply:
-        """List what was known before and after the tasks of a folder, the latest first."""
+        """What was known before and after the tasks of a folder, latest first."""
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.task_rows import summary_row, task_row
 

@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
     ) -> Reply:
-        """List stored memories, newest or heaviest first, a page at a time."""
+        """List memories, newest or heaviest first, a page at a time."""
         from speckit_memory.memory.indexing.limits import cut_at_word
         from speckit_memory.memory.indexing.title import LONGEST_TITLE
         from speckit_memory.server.output import counted

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-Folder = Annotated[str, Field(max_length=200, description="This folder and below")]
+Folder = Annotated[str, Field(max_length=200, description="And all below")]
 Name = Annotated[str, Field(max_length=200)]
 Anchors = Annotated[list[Name], Field(max_length=20, description="Only these sections")]
 SessionId = Name
@@ -15,7 +15,7 @@ MemoryName = Annotated[str | int, Field(description="Id or key")]
 CheckpointName = Annotated[str, Field(min_length=1, max_length=100)]
 Phrases = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
 Tier = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
-Dedup = Annotated[bool, Field(strict=True, description="false: show again what was sent")]
+Dedup = Annotated[bool, Field(strict=True, description="false: repeat what was sent")]
 Flag = Annotated[bool, Field(strict=True)]
 TierName = Literal["constitutional", "critical", "important", "normal", "temporary"]
 """Without `deprecated`: no search finds such memories (feature F7)."""

@@ -49,7 +49,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         enableDedup: Dedup = True,  # noqa: N803
         anchors: Anchors = [],  # noqa: B006
         includeContent: Annotated[  # noqa: N803
-            bool, Field(strict=True, description="Whole memories, not excerpts")
+            bool, Field(strict=True, description="Whole memories")
         ] = False,
         key: Annotated[
             str, Field(max_length=500, description="Read this memory (key or id) instead, or its anchors")
@@ -73,7 +73,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         applyLengthPenalty: Wish = None,  # noqa: N803
         bypassCache: Flag = False,  # noqa: ARG001, N803 -- what runs the tool reads it
     ) -> Reply:
-        """Search the project's memory: the best memories, their passage and why; or read one by key."""
+        """Search memories: the best, with passage and why; or read one by key."""
         from speckit_memory.server.tools import content
         from speckit_memory.server.tools.row_text import search_row_text
         from speckit_memory.server.tools.rows import (

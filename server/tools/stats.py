@@ -15,7 +15,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
     def memory_stats(limit: Limit = 10) -> Reply:
-        """Count memories by tier and by folder (the `limit` largest folders)."""
+        """Count memories by tier and folder (the `limit` largest)."""
         stats, kept = workspace.memory().stats(), workspace.answers.figures()
         figures, dense = store_figures(stats, limit), stats.density
         further = {

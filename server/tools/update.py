@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         importanceTier: Tier | None = None,  # noqa: N803
         allowPartialUpdate: Flag = False,  # noqa: N803
     ) -> Reply:
-        """Change a memory's title, triggers, weight or tier: edits the front matter of its file."""
+        """Change title, triggers, weight or tier of a memory, in its file."""
         from speckit_memory.server.memory_names import known_key
         from speckit_memory.server.tools.rows import update_facts
 

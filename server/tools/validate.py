@@ -21,7 +21,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         wasUseful: Flag,  # noqa: N803
         promote: Annotated[bool, Field(strict=True, description="Make it critical, once eligible")] = False,
     ) -> Reply:
-        """Tell whether a memory that you read was useful: its confidence rises or falls."""
+        """Tell whether a memory was useful: its confidence rises or falls."""
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import judgement
 

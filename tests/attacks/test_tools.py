@@ -11,7 +11,7 @@ import pytest
 from raw_server import RawServer, call_of
 from tally import Tally
 
-from speckit_memory.server.envelope import SCHEMA
+from speckit_memory.server.envelope import FIELDS
 from tests.server.doors import COMMAND, environment
 
 LONG = 100_000
@@ -85,7 +85,7 @@ def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
             answer = server.answer(f"{name} {number}")
             assert len(json.dumps(answer)) < MOST, (name, repr(value)[:80])
             structured = answer["result"]["structuredContent"]
-            assert set(SCHEMA["required"]) <= set(structured), (name, repr(value)[:80])
+            assert set(FIELDS) <= set(structured), (name, repr(value)[:80])
             error = structured.get("error", {"code": "", "message": ""})
             assert error["code"] not in DEFECTS, (name, repr(value)[:80], error)
             tally.tried()

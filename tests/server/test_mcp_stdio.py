@@ -63,6 +63,8 @@ REMOVING = (
     "memory_save", "memory_update", "memory_index_scan", "memory_causal_unlink", "checkpoint_restore",
     "checkpoint_delete", "memory_delete", "memory_bulk_delete",
 )  # fmt: skip
+DEFAULT_HINTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+"""What the protocol says of a tool that is silent."""
 BUDGETS = {
     "memory_context": 2000,
     "memory_search": 1500,
@@ -148,16 +150,25 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert [name for name in TOOLS if f"`{name}`" not in readme] == []
     assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) / 4 < 4000
+    titles = [tool["title"] for tool in tools]
+    assert len(set(titles)) == len(TOOLS)
+    assert all(re.fullmatch(r"[A-Z][a-z]+( [a-z]+){1,2}", title) for title in titles), titles
     for tool in tools:
         assert tool["description"]
         assert tool["inputSchema"]["additionalProperties"] is False
-        assert tool["outputSchema"]["required"] == ["summary", "data", "hints", "meta"]
+        assert tool["outputSchema"] == {"type": "object"}
+        told = tool["annotations"]
+        known = DEFAULT_HINTS | told
         writes = tool["name"] in WRITING
-        assert tool["annotations"]["readOnlyHint"] is not writes
-        assert tool["annotations"]["openWorldHint"] is False
+        assert known["readOnlyHint"] is not writes
+        assert known["openWorldHint"] is False
         # the protocol gives these two a meaning for tools that write
-        assert tool["annotations"].get("idempotentHint") is (tool["name"] not in COUNTING if writes else None)
-        assert tool["annotations"].get("destructiveHint") is (tool["name"] in REMOVING if writes else None)
+        if writes:
+            assert known["idempotentHint"] is (tool["name"] not in COUNTING)
+            assert known["destructiveHint"] is (tool["name"] in REMOVING)
+            assert "destructiveHint" in told  # some clients take nothing said for harmless
+        else:
+            assert set(told) == {"readOnlyHint", "openWorldHint"}
 
 
 @pytest.mark.requirement("T2", "P8.because")
@@ -330,7 +341,14 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_search", {}, "E043", "empty"),
         ("memory_search", {"query": "x" * 10_001}, "E042", "too long"),
         ("memory_search", {"query": "x", "limitt": 3}, "E033", "did you mean 'limit'?"),
-        ("memory_search", {"query": "x", "limit": "3"}, "E030", "'limit'"),
+        ("memory_search", {"query": "x", "limit": "three"}, "E030", "'limit'"),
+        ("memory_search", {"query": "x", "limit": 2.5}, "E030", "'limit'"),
+        ("memory_search", {"query": "x", "limit": True}, "E030", "'limit'"),
+        ("memory_search", {"query": "x", "limit": "300"}, "E032", "'limit'"),
+        ("memory_search", {"query": "x", "specFolder": "docs", "spec_folder": "docs"}, "E033", "'spec_folder'"),
+        ("memory_search", {"query": "x", "spec-folder": "docs", "spec_folder": "docs"}, "E033", "'specFolder'"),
+        ("memory_search", {"query": "x", "anchors": "[summary"}, "E030", "'anchors'"),
+        ("memory_search", {"query": "x", "deadlineMs": True}, "E030", "'deadlineMs'"),
         ("memory_search", {"query": "x", "limit": 101}, "E032", "'limit'"),
         ("memory_search", {"query": "x", "tier": "urgent"}, "E030", "'tier'"),
         ("memory_search", {"query": "x", "tier": "Importent"}, "E030", "did you mean 'important'?"),
@@ -354,7 +372,15 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_index_scan", {"specFolder": "web/node_modules/it"}, "E014", "is in 'node_modules'"),
         ("memory_index_scan", {"specFolder": "docs/tone.md"}, "E014", "is a file"),
         ("memory_validate", {"id": 1}, "E031", "needs the parameter 'wasUseful'"),
-        ("memory_validate", {"id": "1", "wasUseful": True}, "E030", "'id'"),
+        ("memory_validate", {"id": "one", "wasUseful": True}, "E030", "'id'"),
+        ("memory_validate", {"id": 1, "wasUseful": True, "promote": "true"}, "E030", "'promote'"),
+        ("memory_delete", {"specFolder": "docs", "confirm": "true"}, "E030", "'confirm'"),
+        ("memory_delete", {"specFolder": "docs", "Confirm": True}, "E033", "'Confirm'"),
+        ("memory_bulk_delete", {"tier": "temporary", "skipCheckpoint": "true"}, "E030", "'skipCheckpoint'"),
+        ("memory_bulk_delete", {"tier": "temporary", "skip_checkpoint": True}, "E033", "'skip_checkpoint'"),
+        ("memory_index_scan", {"force": "true"}, "E030", "'force'"),
+        ("checkpoint_restore", {"name": "x", "clearExisting": "true"}, "E030", "'clearExisting'"),
+        ("checkpoint_delete", {"name": "x", "confirm_name": "x"}, "E031", "'confirmName'"),
         ("memory_validate", {"id": 1, "wasUseful": "yes"}, "E030", "'wasUseful'"),
         ("memory_validate", {"id": 0, "wasUseful": True}, "E032", "'id'"),
         ("memory_validate", {"id": 2**63, "wasUseful": True}, "E032", "'id'"),
