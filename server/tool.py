@@ -90,6 +90,12 @@ class SpeckitTool(Tool):
         call, progress = Withdrawal(), CallProgress(context, "documents")
         again = False
 
+        def taken() -> float:
+            return (time.perf_counter() - started) * 1000
+
+        def failed(error: SpeckitError) -> tuple[CallToolResult, str]:
+            return failure(error, self.name, taken()), error.code
+
         def answer() -> tuple[CallToolResult, str]:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
             # would end the event loop, and with it the server. The thread of a cancelled call ends by itself.
@@ -98,21 +104,20 @@ class SpeckitTool(Tool):
                 with SERVING.serving(), call.asking(), progress.telling():
                     found, again = self._answered(self._values(arguments))
                     require_wanted()  # what nobody waits for was not served
-                    taken = (time.perf_counter() - started) * 1000
                     # this too: what follows a reply writes to the store, and the loop must not wait for that
-                    return found.sent(taken, again=again), ""
+                    return found.sent(taken(), again=again), ""
             except SpeckitError as error:
-                return failure(error), error.code
+                return failed(error)
             except WithdrawnError:
                 return CallToolResult(content=[]), ""  # which nobody reads
             except BaseException as error:  # nothing of a defect reaches the client
-                return failure(internal(error)), "E199"
+                return failed(internal(error))
 
         try:
             result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             call.withdraw()
-        logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments, cached=again)
+        logs.tool_called(self.name, taken(), code, arguments, cached=again)
         return result
 
     def _answered(self, values: dict[str, Any]) -> tuple[Fitted, bool]:
