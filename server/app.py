@@ -181,7 +181,7 @@ def workspace_of(
 
 def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitTool]:
     """All tools, most general first."""
-    shared: dict[str, Any] = {"limiter": limiter, "count": workspace.count_tokens}
+    shared: dict[str, Any] = {"limiter": limiter, "count": workspace.count_tokens, "config_hash": workspace.config_hash}
 
     def reading(module: Any, *, kept: bool = False) -> SpeckitTool:
         """`kept` for a tool of whose answers some may be given again."""

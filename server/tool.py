@@ -40,6 +40,7 @@ class SpeckitTool(Tool):
     _limiter: anyio.CapacityLimiter = PrivateAttr()
     _count: Count = PrivateAttr()
     _cache: AnswerCache | None = PrivateAttr(default=None)
+    _config_hash: Callable[[], str] = PrivateAttr()
 
     @classmethod
     def of(
@@ -53,11 +54,13 @@ class SpeckitTool(Tool):
         idempotent: bool = True,
         destructive: bool = False,
         cache: AnswerCache | None = None,
+        config_hash: Callable[[], str] = str,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
-        of all tools; `cache` keeps the answers that may be given again (feature T25).
+        of all tools; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the log which
+        configuration is in force.
         """
         tool = cls.from_function(
             function,
@@ -82,6 +85,7 @@ class SpeckitTool(Tool):
         tool._limiter = limiter
         tool._count = count
         tool._cache = cache
+        tool._config_hash = config_hash
         return tool
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
@@ -117,7 +121,7 @@ class SpeckitTool(Tool):
             result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             call.withdraw()
-        logs.tool_called(self.name, taken(), code, arguments, cached=again)
+        logs.tool_called(self.name, taken(), code, arguments, cached=again, config_hash=self._config_hash())
         return result
 
     def _answered(self, values: dict[str, Any]) -> tuple[Fitted, bool]:
