@@ -95,11 +95,15 @@ def accepted(spec: dict[str, Any]) -> str:
 def errors() -> Iterator[str]:
     yield front_matter("Error codes", "error codes, exit status, what does E mean")
     yield "Exit status 2 means that the caller's input, usage or configuration is at fault; 1 that the work failed.\n"
-    yield "| code | name | category | severity | exit | hint | what to do |\n|---|---|---|---|---|---|---|"
+    yield "Where *again* says yes, the same call may succeed later though nobody changed anything. An error may"
+    yield "know better than its code: the object that `--json` and the tools give has `severity` and `retryable`.\n"
+    yield "| code | name | category | severity | again | exit | hint | what to do |\n|---|---|---|---|---|---|---|---|"
     for code, entry in sorted(CODES.items()):
         status = 2 if entry.callers_fault else 1
+        again = "yes" if entry.retryable else "no"
         actions = "; ".join(entry.actions).replace("|", "\\|")
-        yield f"| {code} | {entry.name} | {entry.category} | {entry.severity} | {status} | {entry.hint} | {actions} |"
+        facts = (code, entry.name, entry.category, entry.severity, again, status, entry.hint, actions)
+        yield f"| {' | '.join(map(str, facts))} |"
 
 
 def commands() -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The MCP server: its tools, its instructions, and how the rest of the product is kept out of its start-up."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -85,13 +86,18 @@ class MemoryServer(MCPServer[None]):
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Calls a tool; an unknown name is answered with the nearest one. `_meta` tells under which id it is logged."""
+        started = time.perf_counter()
+
+        def refused(error: SpeckitError) -> CallToolResult:
+            return failure(error, name, (time.perf_counter() - started) * 1000)
+
         known = [tool.name for tool in await self.list_tools()]
         if name in known:
             result = await super().call_tool(name, arguments, context)
         elif name in self.further:
-            result = failure(left_out(name, self.profile))
+            result = refused(left_out(name, self.profile))
         else:
-            result = failure(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {nearest(name, known)}"))
+            result = refused(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {nearest(name, known)}"))
         if query_id := logs.query_id():
             # beside the content: it is for whoever reads the log, and costs the model no token
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
@@ -175,7 +181,7 @@ def workspace_of(
 
 def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitTool]:
     """All tools, most general first."""
-    shared: dict[str, Any] = {"limiter": limiter, "count": workspace.count_tokens}
+    shared: dict[str, Any] = {"limiter": limiter, "count": workspace.count_tokens, "config_hash": workspace.config_hash}
 
     def reading(module: Any, title: str, *, kept: bool = False) -> SpeckitTool:
         """`kept` for a tool of whose answers some may be given again."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mcp_types import CallToolResult, TextContent
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import LISTED
+from speckit_memory.errors.echo import LISTED, abridged
 from speckit_memory.errors.names import sendable, shown
 from speckit_memory.server import logs
 from speckit_memory.server.failures import internal
@@ -193,9 +193,9 @@ def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
         logs.event("not noted", problems=[str(internal(error))])
 
 
-def failure(error: SpeckitError) -> CallToolResult:
+def failure(error: SpeckitError, tool: str, latency_ms: float) -> CallToolResult:
     """The error object, as every door of the product shows it, in an envelope without data, and each problem in lines
-    for a reader."""
+    for a reader. `meta` says which tool failed, or what was taken for one, and how long that took."""
     lines = []
     for problem in error.problems[:LISTED]:
         where = f"{problem.where}: " if problem.where else ""
@@ -207,7 +207,8 @@ def failure(error: SpeckitError) -> CallToolResult:
     text = "\n".join([*dict.fromkeys(lines), *([f"and {further:,} more problems"] if further > 0 else [])])
     told = SpeckitError.of(error.problems[:LISTED]).as_json() if further > 0 else error.as_json()
     # clients hold what is structured to the tool's schema, failures too, and would tell their user of that instead
-    envelope: dict[str, Any] = {"summary": str(error.problems[0]), "data": {}, "hints": [], "meta": {}}
+    meta = {"tool": sendable(abridged(tool)), "latency_ms": round(latency_ms, 1)}
+    envelope: dict[str, Any] = {"summary": str(error.problems[0]), "data": {}, "hints": [], "meta": meta}
     return CallToolResult(content=[TextContent(text=text)], structured_content=envelope | told, is_error=True)
 
 

@@ -26,6 +26,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.server import logs
 from speckit_memory.server.http_bodies import LongBodies
 from speckit_memory.server.http_guard import Guard
+from speckit_memory.server.http_health import Health
 from speckit_memory.server.http_paths import ByPath
 from speckit_memory.server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, MOST_CONNECTIONS, BoundedProtocol
 from speckit_memory.server.idle_workspaces import InUse, close_idle
@@ -182,7 +183,8 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
         for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
     }
     app = ByPath(apps, verifier) if served.roots else apps[PATH]
-    runner = QuietServer(configuration(Guard(LongBodies(app), own_names(host, allowed))))
+    watched = Health(LongBodies(app), lambda: runner.should_exit)
+    runner = QuietServer(configuration(Guard(watched, own_names(host, allowed))))
     address = f"http://{_shown(host)}:{listener.getsockname()[1]}"
     for path in apps:
         logs.event("listening", url=f"{address}{path}", token=bool(token))

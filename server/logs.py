@@ -132,10 +132,14 @@ def overflowed(part: str, rows: int, kept: int, tokens_wanted: int, budget: int)
     event("overflow", part=part, rows=rows, kept=kept, tokens_wanted=tokens_wanted, budget=budget)
 
 
-def tool_called(tool: str, latency_ms: float, code: str, arguments: dict[str, Any], *, cached: bool = False) -> None:
-    """Notes a tool call: how long it took, the code of its failure, and whether its answer had been made before; the
-    arguments only when content is wanted."""
-    further: dict[str, Any] = {"cached": True} if cached else {}
+def tool_called(
+    tool: str, latency_ms: float, code: str, arguments: dict[str, Any], *, cached: bool = False, config_hash: str = ""
+) -> None:
+    """Notes a tool call: how long it took, the code of its failure, whether its answer had been made before, and the
+    hash of the pipeline in force, if one was; the arguments only when content is wanted."""
+    further: dict[str, Any] = {"hash": config_hash} if config_hash else {}
+    if cached:
+        further["cached"] = True
     if content_wanted():
         further["arguments"] = arguments
     event("tool", tool=tool, ms=round(latency_ms, 1), outcome=code or "ok", **further)

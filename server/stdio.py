@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 
-from speckit_memory.server import failures, logs
+from speckit_memory.server import failures, logs, parent
 from speckit_memory.server.failures import CLOSED_PIPE
 from speckit_memory.server.log_stream import detach
 from speckit_memory.server.served import Served
@@ -33,7 +33,8 @@ def _workspace(served: Served) -> tuple[Workspace, list[Any]]:
 
 
 def serve_stdio(served: Served) -> NoReturn:
-    """Serves until the client closes its end, or a signal comes. Does not return: it ends the process.
+    """Serves until the client closes its end, the process that started this one ends, or a signal comes. Does not
+    return: it ends the process.
 
     Of several workspaces the client chooses one by the folders it announces.
 
@@ -41,6 +42,7 @@ def serve_stdio(served: Served) -> NoReturn:
     """
     # Nothing allocated before the server stands is garbage; looking for some would delay the first answer.
     gc.disable()
+    started_by = os.getppid()
     stream = detach()
     logs.configure()
     from speckit_memory.server.app import THREADS, build
@@ -68,6 +70,11 @@ def serve_stdio(served: Served) -> NoReturn:
             async for received in signals:
                 finish(128 + received)
 
+    async def end_with_parent() -> None:
+        await parent.gone(started_by)
+        logs.event("parent has ended")
+        finish(0)
+
     async def serve() -> None:
         # tools are listed before a workspace is chosen: all of them, unless all workspaces want fewer
         wanted = set(served.profiles)
@@ -84,6 +91,7 @@ def serve_stdio(served: Served) -> NoReturn:
         gc.enable()
         async with anyio.create_task_group() as group:
             group.start_soon(end_on_signal)
+            group.start_soon(end_with_parent)
             await server.run_on(wire)
             finish(0)
 

@@ -45,6 +45,7 @@ class SpeckitTool(Tool):
     _count: Count = PrivateAttr()
     _cache: AnswerCache | None = PrivateAttr(default=None)
     _accepted: Parameters = PrivateAttr()
+    _config_hash: Callable[[], str] = PrivateAttr()
 
     @classmethod
     def of(
@@ -59,11 +60,13 @@ class SpeckitTool(Tool):
         idempotent: bool = True,
         destructive: bool = False,
         cache: AnswerCache | None = None,
+        config_hash: Callable[[], str] = str,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description; `title` names it to people.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
-        of all tools; `cache` keeps the answers that may be given again (feature T25).
+        of all tools; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the log which
+        configuration is in force.
         """
         tool = cls.from_function(
             function,
@@ -84,6 +87,7 @@ class SpeckitTool(Tool):
         tool._limiter = limiter
         tool._count = count
         tool._cache = cache
+        tool._config_hash = config_hash
         return tool
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
@@ -91,6 +95,12 @@ class SpeckitTool(Tool):
         started = time.perf_counter()
         call, progress = Withdrawal(), CallProgress(context, "documents")
         again = False
+
+        def taken() -> float:
+            return (time.perf_counter() - started) * 1000
+
+        def failed(error: SpeckitError) -> tuple[CallToolResult, str]:
+            return failure(error, self.name, taken()), error.code
 
         def answer() -> tuple[CallToolResult, str]:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
@@ -100,21 +110,20 @@ class SpeckitTool(Tool):
                 with SERVING.serving(), call.asking(), progress.telling():
                     found, again = self._answered(arguments)
                     require_wanted()  # what nobody waits for was not served
-                    taken = (time.perf_counter() - started) * 1000
                     # this too: what follows a reply writes to the store, and the loop must not wait for that
-                    return found.sent(taken, again=again), ""
+                    return found.sent(taken(), again=again), ""
             except SpeckitError as error:
-                return failure(error), error.code
+                return failed(error)
             except WithdrawnError:
                 return CallToolResult(content=[]), ""  # which nobody reads
             except BaseException as error:  # nothing of a defect reaches the client
-                return failure(internal(error)), "E199"
+                return failed(internal(error))
 
         try:
             result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             call.withdraw()
-        logs.tool_called(self.name, (time.perf_counter() - started) * 1000, code, arguments, cached=again)
+        logs.tool_called(self.name, taken(), code, arguments, cached=again, config_hash=self._config_hash())
         return result
 
     def _answered(self, arguments: dict[str, Any]) -> tuple[Fitted, bool]:

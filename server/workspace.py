@@ -79,6 +79,11 @@ class Workspace:
         """Whether somebody needed the store already."""
         return self._memory is not None
 
+    def config_hash(self) -> str:
+        """The hash of the pipeline in force, "" before somebody needed the store: what the log names a call by."""
+        memory = self._memory
+        return memory.pipeline.hash if memory else ""
+
     def memory(self, create: bool = False) -> Memory:
         """The open memory. Raises E010 when there is no store, unless one may be created, and is.
 

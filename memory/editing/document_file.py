@@ -18,7 +18,7 @@ from speckit_memory.memory.indexing.encoding import decode
 from speckit_memory.memory.indexing.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
 
 _MARK = BOM_UTF8.decode()
-_WHERE_A_FILE_IS = ("add to it (--append, `edit`) or replace a section of it", "choose another name, or give a folder")
+_WHERE_A_FILE_IS = ("append to it, or replace a section of it", "choose another name, or give a folder")
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class BatchWriter:
                     report.failures += put.problems
                 elif isinstance(put, Exception):  # what SQLite cannot hold
                     message = f"{entry.document.key}: it cannot be stored: {type(put).__name__}: {put}"
-                    report.failures.append(Problem("E081", message))
+                    report.failures.append(Problem("E081", message, retryable=False))
                 else:
                     outcomes[put.outcome].append(entry.document.key)
                     if put.outcome == "created" and self._created is not None:

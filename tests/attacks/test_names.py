@@ -198,7 +198,7 @@ def test_nothing_that_leaves_the_product_holds_half_a_character(text: str, tally
     reply = Reply(text, data, (text,), (degraded,), rows="rows", facts=text)
 
     made = [fitted(reply, "tool", 100, lambda texts: [len(one.encode()) for one in texts]).sent(1.0)]
-    made.append(failure(SpeckitError.of([problem])))
+    made.append(failure(SpeckitError.of([problem]), text, 1.0))
 
     for result in made:
         result.model_dump_json(by_alias=True)

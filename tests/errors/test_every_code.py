@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.config.settings import workspace_root
+from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 
 ROOT = workspace_root(Path(__file__).parent)
@@ -80,6 +81,21 @@ def tested() -> set[str]:
 def test_there_are_more_than_forty_codes_in_ten_categories() -> None:
     assert len(CODES) > 40
     assert {code.category for code in CODES.values()} == CATEGORIES
+
+
+@pytest.mark.requirement("T26.codes", "T26.again")
+@pytest.mark.parametrize("name", sorted(CODES))
+def test_every_code_says_how_bad_it_is_and_whether_to_try_again(name: str) -> None:
+    code = CODES[name]
+    assert code.severity in ("low", "medium", "high", "critical")
+    assert code.category in CATEGORIES
+    assert code.retryable is True or code.retryable is False
+    assert code.hint
+    assert code.actions
+    # what the caller has to change first is tried again in vain
+    assert not (code.retryable and code.callers_fault)
+    told = SpeckitError(name, "it happened").as_json()["error"]
+    assert (told["severity"], told["retryable"]) == (code.severity, code.retryable)
 
 
 @pytest.mark.requirement("T26.raised")

@@ -310,7 +310,7 @@ def test_a_file_that_is_there_is_not_made_and_what_can_be_done_is_told(workspace
     file = put(workspace)
     refused = call(workspace, ["save", NOTE, "--content", "Another text."])
     assert (refused.status, file.read_bytes()) == (1, TEXT.encode())
-    assert "--append" in refused.err
+    assert "append to it" in refused.err
 
 
 @pytest.mark.requirement("T4.content", "I11")

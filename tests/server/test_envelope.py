@@ -172,13 +172,13 @@ def test_nothing_in_a_text_can_end_its_quotation_and_nothing_in_a_title_its_line
 
 @pytest.mark.requirement("T26")
 def test_a_failure_is_the_error_object() -> None:
-    result = failure(SpeckitError("E043", "the query is empty"))
+    result = failure(SpeckitError("E043", "the query is empty"), "memory_search", 1.25)
     assert result.is_error
     assert result.structured_content == {
         "summary": "E043 the query is empty",
         "data": {},
         "hints": [],
-        "meta": {},
+        "meta": {"tool": "memory_search", "latency_ms": 1.2},
         **SpeckitError("E043", "the query is empty").as_json(),
     }
     [block] = result.content

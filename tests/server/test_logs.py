@@ -87,7 +87,32 @@ def test_the_lines_of_a_call_share_an_id_that_its_answer_names(indexed: Path, tm
     assert sorted(search) == sorted([*OF_A_SEARCH, "query_id"])
     assert (search["results"], search["shown"], search["level"]) == (2, 2, "info")
     assert (tool["tool"], tool["outcome"]) == ("memory_search", "ok")
+    assert tool["hash"] == search["hash"]
     assert found[id_of(refused)][0]["outcome"] == refused["structuredContent"]["error"]["code"]
+
+
+def test_the_line_of_every_tool_names_the_configuration_it_ran_under(workspace: Path, tmp_path: Path) -> None:
+    """None where no call has needed the store yet, and another one once the files say another pipeline."""
+    file = workspace / ".speckit" / "pipeline.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("extends: bm25\n", encoding="utf-8")
+    with logging_server(workspace, tmp_path) as logged:
+        server = logged.server
+        server.call(1, "memory_search", {"limit": 0})
+        server.call(2, "memory_search", {"query": ASKED})
+        server.call(3, "memory_validate", {"id": 1, "wasUseful": True})
+        server.call(4, "memory_stats")
+        server.call(5, "memory_validate", {"id": 999, "wasUseful": True})
+        file.write_text("extends: fts5\n", encoding="utf-8")
+        server.call(6, "memory_stats")
+        server.call(7, "memory_search", {"query": ASKED})
+
+    early, *lines = [line for line in logged.lines() if line["event"] == "tool"]
+    one, other = [line["hash"] for line in logged.lines() if line["event"] == "search"]
+    assert "hash" not in early
+    assert one != other
+    assert [line["hash"] for line in lines] == [one, one, one, one, other, other]
+    assert [line["outcome"] for line in lines] == ["ok", "ok", "ok", "E080", "ok", "ok"]
 
 
 def test_calls_at_the_same_time_do_not_mix(indexed: Path, tmp_path: Path, talking: dict[str, str]) -> None:

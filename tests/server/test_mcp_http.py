@@ -17,6 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from speckit_memory.server.http import listen
+from speckit_memory.server.http_health import Health
 from tests.server.doors import COMMAND, call, environment
 
 TOKEN = "a-token-long-enough-for-a-test"
@@ -95,6 +96,55 @@ def test_a_token_is_asked_for_and_accepted(indexed: Path, tmp_path: Path) -> Non
         assert evil.status_code == 421
         allowed = httpx2.post(url, json=PING, headers={**HEADERS, **right, "Host": "memory.example"})
         assert allowed.status_code not in (401, 403, 421)
+
+
+def assert_told_to_be_there(url: str) -> None:
+    """`/health` says no more than that, to everybody who may ask this server at all."""
+    health = url.partition("/mcp")[0] + "/health"
+    asked = httpx2.get(health)
+    assert (asked.status_code, asked.text) == (200, '{"status":"ok"}')
+    assert asked.headers["content-type"] == "application/json"
+    assert asked.headers.keys() <= {"date", "content-type", "content-length", "cache-control"}
+    head = httpx2.head(health)
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "15")
+    assert httpx2.get(health, headers={"Authorization": "Bearer wrong"}).status_code == 200
+    posted = httpx2.post(health, json=PING)
+    assert (posted.status_code, posted.headers["allow"]) == (405, "GET, HEAD")
+    for method in ("GET", "HEAD", "POST"):
+        assert httpx2.request(method, health, headers={"Host": "evil.example"}).status_code == 421
+        assert httpx2.request(method, health, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert httpx2.get(health + "/").status_code in (401, 404)
+
+
+@pytest.mark.requirement("T27.there")
+@pytest.mark.parametrize("token", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_server_says_that_it_is_there_and_nothing_else(
+    indexed: Path, tmp_path: Path, token: bool, named: bool
+) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    arguments = ["--token-file", str(tmp_path / "token")] if token else []
+    with serving(indexed, *arguments, *(["--workspace", f"one={indexed}"] if named else [])) as url:
+        assert_told_to_be_there(url)
+
+
+@pytest.mark.requirement("T27.there")
+def test_a_server_says_that_it_is_there_where_there_is_no_store(tmp_path: Path) -> None:
+    with serving(tmp_path) as url:
+        assert_told_to_be_there(url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_has_begun_to_end_says_so() -> None:
+    async def reached(_scope: Any, _receive: Any, _send: Any) -> None:
+        raise AssertionError("the request went on")
+
+    async def ask() -> httpx2.Response:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(Health(reached, lambda: True))) as http:
+            return await http.get("http://localhost/health")
+
+    told = anyio.run(ask)
+    assert (told.status_code, told.text) == (503, '{"status":"ending"}')
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,10 @@ def _restored(
             "E061",
             f"'{checkpoint.name}' is of another store than {connection.filename}, which is not empty",
             hint="Their ids mean other memories, and what one of them forgot the other may hold.",
-            actions=("restore it with --foreign if that is meant", "restore it into an empty store (--db FILE)"),
+            actions=(
+                f"if that is meant: `speckit-memory checkpoint restore {checkpoint.name} --foreign`",
+                "restore it into an empty store",
+            ),
         )
     if empty:
         identity.become(txn, checkpoint.store_id)

@@ -58,7 +58,8 @@ def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
         case apsw.ReadOnlyError():
             return SpeckitError("E020", f"{path} may only be read: {error}")
         case apsw.FullError():
-            return SpeckitError("E081", f"there is no space left to write {path}", actions=("free disk space",))
+            full = f"there is no space left to write {path}"
+            return SpeckitError("E081", full, actions=("free disk space",), retryable=False)
         case apsw.IOError() if getattr(error, "extendedresult", 0) in _WRITING:
             ways = (
                 "check whether the disk has room and takes writes, and what the limit of file sizes is",
@@ -68,5 +69,6 @@ def failure(error: apsw.Error | UnicodeDecodeError, path: Path) -> SpeckitError:
         case apsw.IOError():
             return SpeckitError("E021", f"{path} could not be read from the disk")
         case apsw.ConstraintError():
-            return SpeckitError("E081", f"{path} does not take this value: {error}", actions=("correct the value",))
+            message = f"{path} does not take this value: {error}"
+            return SpeckitError("E081", message, actions=("correct the value",), retryable=False)
     return SpeckitError("E021", f"{path}: {error}")

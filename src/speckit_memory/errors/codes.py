@@ -1,7 +1,6 @@
 """The table of error codes: one entry per way in which the product can fail (feature T26).
 
-Categories follow the specification (embedding, file, database, parameter, search, provider, checkpoint, session,
-memory, validation) plus `configuration` and `internal`. Codes never change their meaning.
+The ten categories are the keys of `KIND_OF_CATEGORY`. Codes never change their meaning.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
 class Code:
     """What a code means. `callers_fault` decides the exit status: 2 when true, 1 when false.
 
-    `own_kind` is that of a code which is of another kind than its category.
+    `own_kind` is that of a code which is of another kind than its category. `retryable` says that the same call may
+    succeed later though nobody changed anything; a problem may know better than its code.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Code:
     actions: tuple[str, ...]
     callers_fault: bool = False
     own_kind: Kind | None = None
+    retryable: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -133,6 +134,7 @@ CODES: dict[str, Code] = {
         "Another process kept the store locked for too long.",
         ("try again", "stop the other process"),
         own_kind="store busy",
+        retryable=True,
     ),
     "E023": Code(
         "database migration failed",
@@ -164,6 +166,7 @@ CODES: dict[str, Code] = {
         "medium",
         "Another file, or another state of it, is at the store's path. What was asked for may not be in it.",
         ("try again", "stop the servers before a store is moved, restored or deleted"),
+        retryable=True,
     ),
     "E027": Code(
         "memory is closed",
@@ -233,7 +236,7 @@ CODES: dict[str, Code] = {
         "search",
         "high",
         "The pipeline could not answer.",
-        ("run `speckit-memory doctor`", "try `--pipeline bm25`"),
+        ("run `speckit-memory doctor`", "try the pipeline `bm25`"),
         own_kind="search",
     ),
     "E042": Code(
@@ -320,6 +323,7 @@ CODES: dict[str, Code] = {
         "This change was not written; what was committed before it is kept.",
         ("try again",),
         own_kind="store",
+        retryable=True,
     ),
     "E082": Code(
         "promotion refused",
@@ -634,6 +638,7 @@ CODES: dict[str, Code] = {
         "high",
         "A component that runs in a process of its own gave no answer: it failed, took too long, or its process ended.",
         ("remove the step named here", "report it to the author of the extension", "see docs/extending.md"),
+        retryable=True,
     ),
     "E133": Code(
         "component refused",

@@ -31,8 +31,9 @@ class SpeckitError(Exception):
         hint: str = "",
         actions: Sequence[str] = (),
         where: Where | None = None,
+        retryable: bool | None = None,
     ) -> None:
-        self.problems = (Problem(code, message, hint, tuple(actions), where),)
+        self.problems = (Problem(code, message, hint, tuple(actions), where, retryable),)
         super().__init__(str(self.problems[0]))
 
     @staticmethod

@@ -58,8 +58,8 @@ class Where:
 class Problem:
     """One thing that is wrong.
 
-    `code` is a key of `errors.codes.CODES`; `hint` and `actions` fall back to that table's entry. Texts are bounded,
-    and names in them that are no text are spelled out: a problem can always be sent.
+    `code` is a key of `errors.codes.CODES`; `hint`, `actions` and `retryable` fall back to that table's entry. Texts
+    are bounded, and names in them that are no text are spelled out: a problem can always be sent.
     """
 
     code: str
@@ -67,12 +67,15 @@ class Problem:
     hint: str = ""
     actions: tuple[str, ...] = ()
     where: Where | None = None
+    retryable: bool | None = None
 
     def __post_init__(self) -> None:
         known = CODES[self.code]
         object.__setattr__(self, "message", _told(self.message))
         object.__setattr__(self, "hint", _told(self.hint) or known.hint)
         object.__setattr__(self, "actions", tuple(map(_told, self.actions[:LISTED])) or known.actions)
+        if self.retryable is None:
+            object.__setattr__(self, "retryable", known.retryable)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -85,6 +88,8 @@ class Problem:
             "message": self.message,
             "hint": self.hint,
             "actions": list(self.actions),
+            "severity": CODES[self.code].severity,
+            "retryable": self.retryable,
         }
         if self.where is not None:
             document["where"] = self.where.as_json()

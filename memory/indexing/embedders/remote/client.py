@@ -63,7 +63,7 @@ class Client:
         """Unit rows, shape (len(texts), dimensions). An attempt may take so many `seconds`. Raises E001."""
         for attempt in range(1, attempts + 1):
             if not self._pace.wait(seconds if attempts == 1 else LONGEST_WAIT * 2):
-                raise self._failed("the limit of requests per minute is reached")
+                raise self._failed("the limit of requests per minute is reached", retryable=True)
             self._pace.pay(tokens)
             try:
                 return self._once(texts, role, dimensions, seconds)
@@ -71,9 +71,10 @@ class Client:
                 wait = busy.wait if busy.wait is not None else self._wait(attempt)
                 if attempt == attempts:
                     tried = f" ({attempts} attempts)" if attempts > 1 else ""
-                    raise self._failed(f"{busy}{tried}", busy.hint) from busy
+                    raise self._failed(f"{busy}{tried}", busy.hint, retryable=True) from busy
                 if wait > LONGEST_WAIT:
-                    raise self._failed(f"{busy}, and asks to wait for {wait:,.0f} s", busy.hint) from busy
+                    asks = f"{busy}, and asks to wait for {wait:,.0f} s"
+                    raise self._failed(asks, busy.hint, retryable=True) from busy
                 self._pace.sleep(wait)
         raise AssertionError  # the last attempt returns or raises
 
@@ -147,12 +148,13 @@ class Client:
             plain = plain.replace(self._endpoint.key, "[key]")
         return abridged(plain, SHOWN)
 
-    def _failed(self, reason: str, hint: str = "") -> SpeckitError:
+    def _failed(self, reason: str, hint: str = "", *, retryable: bool = False) -> SpeckitError:
         return SpeckitError(
             "E001",
             f"{self._endpoint.name} at {self._endpoint.host} cannot be used: {reason}",
             hint=hint or "Words find everything meanwhile.",
             actions=("index again to go on: what has been embedded stays in the cache", "see docs/embedders.md"),
+            retryable=retryable,
         )
 
 

@@ -88,7 +88,8 @@ class RemoteEmbedder(BesideTokens):
         if not text.strip():
             return np.zeros(self.dimensions, np.float32)
         if time.monotonic() < self._rests_until:
-            raise SpeckitError("E001", f"{self._failure}; it is asked again after {REST_SECONDS:.0f} s")
+            message = f"{self._failure}; it is asked again after {REST_SECONDS:.0f} s"
+            raise SpeckitError("E001", message, retryable=True)
         try:
             row: Vectors = self._sent([self._prompts.query + text], "query", QUERY_SECONDS, 1)[0]
         except SpeckitError as error:

@@ -59,12 +59,13 @@ def remote(service: Service, slept: Slept | None = None, kind: str = "openai", *
     return RemoteEmbedder(asked, BUNDLED, Prompts("", ""), Client(asked, pace))
 
 
-def refusal(embedder: RemoteEmbedder, texts: tuple[str, ...] = ("one", "two")) -> str:
-    """What embedding these texts is refused with."""
+def refusal(embedder: RemoteEmbedder, texts: tuple[str, ...] = ("one", "two"), *, again: bool | None = None) -> str:
+    """What embedding these texts is refused with; `again` if it matters whether that may pass by itself."""
     with pytest.raises(SpeckitError) as caught:
         embedder.embed_documents(texts)
     problem = caught.value.problems[0]
     assert problem.code == "E001"
+    assert again in (None, problem.retryable)
     whole = f"{problem} {problem.hint} {problem.actions}"
     assert KEY not in whole
     return whole
@@ -133,7 +134,7 @@ def test_a_service_that_asks_to_wait_is_waited_for(service: Service, at: str) ->
 
 def test_a_service_that_asks_to_wait_for_long_is_not(service: Service) -> None:
     service.behaviours = [busy(429, **{"Retry-After": "3600"})]
-    told = refusal(remote(service))
+    told = refusal(remote(service), again=True)
     assert "429" in told
     assert "asks to wait for 3,600 s" in told
     assert len(service.requests) == 1
@@ -141,7 +142,7 @@ def test_a_service_that_asks_to_wait_for_long_is_not(service: Service) -> None:
 
 def test_who_stays_busy_is_given_up(service: Service) -> None:
     service.always = busy(500)
-    assert "it answered 500" in refusal(remote(service))
+    assert "it answered 500" in refusal(remote(service), again=True)
     assert len(service.requests) == client_module.ATTEMPTS
 
 
@@ -150,7 +151,7 @@ def test_what_will_not_get_better_is_not_tried_again(service: Service, status: i
     said = f"your key {KEY} is not good"
     elsewhere = {"Location": "http://127.0.0.1:1/"}
     service.always = lambda _service, _body: (status, elsewhere, json.dumps({"error": said}).encode())
-    told = refusal(remote(service))
+    told = refusal(remote(service), again=False)
     assert f"it answered {status}" in told
     assert "your key [key] is not good" in told
     assert len(service.requests) == 1

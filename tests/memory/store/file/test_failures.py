@@ -34,6 +34,8 @@ def test_a_failure_of_the_driver_becomes_an_error_that_names_the_file(error: typ
         raise error("what SQLite said")
     assert caught.value.code == code
     assert isinstance(caught.value.__cause__, error)
+    # neither a full disk nor a value that is none passes by itself
+    assert caught.value.problems[0].retryable == (code == "E022")
 
 
 def test_other_exceptions_pass(database: Database) -> None:
