@@ -166,7 +166,7 @@ def _content(seen: Examined) -> Check:
     stats = reader.statistics(seen.database.reader())
     detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
     if stats.pending_embeddings:
-        hint = "Index the files again to embed them."
+        hint = "`speckit-memory maintain` embeds them, and a running server does so by itself within minutes."
         return Check("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
     return Check("content", True, detail)
 
@@ -189,7 +189,7 @@ def _maintenance(seen: Examined) -> Check:
     from speckit_memory.engine.maintenance import told_runs  # loads what runs it
     from speckit_memory.engine.maintenance_jobs import jobs_for
 
-    detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened.entities))
+    detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened))
     return Check("maintenance", not hint, detail, hint)
 
 

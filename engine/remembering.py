@@ -191,7 +191,7 @@ class Remembering(ABC):
         from speckit_memory.engine.maintenance_jobs import jobs_for
 
         work = maintenance.foreseen if dry_run else maintenance.run_due
-        return self._followed.run(lambda opened: work(opened.database, every=jobs_for(opened.entities)))
+        return self._followed.run(lambda opened: work(opened.database, every=jobs_for(opened)))
 
     def models(self) -> StoreModels:
         """The models of the store: whose vectors are in use, were before, and are being made (feature I6)."""

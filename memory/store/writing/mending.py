@@ -25,7 +25,7 @@ def mend(txn: Transaction) -> list[str]:
         ("{} for ids were taken out of use", _draw_ids),
         ("{} of memories' tokens were made anew", _count_tokens),
         ("{} of the full-text table were made anew or removed", _fill_words),
-        ("{} of passages are to be made anew by the next index", _await_vectors),
+        ("{} of passages wait for `speckit-memory maintain` to make them anew", _await_vectors),
         ("{} of the cache were of another length than their model makes, and removed", _fit_cache),
         ("{} about waiting for vectors were set right", _tell_pending),
     )
