@@ -58,8 +58,8 @@ def in_use(connection: Connection, embedder: Embedder) -> None:
     if stored not in (None, embedder.model_id):
         raise SpeckitError(
             "E003",
-            f"the store holds vectors made by '{stored}', the model that can be had here is '{embedder.model_id}': what "
-            "waits for vectors waits on",
+            f"the store holds vectors made by '{stored}', the model that can be had here is '{embedder.model_id}': "
+            "what waits for vectors waits on",
             hint="Vectors of two models never mix.",
             actions=("name the store's own model where this runs", "run `speckit-memory index PATH` to embed again"),
         )

@@ -94,6 +94,21 @@ def test_a_session_attends_to_what_it_saves_and_what_it_asks_again_is_mentioned(
     assert attended(workspace) == ["docs/fusion.md", "docs/new.md"]
 
 
+@pytest.mark.requirement("M4.fed", "M4.origin")
+def test_a_session_attends_to_what_it_reads_by_key(workspace: Path) -> None:
+    read = {"key": "docs/tone.md", "sessionId": "s"}
+    search = {"query": "why are ranks fused", "limit": 1, "sessionId": "s"}
+    calls(workspace, ("memory_search", search), ("memory_search", read), ("memory_search", {"key": "docs/cjk.md"}))
+    assert call(workspace, ["show", "docs/storage/backup.md", "--session", "s"]).status == 0
+    assert call(workspace, ["show", "docs/long.md"]).status == 0  # of no session
+    assert call(workspace, ["show", "docs/storage/wal.md", "--session", "another"]).status == 0
+    [resumed] = calls(workspace, ("memory_context", {"input": "continue", "sessionId": "s"}))
+    assert [(one["key"], one["source"], one["attention"]) for one in resumed["data"]["attended"]] == [
+        ("docs/storage/backup.md", "read", 1.0), ("docs/tone.md", "read", 0.85), ("docs/fusion.md", "answer", 0.7225),
+    ]  # fmt: skip
+    assert attended(workspace, "another") == ["docs/storage/wal.md"]
+
+
 @pytest.mark.requirement("M13.crash")
 def test_the_text_for_a_reader_says_what_the_session_attended_to(workspace: Path) -> None:
     call(workspace, ["search", "why are ranks fused", "--limit", "1", "--session", "s"])

@@ -56,14 +56,16 @@ def test_what_follows_from_the_rest_is_made_anew(workspace: Path, kind: str) -> 
     assert kept["faults"]
 
 
-@pytest.mark.requirement("M14.repair")
-def test_lost_vectors_wait_for_the_next_index(workspace: Path) -> None:
+@pytest.mark.requirement("M14.repair", "I9.finished")
+@pytest.mark.parametrize("by", [["maintain"], ["index", "docs"]])
+def test_lost_vectors_wait_for_maintenance_or_the_next_index(workspace: Path, by: list[str]) -> None:
     answered = answers(workspace)
     damage(workspace / "memory.db", "DELETE FROM chunk_vectors WHERE rowid IN (1, 2)")
     told = {check["name"]: check for check in here(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert [told[name]["verdict"] for name in ("repair", "store", "content")] == ["ok", "ok", "fail"]
     assert "2 wait for their vectors" in told["content"]["detail"]
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert "2 rows of passages wait for `speckit-memory maintain`" in told["repair"]["detail"]
+    assert here(workspace, by).status == 0
     assert answers(workspace) == answered
     assert call(workspace, ["doctor"]).status == 0
 
