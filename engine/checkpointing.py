@@ -120,6 +120,7 @@ class Checkpointing(ABC):
         """Makes anew what follows from the rest of the store, and removes rows that refer to nothing, after a
         checkpoint. Raises E062 where that cannot be made, and E024; the store is as it was then.
         """
+        from speckit_memory.engine.store_check import checked
         from speckit_memory.memory.store.file.consistency import inconsistencies
         from speckit_memory.memory.store.writing import mending
 
@@ -130,14 +131,17 @@ class Checkpointing(ABC):
                     raise SpeckitError("E024", f"mending would break the store: {new[0]}; nothing was changed")
                 return done
 
-        wrong = self._followed.run(lambda opened: opened.database.check())
+        def wrong_now() -> tuple[str, ...]:
+            return self._followed.run(lambda opened: checked(opened.database, every_word=True).wrong)
+
+        wrong = wrong_now()
         if not wrong:
             return Repaired((), (), "")
         before = timed("before-repair")
         self._made(before, "", {"before": "repair", "wrong": wrong[:_NAMED]}, ())
         done = self._followed.run(mend, writes=True)
         self._followed.upkeep.indexed()
-        return Repaired(tuple(done), tuple(self._followed.run(lambda opened: opened.database.check())), before)
+        return Repaired(tuple(done), wrong_now(), before)
 
     def checkpoint_delete(self, name: str) -> Checkpoint:
         """Removes a checkpoint for good. Raises E060 and E062."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from speckit_memory.engine import events
 from speckit_memory.engine.observed import (
     answer_record,
     digest_of,
@@ -68,11 +69,15 @@ def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, cou
 
 
 def note_read(opened: OpenStore, memory: int, session: str) -> None:
-    """Notes that a reader got the text of a memory by its name: it was opened, and so reviewed."""
+    """Notes that a reader got the text of a memory by its name: it was opened, and so reviewed, and the session attends
+    to it."""
+    now = time.time()
     with _harmless():
-        now = time.time()
         opened.usage.note((), now, (memory,))
         opened.recorder.sign(Sign(memory, "opened", now, digest_of(session)))
+    if session and not opened.database.only_read:
+        with _harmless():
+            events.read(opened.database, session, memory, now)
 
 
 def note_validated(opened: OpenStore, memory: int) -> None:

@@ -174,7 +174,8 @@ class Editing(ABC):
 
     def was_read(self, reading: Reading, *, session: str = "") -> None:
         """Notes that a reading has reached its reader, who has opened the memory by that (features M2 and T28): it is
-        better kept, and if an answer had brought it, the reader chose it there. Whoever shows a reading calls this.
+        better kept, and if an answer had brought it, the reader chose it there. The session attends to it (feature M4).
+        Whoever shows a reading calls this.
 
         Uses are written a little later.
         """

@@ -46,3 +46,12 @@ def saved(database: Database, session: str, memory: int, now: float) -> None:
     """
     with database.write(PATIENCE_MS) as txn:
         working_memory.note_event(txn, session, [memory], now, source="save")
+
+
+def read(database: Database, session: str, memory: int, now: float) -> None:
+    """Notes that a session read a memory by its name at `now` (epoch seconds): it attends to that.
+
+    Raises SpeckitError when the store cannot be written now.
+    """
+    with database.write(PATIENCE_MS) as txn:
+        working_memory.note_event(txn, session, [memory], now, source="read")

@@ -20,7 +20,7 @@ from speckit_memory.engine.shadowing.tally import tallied
 from speckit_memory.engine.shadowing.variant import WHY, ShadowState
 from speckit_memory.engine.vector_index import told_vectors
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import listed
+from speckit_memory.errors.echo import abridged, listed
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.failures import told_by_driver
 from speckit_memory.memory.store.reading import reader
@@ -104,6 +104,7 @@ def health(seen: Examined) -> HealthReport:
         "sqlite": _sqlite,
         "store": _store,
         "content": _content,
+        "aliases": _aliases,
         "graph": _graph,
         "segment": _segment,
         "maintenance": _maintenance,
@@ -138,11 +139,13 @@ def _sqlite(seen: Examined) -> Check:
 
 
 def _store(seen: Examined) -> Check:
-    wrong = seen.database.check()
+    from speckit_memory.engine.store_check import checked  # imported by who asks for it
+
+    wrong, unseen = checked(seen.database)
     path = seen.database.path
     if wrong:
         return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
-    remarks = [*_history(seen), *_open_to_others(path)]
+    remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
     if seen.database.only_read:
         remarks.append("it may only be read: it is searched, and nothing is saved, indexed or counted")
     return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))
@@ -166,9 +169,29 @@ def _content(seen: Examined) -> Check:
     stats = reader.statistics(seen.database.reader())
     detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
     if stats.pending_embeddings:
-        hint = "Index the files again to embed them."
+        hint = "`speckit-memory maintain` embeds them, and a running server does so by itself within minutes."
         return Check("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
     return Check("content", True, detail)
+
+
+def _aliases(seen: Examined) -> Check:
+    """Files that hold the same: an answer shows one text twice. It is told, and fails nothing."""
+    from speckit_memory.memory.store.reading.comparing import equal_contents
+
+    found = equal_contents(seen.database.reader(), time.time())
+    if not found:
+        return Check("aliases", True, "no two files hold the same")
+    told = listed([" = ".join(map(abridged, keys[:NAMED])) + _further(keys) for keys in found], NAMED, "; ")
+    groups = "1 group of files holds" if len(found) == 1 else f"{len(found):,} groups of files hold"
+    hint = (
+        "Keep one of each: `speckit-memory delete KEY` moves the other's file aside, a line in .speckitignore leaves "
+        "it where it is, and with `importance_tier: deprecated` in it no search finds it."
+    )
+    return Check("aliases", True, f"{groups} the same: {told}", hint)
+
+
+def _further(keys: Sequence[str]) -> str:
+    return f" and {len(keys) - NAMED:,} more" if len(keys) > NAMED else ""
 
 
 def _graph(seen: Examined) -> Check:
@@ -189,7 +212,7 @@ def _maintenance(seen: Examined) -> Check:
     from speckit_memory.engine.maintenance import told_runs  # loads what runs it
     from speckit_memory.engine.maintenance_jobs import jobs_for
 
-    detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened.entities))
+    detail, hint = told_runs(seen.database.reader(), time.time(), jobs_for(seen.opened))
     return Check("maintenance", not hint, detail, hint)
 
 

@@ -58,15 +58,17 @@ class _LostError(Exception):
 def due(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[Job, ...]:
     """The jobs that are due at `now` (epoch seconds)."""
     runs = jobs.last_runs(connection)
-    return tuple(job for job in every if _is_due(job, runs.get(job.name), now))
+    return tuple(job for job in every if _is_due(job, runs.get(job.name), now, connection))
 
 
-def _is_due(job: Job, last: Run | None, now: float) -> bool:
+def _is_due(job: Job, last: Run | None, now: float, connection: Connection) -> bool:
     if last is None or last.ended_at is None or last.remains:
         return True  # it never ran, was killed, or stopped at its bound
     if last.ended_at > now:
         return True  # the clock was set back, nobody knows by how much
-    return now - last.ended_at >= (AGAIN_SECONDS if last.failure else job.seconds)
+    if now - last.ended_at >= (AGAIN_SECONDS if last.failure else job.seconds):
+        return True
+    return job.at_once and not last.failure and job.waiting(connection, now) > 0
 
 
 def foreseen(database: Database, every: Sequence[Job] = JOBS) -> Maintained:

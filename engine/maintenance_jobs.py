@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from speckit_memory.config.entity_linking import EntityLinking
 from speckit_memory.engine import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
-from speckit_memory.memory.indexing import interrupted, summaries, suspicions
+from speckit_memory.memory.indexing import interrupted, pending, summaries, suspicions
 from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Transaction
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.assembly import OpenStore
+    from speckit_memory.memory.indexing.embedders import Embedder
+    from speckit_memory.memory.indexing.pending import Completed
 
 HOUR = 3600.0
 WEEK = 7 * 24 * HOUR
@@ -41,6 +46,9 @@ class Job:
     """What it counts."""
     waiting: Callable[[Connection, float], int]
     batch: Callable[[Transaction, float], int] | Prepared
+    at_once: bool = False
+    """It is due whenever something waits, however short a time after its last run; a failure is waited for all the
+    same."""
 
 
 JOBS = (
@@ -76,6 +84,34 @@ NAME_JOBS = (
 """What a workspace asks for by `entities: link`."""
 
 
-def jobs_for(entities: EntityLinking) -> tuple[Job, ...]:
-    """The jobs of a workspace. What names the same is linked before the graph is ranked."""
-    return (*JOBS[:-1], *NAME_JOBS, JOBS[-1]) if entities == "link" else JOBS
+VECTORS = "vectors"
+"""The job that embeds what was saved without its vectors. Verdicts and contradictions are told by vectors."""
+_BEFORE = "verdicts"
+
+
+def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
+    """The jobs of a store and its workspace. What names the same is linked before the graph is ranked."""
+    every = (*JOBS[:-1], *NAME_JOBS, JOBS[-1]) if opened.entities == "link" else JOBS
+    at = [job.name for job in every].index(_BEFORE)
+    return (*every[:at], _vectors(lambda: opened.embedder), *every[at:])
+
+
+def _vectors(embedder: Callable[[], Embedder]) -> Job:
+    """Embeds what waits, by the model of the vectors in use. No other one comes in its place, and none that the store
+    alone names is asked over the network: see `ServingModels`."""
+    return Job(
+        VECTORS,
+        HOUR,
+        "passages embedded that waited",
+        lambda connection, _now: pending.waiting(connection),
+        Prepared(partial(_completed, embedder), pending.keep),
+        at_once=True,
+    )
+
+
+def _completed(embedder: Callable[[], Embedder], connection: Connection, _now: float) -> Completed | None:
+    if not pending.waiting(connection):
+        return None  # no model is read, nor asked what it is
+    model = embedder()
+    pending.in_use(connection, model)
+    return pending.completed(connection, model)

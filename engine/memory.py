@@ -370,7 +370,9 @@ class Memory(
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store's file, one sentence each; empty when it is healthy."""
-        return self._followed.run(lambda opened: tuple(opened.database.check()))
+        from speckit_memory.engine.store_check import checked
+
+        return self._followed.run(lambda opened: checked(opened.database).wrong)
 
     def graph(self) -> GraphReport:
         """How dense the causal graph is, who made its edges, and what is computed of it."""

@@ -182,8 +182,9 @@ class Remembering(ABC):
 
     def maintain(self, *, dry_run: bool = False) -> Maintained:
         """Runs the background work that is due now: forgets sessions that are over, puts away what has expired or
-        is old, unused and doubted, links what names the same where `entities: link` is configured, and ranks what the
-        causal graph connects (features M5, M10 and M13). Nothing, when another process does so.
+        is old, unused and doubted, embeds what waits for its vectors, links what names the same where `entities: link`
+        is configured, and ranks what the causal graph connects (features I9, M5, M10 and M13). Nothing, when another
+        process does so.
 
         Raises SpeckitError when the store cannot be written.
         """
@@ -191,7 +192,7 @@ class Remembering(ABC):
         from speckit_memory.engine.maintenance_jobs import jobs_for
 
         work = maintenance.foreseen if dry_run else maintenance.run_due
-        return self._followed.run(lambda opened: work(opened.database, every=jobs_for(opened.entities)))
+        return self._followed.run(lambda opened: work(opened.database, every=jobs_for(opened)))
 
     def models(self) -> StoreModels:
         """The models of the store: whose vectors are in use, were before, and are being made (feature I6)."""

@@ -216,7 +216,8 @@ class Searching:
             found = resuming.admitted(store.sessions.attended(query.session, query.now), query, store)
             memories = named([one.memory for one in found], store)
             levels = [
-                {**memory, "attention": round(one.attention, 4)} for memory, one in zip(memories, found, strict=True)
+                {**memory, "attention": round(one.attention, 4), "source": one.source}
+                for memory, one in zip(memories, found, strict=True)
             ]
             result = result.with_fact("attended", levels)
         return result.with_fact("words_from", "file") if store.lexicon.from_file else result

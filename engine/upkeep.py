@@ -169,7 +169,7 @@ class Upkeep:
 
         try:
             opened = self._current()
-            every = jobs_for(opened.entities)
+            every = jobs_for(opened)
             maintenance.run_due(opened.database, patience_ms=BUSY_MS, pause=self._pause, every=every)
         except GivenUpError:
             return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.memory.indexing import spaces
+from speckit_memory.memory.indexing import pending, spaces
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, TokenModel
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, known, title_repeats
@@ -30,8 +30,6 @@ BATCH_CHARACTERS = 2_000_000
 LARGE_BATCH = 3_000_000
 LARGE_PASSAGES = 3000
 """Characters and passages; only a document that is very long itself makes a batch of more."""
-PENDING_PASSAGES = 128
-"""Passages whose vectors are completed in one transaction: a sentence encoder reads so many in some seconds."""
 TRIAL = "does the model work?"
 CACHE_SECONDS = 90 * 86_400.0
 """Vectors that no run asked for in this time leave the cache."""
@@ -162,22 +160,20 @@ class BatchWriter:
 
     def _complete_pending(self, progress: OnProgress | None) -> None:
         connection = self._database.reader()
-        done, total = 0, len(reader.pending_chunks(connection, -1)) if self._embedder and progress else 0
-        while self._embedder and (waiting := reader.pending_chunks(connection, PENDING_PASSAGES)):
-            memories = {memory: reader.get_memory(connection, memory) for _, memory in waiting}
-            passages = reader.passages(connection, [chunk for chunk, _ in waiting])
-            titles = {memory.id: "" if memory.title == memory.key else memory.title for memory in memories.values()}
-            embedded = self._embed(self._text(titles[p.memory], p.heading, p.text) for p in passages)
-            if embedded is None:
+        done, total = 0, pending.waiting(connection) if self._embedder and progress else 0
+        while self._embedder:
+            try:
+                found = pending.completed(connection, self._embedder)
+            except SpeckitError as error:
+                self._give_up(error)
                 return
+            if found is None:
+                return
+            self._counted(found.embedded)
             with self._database.write() as txn:
-                embedded.note(txn, self._model_id, self._now)
-                chunks = [passage.id for passage in passages]
-                tokens = dict(zip(chunks, embedded.tokens, strict=True)) if embedded.tokens else None
-                writer.set_vectors(txn, dict(zip(chunks, embedded.rows, strict=True)), self._model_id, tokens)
-            done += len(passages)
+                done += pending.keep(txn, self._now, found)
             if progress:
-                progress(Progress(done, max(done, total), memories[waiting[-1][1]].key))
+                progress(Progress(done, max(done, total), found.last))
 
     def _known(self, batch: Sequence[Made]) -> Embedded | None:
         """The vectors of a batch that another process has found; None where they are to be found here."""

@@ -12,7 +12,7 @@ import pytest
 
 from speckit_memory.engine import Memory, maintenance
 from speckit_memory.engine.maintenance import Done, foreseen, run_due, told_runs
-from speckit_memory.engine.maintenance_jobs import JOBS, Job
+from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS, Job
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.queries import rows
@@ -192,8 +192,8 @@ def test_what_is_archived_is_found_by_no_search_and_comes_back_to_all(tmp_path: 
         assert "2.md" in {key for answer in before for key, _ in answer}
         clock.now = NOW - 10
         assert [(done.job, done.count) for done in memory.maintain().jobs] == [
-            ("sessions", 0), ("expiry", 0), ("archival", 1), ("verdicts", 0), ("contradictions", 5),
-            ("consolidation", 0), ("learning", 0), ("summaries", 0), ("ranks", 0),
+            ("sessions", 0), ("expiry", 0), ("archival", 1), ("vectors", 0), ("verdicts", 0),
+            ("contradictions", 5), ("consolidation", 0), ("learning", 0), ("summaries", 0), ("ranks", 0),
         ]  # fmt: skip
         assert [one.key for one in memory.archived()] == ["2.md"]
         assert "2.md" not in {key for answer in answers(memory) for key, _ in answer}
@@ -212,7 +212,7 @@ def test_health_tells_what_was_done_in_the_background(tmp_path: Path) -> None:
         memory.index([tmp_path])
         memory.maintain()
         (check,) = (check for check in memory.health().checks if check.name == "maintenance")
-        idle = {job.name for job in JOBS} - {"contradictions"}
+        idle = {VECTORS, *(job.name for job in JOBS)} - {"contradictions"}
         named = re.search(r"nothing to do at 20.{14}: ([a-z, ]+)$", check.detail)
         assert check.ok
         assert named

@@ -311,6 +311,11 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "name": (["show", "docs/tone.md"], ["show", "docs/fusion.md"], said),
         "--section": (["show", "docs/tone.md"], ["show", "docs/tone.md", "--section", "Tone"], said),
         "--from-line": (["show", "docs/tone.md"], ["show", "docs/tone.md", "--from-line", "3"], said),
+        "--session": (
+            ["show", "docs/tone.md"],
+            ["show", "docs/tone.md", "--session", "s"],
+            given("was_read", "session"),
+        ),
         "--db": (["show", "docs/tone.md"], ["show", "docs/tone.md", *OTHER_DB], ends(0, 2)),
         "--json": (["show", "docs/tone.md"], ["show", "docs/tone.md", "--json"], document),
     },

@@ -107,7 +107,8 @@ def test_doctor_names_a_broken_pipeline_and_checks_the_rest(workspace: Path, wit
     verdicts = {check["name"]: check["verdict"] for check in ran.json["checks"]}
     assert verdicts == {
         "pipeline": "fail", "sqlite": "ok", "store": "ok" if with_store else "warn",
-        "content": "ok", "graph": "ok", "segment": "ok", "maintenance": "ok", "model": "ok", "vectors": "ok",
+        "content": "ok", "aliases": "ok",
+        "graph": "ok", "segment": "ok", "maintenance": "ok", "model": "ok", "vectors": "ok",
         "words": "ok",
         "extensions": "ok", "search": "ok", "configuration": "ok", "flags": "ok", "shadows": "ok",
         **({"evaluation": "ok"} if with_store else {}),

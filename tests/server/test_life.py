@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.maintenance_jobs import JOBS
+from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.queries import rows
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_mcp_stdio import INITIALIZE, calls
 
 DAY = 86_400.0
+NAMES = [VECTORS, *(job.name for job in JOBS)]
 
 
 def stored(root: Path, sql: str) -> list[Any]:
@@ -93,6 +94,21 @@ def test_a_session_attends_to_what_it_saves_and_what_it_asks_again_is_mentioned(
     assert attended(workspace) == ["docs/fusion.md", "docs/new.md"]
 
 
+@pytest.mark.requirement("M4.fed", "M4.origin")
+def test_a_session_attends_to_what_it_reads_by_key(workspace: Path) -> None:
+    read = {"key": "docs/tone.md", "sessionId": "s"}
+    search = {"query": "why are ranks fused", "limit": 1, "sessionId": "s"}
+    calls(workspace, ("memory_search", search), ("memory_search", read), ("memory_search", {"key": "docs/cjk.md"}))
+    assert call(workspace, ["show", "docs/storage/backup.md", "--session", "s"]).status == 0
+    assert call(workspace, ["show", "docs/long.md"]).status == 0  # of no session
+    assert call(workspace, ["show", "docs/storage/wal.md", "--session", "another"]).status == 0
+    [resumed] = calls(workspace, ("memory_context", {"input": "continue", "sessionId": "s"}))
+    assert [(one["key"], one["source"], one["attention"]) for one in resumed["data"]["attended"]] == [
+        ("docs/storage/backup.md", "read", 1.0), ("docs/tone.md", "read", 0.85), ("docs/fusion.md", "answer", 0.7225),
+    ]  # fmt: skip
+    assert attended(workspace, "another") == ["docs/storage/wal.md"]
+
+
 @pytest.mark.requirement("M13.crash")
 def test_the_text_for_a_reader_says_what_the_session_attended_to(workspace: Path) -> None:
     call(workspace, ["search", "why are ranks fused", "--limit", "1", "--session", "s"])
@@ -143,15 +159,16 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
     assert (planned.status, planned.json["dry_run"], planned.json["elsewhere"]) == (0, True, False)
     assert [(job["job"], job["state"], job["count"]) for job in planned.json["jobs"]] == [
         ("sessions", "waiting", 0), ("expiry", "waiting", 0), ("archival", "waiting", 1),
-        ("verdicts", "waiting", 0), ("contradictions", "waiting", 6), ("consolidation", "waiting", 0),
-        ("learning", "waiting", 0), ("summaries", "waiting", 0), ("ranks", "waiting", 0),
+        ("vectors", "waiting", 0), ("verdicts", "waiting", 0), ("contradictions", "waiting", 6),
+        ("consolidation", "waiting", 0), ("learning", "waiting", 0), ("summaries", "waiting", 0),
+        ("ranks", "waiting", 0),
     ]  # fmt: skip
     assert "would be run: 1 unused memories archived" in call(workspace, ["maintain", "--dry-run"]).out
 
     done = call(workspace, ["maintain", "--json"])
     assert (done.status, done.json["jobs"][2]["state"], done.json["jobs"][2]["count"]) == (0, "ran", 1)
     assert key not in found()
-    assert call(workspace, ["maintain"]).out.count("not due") == len(JOBS)
+    assert call(workspace, ["maintain"]).out.count("not due") == len(NAMES)
     [archived] = call(workspace, ["unarchive", "--json"]).json["archived"]
     assert (archived["key"], archived["reason"]) == (key, "unused")
     assert key in call(workspace, ["unarchive"]).out
@@ -197,7 +214,7 @@ def test_of_ten_processes_that_start_at_once_one_does_the_work(workspace: Path) 
     assert [worker.returncode for worker in workers] == [0] * 10
     ran = sorted((job["job"], job["count"]) for one in found for job in one["jobs"] if job["state"] == "ran")
     counts = {"archival": 1, "contradictions": 5}  # all but the one that was archived
-    assert ran == [(name, counts.get(name, 0)) for name in sorted(job.name for job in JOBS)]
+    assert ran == [(name, counts.get(name, 0)) for name in sorted(NAMES)]
 
 
 @pytest.mark.requirement("M5.jobs")
@@ -217,7 +234,7 @@ def test_a_server_does_the_background_work_beside_its_answers(workspace: Path) -
         server.stdin.flush()
         server.stdout.readline()
         ended = "SELECT job FROM job_runs WHERE ended_at IS NOT NULL AND failure = '' AND NOT remains ORDER BY job"
-        while len(stored(workspace, ended)) < len(JOBS):
+        while len(stored(workspace, ended)) < len(NAMES):
             assert server.poll() is None
         server.stdin.close()
         assert server.wait() == 0

@@ -13,10 +13,18 @@ from storing.contents import contents
 from speckit_memory.memory.store.file.opening import vector_extension
 from tests.server.doors import call
 from tests.server.test_checkpoints import answers, here, state
+from tests.server.test_mcp_stdio import calls
 
 DAMAGES = {
     "words lost": "DELETE FROM memory_fts WHERE rowid = 2",
     "words of nobody": "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (900, 'a', '', '', 'ranks')",
+    "words of another memory": "DELETE FROM memory_fts WHERE rowid IN (2, 6); "
+    "INSERT INTO memory_fts (rowid, title, triggers, path, body) SELECT 8 - memory_id, title_tokens, trigger_tokens, "
+    "path_tokens, (SELECT tokens FROM chunks c WHERE c.memory_id = t.memory_id) FROM texts t WHERE memory_id IN (2, 6)",
+    "words of a text of the same length": "DELETE FROM memory_fts WHERE rowid = 2; "
+    "INSERT INTO memory_fts (rowid, title, triggers, path, body) SELECT memory_id, title_tokens, trigger_tokens, "
+    "path_tokens, (SELECT replace(tokens, 'lexic', 'sparse') FROM chunks c WHERE c.memory_id = t.memory_id) "
+    "FROM texts t WHERE memory_id = 2",
     "counts lost": "DELETE FROM token_counts WHERE memory_id < 3",
     "counts wrong": "UPDATE token_counts SET title = title + 1",
     "vectors of nobody": "INSERT INTO chunk_vectors (rowid, embedding) "
@@ -29,6 +37,8 @@ DAMAGES = {
     "sequence behind": "UPDATE id_sequence SET next = 2",
     "sequence lost": "DELETE FROM id_sequence",
 }
+
+STALE = ("words of another memory", "words of a text of the same length")
 
 
 def damage(file: Path, statements: str) -> None:
@@ -53,17 +63,19 @@ def test_what_follows_from_the_rest_is_made_anew(workspace: Path, kind: str) -> 
         assert state(workspace) == before
     [kept] = here(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]
     assert kept["name"] in told["repair"]["detail"]
-    assert kept["faults"]
+    assert bool(kept["faults"]) is (kind not in STALE)  # a checkpoint brings texts back, and words are made of them
 
 
-@pytest.mark.requirement("M14.repair")
-def test_lost_vectors_wait_for_the_next_index(workspace: Path) -> None:
+@pytest.mark.requirement("M14.repair", "I9.finished")
+@pytest.mark.parametrize("by", [["maintain"], ["index", "docs"]])
+def test_lost_vectors_wait_for_maintenance_or_the_next_index(workspace: Path, by: list[str]) -> None:
     answered = answers(workspace)
     damage(workspace / "memory.db", "DELETE FROM chunk_vectors WHERE rowid IN (1, 2)")
     told = {check["name"]: check for check in here(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert [told[name]["verdict"] for name in ("repair", "store", "content")] == ["ok", "ok", "fail"]
     assert "2 wait for their vectors" in told["content"]["detail"]
-    assert here(workspace, ["index", "docs"]).status == 0
+    assert "2 rows of passages wait for `speckit-memory maintain`" in told["repair"]["detail"]
+    assert here(workspace, by).status == 0
     assert answers(workspace) == answered
     assert call(workspace, ["doctor"]).status == 0
 
@@ -160,3 +172,34 @@ def test_a_store_that_is_not_there_and_was_named_is_not_to_be_named(workspace: P
     assert error["code"] == "E010"
     assert not [action for action in error["actions"] if "name another store" in action]
     assert error["hint"] == "--db names it."
+
+
+@pytest.mark.requirement("I8.live", "I8.aliases")
+def test_live_files_that_hold_the_same_are_named_and_fail_nothing(workspace: Path) -> None:
+    def told() -> tuple[str, str, str]:
+        ran = call(workspace, ["doctor", "--json"])
+        [check] = [check for check in ran.json["checks"] if check["name"] == "aliases"]
+        assert ran.status == 0, ran.out
+        return check["verdict"], check["detail"], check["hint"]
+
+    assert told() == ("ok", "no two files hold the same", "")
+    tone = (workspace / "docs/tone.md").read_text()
+    for number in range(7):
+        (workspace / f"docs/copy-{number}.md").write_text(tone)
+    (workspace / "docs/wal-too.md").write_text((workspace / "docs/storage/wal.md").read_text())
+    (workspace / "docs/link.md").symlink_to(workspace / "docs/cjk.md")  # one memory, whatever leads to its file
+    assert call(workspace, ["index", "docs"]).status == 0
+    verdict, detail, hint = told()
+    assert (verdict, detail) == (
+        "warn",
+        "2 groups of files hold the same: docs/copy-0.md = docs/copy-1.md = docs/copy-2.md = docs/copy-3.md = "
+        "docs/copy-4.md and 3 more; docs/storage/wal.md = docs/wal-too.md",
+    )
+    assert "speckit-memory delete KEY" in hint
+    # what takes no place from the other is no conflict
+    for number in range(7):
+        assert call(workspace, ["delete", f"docs/copy-{number}.md"]).status == 0
+    assert call(workspace, ["links", "add", "docs/storage/wal.md", "supersedes", "docs/wal-too.md"]).status == 0
+    assert told()[0] == "ok"
+    [health] = calls(workspace, ("memory_health", {}))
+    assert {check["name"]: check["ok"] for check in health["data"]["checks"]}["aliases"] is True

@@ -12,10 +12,14 @@ from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.tables.vectors import dimensions
 from speckit_memory.pipeline.ports import Ids, Vectors
 
-_LIVE = (
-    "SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM carray(?1)) AND m.tier <> 'deprecated' "
-    "AND (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS "
+_HOLDS = (
+    "m.tier <> 'deprecated' AND (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS "
     "(SELECT 1 FROM causal_edges e WHERE e.target_id = m.id AND e.relation = 'supersedes')"
+)
+_LIVE = f"SELECT m.id, m.key FROM memories m WHERE m.id IN (SELECT value FROM carray(?1)) AND {_HOLDS}"
+_EQUAL = (
+    "SELECT m.content_hash, m.key FROM memories m WHERE m.mtime_ns IS NOT NULL AND m.content_hash IN "
+    f"(SELECT content_hash FROM memories GROUP BY 1 HAVING count(*) > ?1) AND {_HOLDS} ORDER BY m.key"
 )
 _VECTORS = (
     "SELECT v.embedding FROM chunks c JOIN chunk_vectors v ON v.rowid = c.id "
@@ -46,6 +50,17 @@ def live(connection: apsw.Connection, ids: Sequence[int], now: float) -> list[Li
     """Those of the memories that hold at `now` (epoch seconds), in the order given."""
     found = {memory: LivePassages(memory, key) for memory, key in rows(connection, _LIVE, (integers(ids), now))}
     return [found[memory] for memory in ids if memory in found]
+
+
+def equal_contents(connection: apsw.Connection, now: float) -> list[tuple[str, ...]]:
+    """Groups of files whose memories hold the same content at `now` (epoch seconds) and are all live, by first key.
+
+    A copy that was put away, deprecated or superseded takes no place from the other.
+    """
+    groups: dict[str, list[str]] = {}
+    for digest, key in rows(connection, _EQUAL, (1, now)):
+        groups.setdefault(digest, []).append(key)
+    return [tuple(keys) for keys in groups.values() if len(keys) > 1]
 
 
 def vectors_of(connection: apsw.Connection, memory_id: int, most: int) -> Vectors:

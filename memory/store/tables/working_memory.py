@@ -1,8 +1,9 @@
 """What a session attends to: at most seven memories, whose attention fades by event (feature M4).
 
-An event is an answer that was served to the session, or a document that it saved. Attention is stored as of the event
-that last touched a memory, and what is left of it follows from how many events have passed since: nothing is rewritten
-to make it fade, so that it cannot fade twice, and a killed process leaves it as it was.
+An event is an answer that was served to the session, a document that it saved, or a memory that it read by its name.
+Attention is stored as of the event that last touched a memory, and what is left of it follows from how many events have
+passed since: nothing is rewritten to make it fade, so that it cannot fade twice, and a killed process leaves it as it
+was.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ gone says nothing any more. Texts, judgements and links are never guessed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import apsw
 
@@ -14,6 +15,7 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.consistency import is_unit
 from speckit_memory.memory.store.file.queries import rows, table_exists, value
 from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
+from speckit_memory.memory.store.reading import stale_words
 from speckit_memory.memory.store.tables import changes, fulltext, token_counts, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 
@@ -25,7 +27,7 @@ def mend(txn: Transaction) -> list[str]:
         ("{} for ids were taken out of use", _draw_ids),
         ("{} of memories' tokens were made anew", _count_tokens),
         ("{} of the full-text table were made anew or removed", _fill_words),
-        ("{} of passages are to be made anew by the next index", _await_vectors),
+        ("{} of passages wait for `speckit-memory maintain` to make them anew", _await_vectors),
         ("{} of the cache were of another length than their model makes, and removed", _fit_cache),
         ("{} about waiting for vectors were set right", _tell_pending),
     )
@@ -97,8 +99,13 @@ def _count_tokens(txn: Transaction) -> int:
 
 
 def _fill_words(txn: Transaction) -> int:
-    """Full-text rows of memories that have none, and those of no memory."""
+    """Full-text rows of memories that have none or that hold the words of another text, and those of no memory."""
     connection = txn.connection
+    stale: list[int] = []
+    with suppress(apsw.Error, UnicodeDecodeError):  # what cannot be read is told by the check
+        stale = stale_words.compared(connection, None).stale
+    for row in stale:
+        fulltext.delete(txn, row)
     loose = rows(connection, "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories")
     for (row,) in loose:
         fulltext.delete(txn, row)

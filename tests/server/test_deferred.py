@@ -1,0 +1,145 @@
+"""Saves that leave their vectors for later: background work makes them, from the console and beside the answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import embedding_service
+import pytest
+
+from speckit_memory.engine import Memory
+from tests.server.doors import COMMAND, call, environment
+from tests.server.test_life import stored
+from tests.server.test_mcp_stdio import INITIALIZE
+
+VECTORS = (
+    "SELECT m.key, c.ordinal, v.embedding, t.tokens FROM chunks c JOIN memories m ON m.id = c.memory_id "
+    "JOIN chunk_vectors v ON v.rowid = c.id JOIN chunk_tokens t ON t.chunk_id = c.id ORDER BY m.key, c.ordinal"
+)
+TEXTS = {
+    "docs/limits.md": "# Rate limits\n\nCalls of one tenant are slowed down by a token bucket.\n",
+    "docs/guide.md": "\n\n".join(f"## Part {part}\n\nStep {part} of the guide is done.\n" * 40 for part in range(9)),
+}
+
+
+def saved_without_vectors(root: Path, **environ: str) -> None:
+    with Memory.open(root / "memory.db", root=root, environ=environ) as memory:
+        for name, text in TEXTS.items():
+            (root / name).write_text(text)
+            assert memory.save_file(root / name, defer_embedding=True, force=True).pending
+
+
+def maintained(root: Path, *arguments: str, status: int = 0, **environ: str) -> dict[str, Any]:
+    """What became of the job."""
+    ran = call(root, ["maintain", "--json", *arguments], env=environ)
+    assert ran.status == status, ran.out
+    [job] = [job for job in ran.json["jobs"] if job["job"] == "vectors"]
+    assert isinstance(job, dict)
+    return job
+
+
+def checks(root: Path, *arguments: str, **environ: str) -> dict[str, Any]:
+    ran = call(root, ["doctor", "--json", *arguments], env=environ)
+    return {check["name"]: check for check in ran.json["checks"]}
+
+
+@pytest.mark.requirement("I9.deferred", "I9.finished")
+def test_maintenance_embeds_what_was_saved_without_vectors_as_an_index_run_would(workspace: Path) -> None:
+    saved_without_vectors(workspace)
+    [(passages,)] = stored(workspace, "SELECT count(*) FROM chunks WHERE vector = 'pending'")
+    told = checks(workspace)["content"]
+    assert (told["verdict"], "2 wait for their vectors" in told["detail"]) == ("fail", True)
+    assert "speckit-memory maintain" in told["hint"]
+    planned = maintained(workspace, "--dry-run")
+    assert (planned["state"], planned["count"]) == ("waiting", passages)
+
+    done = maintained(workspace)
+
+    assert (done["state"], done["count"]) == ("ran", passages)
+    assert stored(workspace, "SELECT count(*) FROM memories WHERE embedding_status = 'pending'") == [(0,)]
+    after = checks(workspace)
+    assert after["content"]["verdict"] == "ok"
+    assert f"{passages} passages embedded that waited" in after["maintenance"]["detail"]
+    made = stored(workspace, VECTORS)
+    (workspace / "memory.db").unlink()
+    assert call(workspace, ["index", "docs"]).status == 0
+    assert stored(workspace, VECTORS) == made
+    # what is saved the next minute waits for no hour to pass
+    (workspace / "docs/limits.md").write_text(TEXTS["docs/limits.md"] + "\nThe bucket holds ten.\n")
+    assert maintained(workspace)["state"] == "ran"
+    with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
+        memory.save_file(workspace / "docs/limits.md", defer_embedding=True, force=True)
+    assert maintained(workspace)["count"] == 1
+    assert maintained(workspace)["state"] == "not due"
+
+
+@pytest.mark.requirement("I9.finished")
+def test_a_server_embeds_what_was_saved_without_vectors_beside_its_answers(workspace: Path) -> None:
+    (workspace / "docs/limits.md").write_text(TEXTS["docs/limits.md"])
+    save = {"name": "memory_save", "arguments": {"filePath": "docs/limits.md", "asyncEmbedding": True, "force": True}}
+    waiting = "SELECT key FROM memories WHERE embedding_status = 'pending'"
+    with subprocess.Popen(
+        [COMMAND, "serve", "--no-warm-up"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(workspace),
+        cwd=workspace,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        answer: dict[str, Any] = {}
+        for message in (
+            INITIALIZE,
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": save},
+        ):
+            server.stdin.write(json.dumps(message).encode() + b"\n")
+            server.stdin.flush()
+            if "id" in message:
+                answer = json.loads(server.stdout.readline())
+        assert answer["result"]["structuredContent"]["data"]["embedding_pending"] is True
+        while stored(workspace, waiting):
+            assert server.poll() is None
+        server.stdin.close()
+        assert server.wait() == 0
+    assert stored(workspace, "SELECT count(*) FROM memories WHERE key = 'docs/limits.md'") == [(1,)]
+    assert checks(workspace)["content"]["verdict"] == "ok"
+
+
+@pytest.mark.requirement("I9.finished", "I6")
+def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_failure_is_tried_again(
+    workspace: Path,
+) -> None:
+    def failed_long_ago() -> None:
+        with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory, memory.database.write() as txn:
+            txn.connection.execute("UPDATE job_runs SET ended_at = ended_at - 600 WHERE job = 'vectors'")
+
+    with embedding_service.running() as service:
+        named = {
+            "SPECKIT_EMBEDDER": "openai:tiny",
+            "SPECKIT_EMBEDDER_URL": service.url,
+            "SPECKIT_EMBEDDER_KEY": "a-key",
+        }
+        assert call(workspace, ["index", "docs"], env=named).status == 0
+        saved_without_vectors(workspace, **named)
+        asked = len(service.requests)
+
+        refused = maintained(workspace, status=1)
+
+        assert (refused["state"], refused["count"]) == ("failed", 0)
+        assert "vectors made by 'openai-tiny-" in refused["failure"]
+        assert len(service.requests) == asked
+        assert "vectors failed at" in checks(workspace, **named)["maintenance"]["detail"]
+        assert maintained(workspace, **named)["state"] == "not due"
+        failed_long_ago()
+        service.always = lambda _service, _body: (400, {}, b"{}")
+        assert "400" in maintained(workspace, status=1, **named)["failure"]
+        failed_long_ago()
+        service.always = embedding_service.well
+        assert maintained(workspace, **named)["state"] == "ran"
+        assert {text for text in service.texts if "token bucket" in text}
+        assert stored(workspace, "SELECT count(*) FROM memories WHERE embedding_status = 'pending'") == [(0,)]
