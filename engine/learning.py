@@ -17,6 +17,8 @@ from speckit_memory.memory.store.tables.phrases import normalised_phrase
 
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.tasks import Task, TaskHistory
+    from speckit_memory.memory.lifecycle.validations import UndoneJudgements
+    from speckit_memory.memory.store.tables.judgements import Judgement
     from speckit_memory.memory.store.tables.selections import LearnedPhrase
 
 
@@ -137,6 +139,50 @@ class Learning(ABC):
                 for one in going:
                     selections.unlearn(txn, one.memory, one.phrase, now)
             return tuple(going)
+
+        return self._followed.run(take, repeatable=False)
+
+    def judgements(
+        self, name: int | str | None = None, *, session: str = "", limit: int = 100
+    ) -> tuple[Judgement, ...]:
+        """What was judged useful or not and what was promoted, when, by which session, and what it did: the last first,
+        of a memory by id or key or of all, by one session or by all (feature F17).
+
+        Of each memory the last 200 are kept, uses after the first judgement counted in. Raises E080, and E032 for a
+        limit that is not positive.
+        """
+        from speckit_memory.memory.store.reading import reader
+        from speckit_memory.memory.store.tables import judgements
+
+        if limit < 1:
+            raise SpeckitError("E032", f"the limit is {limit}", hint="accepted: 1 and more")
+
+        def found(opened: OpenStore) -> tuple[Judgement, ...]:
+            with opened.database.snapshot_read() as connection:
+                memory = None if name is None else reader.get_memory(connection, name).id
+                return tuple(judgements.judgements(connection, memory=memory, session=shown(session), limit=limit))
+
+        return self._followed.run(found)
+
+    def undo_judgements(
+        self, numbers: Sequence[int] = (), *, name: int | str | None = None, session: str = ""
+    ) -> UndoneJudgements:
+        """Takes judgements and promotions back: by the numbers that `judgements` tells, all or none; or all of a memory
+        by id or key, of a session, or of a session about a memory.
+
+        The memory is then as if they had never been given: later judgements and reviews are lived through once more,
+        and a promotion for which too little trust is left goes too. Nothing of the record is deleted. Raises E080 for
+        what there is not, and E030 for what was taken back before and where it is not said what is meant.
+        """
+        from speckit_memory.memory.lifecycle import validations
+
+        if bool(numbers) is (name is not None or session != ""):
+            raise SpeckitError("E030", "say which judgements, or of which memory or session: one of the two")
+
+        def take(opened: OpenStore) -> UndoneJudgements:
+            if numbers:
+                return validations.undo(opened.database, list(dict.fromkeys(numbers)), now=time.time())
+            return validations.undo_all(opened.database, name=name, session=shown(session), now=time.time())
 
         return self._followed.run(take, repeatable=False)
 

@@ -14,6 +14,7 @@ from speckit_memory.engine.committed_progress import CommittedProgress
 from speckit_memory.engine.consumption import note_validated, noting_written
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.shadowing.harmless import harmless
+from speckit_memory.errors.names import shown
 from speckit_memory.memory.lifecycle import archival, validations
 from speckit_memory.memory.store.tables.archivals import Archived, archived
 
@@ -145,24 +146,30 @@ class Remembering(ABC):
 
         return self._followed.run(lambda opened: link_names(opened.database))
 
-    def validate(self, name: int | str, *, useful: bool, promote: bool = False) -> validations.Validated:
+    def validate(
+        self, name: int | str, *, useful: bool, promote: bool = False, session: str = ""
+    ) -> validations.Validated:
         """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
 
-        With `promote` it is made critical after that. Raises E080, and E082 when it may not be; nothing is noted then.
+        With `promote` it is made critical after that. `judgements` tells of it, with the `session` that says so, and
+        `undo_judgements` takes it back. Raises E080, and E082 when it may not be; nothing is noted then.
         """
 
         def judge(opened: assembly.OpenStore) -> validations.Validated:
-            judged = validations.validate(opened.database, name, useful, promote=promote, now=time.time())
+            judged = validations.validate(
+                opened.database, name, useful, promote=promote, now=time.time(), session=shown(session)
+            )
             if useful:
                 note_validated(opened, judged.id)
             return judged
 
         return self._followed.run(judge, repeatable=False)  # it would count twice
 
-    def promote(self, name: int | str) -> validations.Validated:
-        """Makes a memory critical that readers found useful often enough. Raises E080, E082."""
+    def promote(self, name: int | str, *, session: str = "") -> validations.Validated:
+        """Makes a memory critical that readers found useful often enough, as a `session` asks. Raises E080, E082."""
         return self._followed.run(
-            lambda opened: validations.promote(opened.database, name, now=time.time()), repeatable=False
+            lambda opened: validations.promote(opened.database, name, now=time.time(), session=shown(session)),
+            repeatable=False,
         )
 
     def unarchive(self, name: int | str) -> bool:

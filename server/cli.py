@@ -37,7 +37,12 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "undo": "links_undo",
         "review": "links_review",
     },
-    "learned": {"list": "learned_list", "forget": "learned_forget"},
+    "learned": {
+        "list": "learned_list",
+        "forget": "learned_forget",
+        "judgements": "learned_judgements",
+        "undo": "learned_undo",
+    },
     "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
     "graph": {"show": "graph_show", "link": "graph_link", "remove": "graph_remove"},
     "checkpoint": {
@@ -80,7 +85,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
 }
 GROUPS = {
     "links": "Causal links between memories: add, remove, what became of them, undo, review.",
-    "learned": "Trigger phrases that were learned from what readers selected: list, forget.",
+    "learned": "What readers taught: list and forget trigger phrases, show judgements and undo them.",
     "task": "Record what is known before and after a task, and see what tasks taught.",
     "graph": "The causal graph: how dense it is, linking what names the same, and taking that out again.",
     "checkpoint": "Keep the state of the store, and bring it back: create, list, restore, delete.",

@@ -20,6 +20,7 @@ from speckit_memory.memory.indexing.scanner import LARGEST_FILE
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.records import UNKNOWN_TIME
+from speckit_memory.memory.store.tables import judgements
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,11 @@ def of_store(connection: Connection, key: str) -> Text:
     """
     [(memory, title, tier, kind, form, weight, made, mtime, body, extra, titled)] = rows(
         connection,
-        "SELECT id, title, coalesce((SELECT from_tier FROM promotions WHERE memory_id = id AND tier = 'critical'), "
-        "tier), context_type, memory_type, importance_weight, created_at, mtime_ns, body, extra, title_tokens <> '' "
-        "FROM memories JOIN texts ON memory_id = id WHERE key = ?",
+        "SELECT id, title, tier, context_type, memory_type, importance_weight, created_at, mtime_ns, body, extra, "
+        "title_tokens <> '' FROM memories JOIN texts ON memory_id = id WHERE key = ?",
         (key,),
     )
+    tier = judgements.declared(connection, memory) or tier
     triggers = rows(
         connection,
         "SELECT phrase FROM triggers WHERE memory_id = ? AND source = 'authored' ORDER BY ordinal",

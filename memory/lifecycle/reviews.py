@@ -17,7 +17,8 @@ from speckit_memory.memory.lifecycle.scheduler import Grade, Strength, reviewed
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.records import UNKNOWN_TIME
-from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables import changes, judgements
+from speckit_memory.memory.store.tables.judgements import Regard
 
 USED = Grade.GOOD
 USEFUL, NOT_USEFUL = Grade.EASY, Grade.AGAIN
@@ -34,7 +35,8 @@ def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
     """Writes reviews, by memory id; ids that are not stored (any more) are passed over, and so are rows of a damaged
     store that hold no numbers, of which `doctor` tells.
 
-    FSRS v4 counts in days: a success within a day of the last review changes nothing. A failure always counts.
+    Uses of memories that were judged are noted, as they would have counted otherwise without the judgement; a judgement
+    itself is noted by who gives it.
     """
     found = rows(
         txn.connection,
@@ -44,15 +46,14 @@ def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
         "AND typeof(coalesce(last_review, created_at)) = 'real' ORDER BY id",
         (integers(sorted(reviews)),),
     )
-    days = np.array(
-        [_days(reviews[memory].at, created if last is None else last) for memory, *_, last, created in found]
-    )
-    recalled = retrievability(np.maximum(days, 0.0), np.array([stability for _, stability, *_ in found]))
+    used = judgements.judged(txn.connection, [memory for memory, one in reviews.items() if one.grade is USED])
     changed = []
-    for (memory, stability, difficulty, last, _), since, left in zip(found, days, recalled, strict=True):
-        grade, at = reviews[memory]
-        if grade is Grade.AGAIN or last is None or abs(since) >= 1.0:
-            after = reviewed(Strength(stability, difficulty), grade, float(left))
+    for memory, stability, difficulty, last, created in found:
+        after = _strength(Strength(stability, difficulty), last, reviews[memory], created)
+        at = reviews[memory].at
+        if memory in used and (before := judgements.regard(txn.connection, memory)) is not None:
+            judgements.record(txn, memory, "used", at, before, _reviewed(before, after, at))
+        if after is not None:
             changed.append((after.stability, after.difficulty, at, memory))
     txn.connection.executemany(
         "UPDATE memories SET stability = ?, difficulty = ?, last_review = ?, review_count = review_count + 1 "
@@ -60,6 +61,32 @@ def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
         changed,
     )
     changes.record(txn, [row[-1] for row in changed], "attributes")
+
+
+def reviewed_once(before: Regard, one: Review, created: float) -> Regard:
+    """How a memory that was made at `created` (epoch seconds) stands after a review."""
+    strength = Strength(before.stability, before.difficulty)
+    return _reviewed(before, _strength(strength, before.last_review, one, created), one.at)
+
+
+def _strength(before: Strength, last: float | None, one: Review, created: float) -> Strength | None:
+    """How well a memory is kept after a review; None where that does not count.
+
+    FSRS v4 counts in days: a success within a day of the last review changes nothing. A failure always counts.
+    """
+    since = _days(one.at, created if last is None else last)
+    if not (one.grade is Grade.AGAIN or last is None or abs(since) >= 1.0):
+        return None
+    left = retrievability(np.array([max(since, 0.0)]), np.array([before.stability]))
+    return reviewed(before, one.grade, float(left[0]))
+
+
+def _reviewed(before: Regard, after: Strength | None, at: float) -> Regard:
+    if after is None:
+        return before
+    return before._replace(
+        stability=after.stability, difficulty=after.difficulty, last_review=at, reviews=before.reviews + 1
+    )
 
 
 def stability(connection: Connection, memory: int) -> float:

@@ -7,16 +7,18 @@ leaves no trace.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.lifecycle import confidence
+from speckit_memory.memory.lifecycle import confidence, judging
 from speckit_memory.memory.lifecycle.reviews import NOT_USEFUL, USEFUL, Review, review, stability
 from speckit_memory.memory.lifecycle.scheduler import interval
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord, Promotion, Tier
-from speckit_memory.memory.store.tables import edge_uses, promotions
+from speckit_memory.memory.store.tables import edge_uses, judgements, promotions
+from speckit_memory.memory.store.tables.judgements import Judgement
 from speckit_memory.memory.store.writing.writer import set_attribute
 
 
@@ -36,27 +38,45 @@ class Validated:
     """Days after its last review until its retrievability has fallen to 90 %, unless its tier lasts."""
 
 
-def validate(database: Database, name: int | str, useful: bool, *, promote: bool, now: float) -> Validated:
+@dataclass(frozen=True, slots=True)
+class UndoneJudgements:
+    """Judgements and promotions that were taken back, the promotions that went with them for want of trust, and how
+    their memories stand now."""
+
+    undone: tuple[Judgement, ...]
+    followed: tuple[Judgement, ...] = ()
+    memories: tuple[Validated, ...] = ()
+
+
+def validate(
+    database: Database, name: int | str, useful: bool, *, promote: bool, now: float, session: str = ""
+) -> Validated:
     """Notes that the memory with this id or key was useful, or was not, and then makes it critical when asked to.
 
-    `now` is in epoch seconds. Raises E080, and E082 when it may not be made critical; nothing is noted then.
+    `now` is in epoch seconds; the `session` is who says so, "" where nobody knows. Raises E080, and E082 when it may
+    not be made critical; nothing is noted then.
     """
     with database.write() as txn:
         memory = reader.get_memory(txn.connection, name)
         if promote:
             _require_promotable(memory, useful)
+        before = judgements.regard(txn.connection, memory.id)
         set_attribute(txn, "confidence", {memory.id: confidence.judged(memory.confidence, useful)})
         set_attribute(txn, "validation_count", {memory.id: memory.validation_count + 1})
         review(txn, {memory.id: Review(USEFUL if useful else NOT_USEFUL, now)})
+        after = judgements.regard(txn.connection, memory.id)
+        if before is not None and after is not None:
+            said: judgements.Kind = "useful" if useful else "not useful"
+            judgements.record(txn, memory.id, said, now, before, after, session=session)
         if useful:
             edge_uses.note_used(txn, [memory.id], now)
         if promote:
-            promotions.promote(txn, memory.id, now)
+            promotions.promote(txn, memory.id, now, session)
         return _standing(txn, name)
 
 
-def promote(database: Database, name: int | str, *, now: float) -> Validated:
-    """Makes the memory with this id or key critical from `now` (epoch seconds) on.
+def promote(database: Database, name: int | str, *, now: float, session: str = "") -> Validated:
+    """Makes the memory with this id or key critical from `now` (epoch seconds) on, as a `session` asks.
 
     Nothing else promotes: every change of a tier has a call behind it. Raises E080, and E082 when readers have not said
     enough for it, or its document has settled its tier.
@@ -64,8 +84,28 @@ def promote(database: Database, name: int | str, *, now: float) -> Validated:
     with database.write() as txn:
         memory = reader.get_memory(txn.connection, name)
         _require_promotable(memory, None)
-        promotions.promote(txn, memory.id, now)
+        promotions.promote(txn, memory.id, now, session)
         return _standing(txn, name)
+
+
+def undo(database: Database, numbers: Sequence[int], *, now: float) -> UndoneJudgements:
+    """Takes judgements and promotions back by their numbers, all or none. Raises E080, E030."""
+    with database.write() as txn:
+        return _undone(txn, numbers, now)
+
+
+def undo_all(database: Database, *, name: int | str | None = None, session: str = "", now: float) -> UndoneJudgements:
+    """Takes back all that is kept of a memory by id or key, of a session, or of both. Raises E080."""
+    with database.write() as txn:
+        memory = None if name is None else reader.get_memory(txn.connection, name).id
+        given = judgements.judgements(txn.connection, memory=memory, session=session)
+        return _undone(txn, [one.id for one in given if one.undone_at is None], now)
+
+
+def _undone(txn: Transaction, numbers: Sequence[int], now: float) -> UndoneJudgements:
+    gone = judging.undo(txn, numbers, now)
+    memories = dict.fromkeys(one.memory for one in gone.undone)
+    return UndoneJudgements(*gone, tuple(_standing(txn, memory) for memory in memories))
 
 
 def _require_promotable(memory: MemoryRecord, useful: bool | None) -> None:

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.staleness import Stale as Stale
     from speckit_memory.memory.lifecycle.tasks import Task as Task
     from speckit_memory.memory.lifecycle.tasks import TaskHistory as TaskHistory
+    from speckit_memory.memory.lifecycle.validations import UndoneJudgements as UndoneJudgements
     from speckit_memory.memory.lifecycle.validations import Validated as Validated
     from speckit_memory.memory.store.checkpoints.deletions import Deletion as Deletion
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint as Checkpoint
@@ -109,6 +110,8 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.records import Tier as Tier
     from speckit_memory.memory.store.tables.archivals import Archived as Archived
     from speckit_memory.memory.store.tables.embedding_models import Stamp as Stamp
+    from speckit_memory.memory.store.tables.judgements import Judgement as Judgement
+    from speckit_memory.memory.store.tables.judgements import Regard as Regard
     from speckit_memory.memory.store.tables.selections import LearnedPhrase as LearnedPhrase
     from speckit_memory.memory.store.tables.selections import Selection as Selection
     from speckit_memory.pipeline.explain import StepExplanation as StepExplanation
@@ -179,7 +182,7 @@ _MODULES = {
     "memory.lifecycle.epistemic": ("LearningSummary", "TaskLearning", "TaskScores"),
     "memory.lifecycle.staleness": ("Stale",),
     "memory.lifecycle.tasks": ("Task", "TaskHistory"),
-    "memory.lifecycle.validations": ("Validated",),
+    "memory.lifecycle.validations": ("UndoneJudgements", "Validated"),
     "memory.store.checkpoints.deletions": ("Deletion",),
     "memory.store.checkpoints.folder": ("Checkpoint",),
     "memory.store.checkpoints.making": ("Made",),
@@ -190,6 +193,7 @@ _MODULES = {
     "memory.store.records": ("MemoryRecord", "Tier"),
     "memory.store.tables.archivals": ("Archived",),
     "memory.store.tables.embedding_models": ("Stamp",),
+    "memory.store.tables.judgements": ("Judgement", "Regard"),
     "memory.store.tables.selections": ("LearnedPhrase", "Selection"),
     "pipeline.explain": ("StepExplanation",),
     "pipeline.trace": ("Degradation",),

@@ -23,6 +23,7 @@ BEFORE = {
     "restore": [("checkpoint", 0, 1), ("write", 0, 1), ("remove", 1, 0), ("index", 0, 0)],
     "index": [("write", 0, 1), ("write", 4, 2), ("rename", 1, 9), ("remove", 2, 0)],
     "save": [("write", 0, 1)],
+    "take_back": [("promote", 0, 0), ("validate", 0, 1)],
     "maintain": [("validate", 0, 1), ("wait", 9, 0)],
 }
 

@@ -189,7 +189,7 @@ def older_schema(path: Path, backup: Path) -> None:
         "ALTER TABLE causal_edges DROP COLUMN said; "
         "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; DROP TABLE former_keys; "
         "DROP TABLE store_identity; "
-        "DROP TABLE embedding_models; DROP TABLE embedding_build; DROP TABLE summaries; "
+        "DROP TABLE embedding_models; DROP TABLE embedding_build; DROP TABLE summaries; DROP TABLE judgements; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()

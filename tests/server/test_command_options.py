@@ -164,6 +164,8 @@ IMPORT = ["import", "more", "--json"]
 CHECKPOINTS = ["checkpoint", "list"]
 RESTORE = ["checkpoint", "restore"]
 FORGET = ["learned", "forget", "docs/tone.md"]
+JUDGEMENTS = ["learned", "judgements"]
+TAKE_BACK = ["learned", "undo"]
 OTHER_DB = ["--db", "elsewhere/memory.db"]
 MADE = ["eval", "make-queries", "--dataset", "one", "--out", "made"]
 REMOVE = ["graph", "remove", "--by", "entities"]
@@ -426,6 +428,20 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--all": (["learned", "forget"], ["learned", "forget", "--all"], ends(2, 0)),
         "--db": (FORGET, [*FORGET, *OTHER_DB], ends(0, 2)),
         "--json": (FORGET, [*FORGET, "--json"], document),
+    },
+    "learned judgements": {
+        "--memory": (JUDGEMENTS, [*JUDGEMENTS, "--memory", "docs/cjk.md"], said),
+        "--session": (JUDGEMENTS, [*JUDGEMENTS, "--session", "s2"], said),
+        "--limit": (JUDGEMENTS, [*JUDGEMENTS, "--limit", "1"], said),
+        "--db": (JUDGEMENTS, [*JUDGEMENTS, *OTHER_DB], ends(0, 2)),
+        "--json": (JUDGEMENTS, [*JUDGEMENTS, "--json"], document),
+    },
+    "learned undo": {
+        "numbers": ([*TAKE_BACK, "1"], [*TAKE_BACK, "2"], said),
+        "--memory": ([*TAKE_BACK, "1"], [*TAKE_BACK, "--memory", "docs/cjk.md"], said),
+        "--session": ([*TAKE_BACK, "1"], [*TAKE_BACK, "--session", "s2"], said),
+        "--db": ([*TAKE_BACK, "1"], [*TAKE_BACK, "1", *OTHER_DB], ends(0, 2)),
+        "--json": ([*TAKE_BACK, "1"], [*TAKE_BACK, "2", "--json"], document),
     },
     "task preflight": {
         "folder": (TASK_BEGUN, ["task", "preflight", "other", "t", *SCORES], tells("specFolder")),
@@ -846,6 +862,8 @@ def prepared(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
                 ("docs/fusion.md", "enabled", "docs/storage/wal.md", 0.7),
             ])  # fmt: skip
             memory.link([("docs/fusion.md", "supports", "docs/cjk.md", 0.3)], "entities")
+            memory.validate("docs/long.md", useful=True, session="s1")
+            memory.validate("docs/cjk.md", useful=False, session="s2")
             for task, session in (("t1", ""), ("t2", ""), ("t3", "s")):
                 memory.task_preflight("specs", task, knowledge=40, uncertainty=60, context=50, session=session)
         with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:

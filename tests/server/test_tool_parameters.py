@@ -316,6 +316,7 @@ CASES: dict[str, dict[str, Case]] = {
             {"id": SPEC, "wasUseful": True}, (None, True),
             lambda a, b: [x["data"]["tier"] for x in (a, b)] == ["important", "critical"], TRUSTED,
         ),
+        "sessionId": Case({"id": SPEC, "wasUseful": True}, (None, "s"), tells("session")),
     },
     "memory_index_scan": {
         "specFolder": Case({"force": True}, ("docs/cache", ""), lambda a, b: [known(x) for x in (a, b)] == [2, 6]),

@@ -46,6 +46,7 @@ KEPT = (
     Kept("scanned_memories"),
     Kept("suspected_contradictions"),
     Kept("promotions"),
+    Kept("judgements"),
     Kept("archivals"),
     Kept("working_memory"),
     Kept("session_sent", {"memory_id": MEMORIES}, outlives=True),

@@ -21,7 +21,7 @@ from speckit_memory.memory.store.checkpoints.opened import opened
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.queries import integers, rows, value
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables import judgements, vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import Moving, move_memories
 
@@ -133,6 +133,7 @@ def _restored(
             vectors.forget_all(txn)
         transfer.copy_facts(source, txn)
     copied = transfer.copy(source, txn, plan.ids, whole=whole, keep_ids=same)
+    judgements.attribute(txn)
     move_memories(txn, plan.moved, now)
     _name(connection, plan.aside)
     ends = outer_edges.bring_back(source, txn) if plan.ids[MEMORIES] else set()

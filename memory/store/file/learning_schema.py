@@ -1,4 +1,4 @@
-"""The tables of what was learned beside documents (features M12 and M15)."""
+"""The tables of what was learned beside documents (features F17, M2, M12 and M15)."""
 
 from __future__ import annotations
 
@@ -44,3 +44,43 @@ CREATE TABLE unlearned (
 """
 """What tasks taught, and what selections taught about memories: see `task_records` and `selections`. A selection
 stays on record when its memory goes, as evidence of how much has been seen."""
+
+UNATTRIBUTED = """
+INSERT INTO judgements (
+    memory_id, kind, judged_at, session, confidence_before, validations_before, stability_before, difficulty_before,
+    reviewed_before, reviews_before, confidence, validations, stability, difficulty, reviewed, reviews, declared
+)
+SELECT m.id, 'promoted', p.promoted_at, '', m.confidence, m.validation_count, m.stability, m.difficulty,
+    m.last_review, m.review_count, m.confidence, m.validation_count, m.stability, m.difficulty,
+    m.last_review, m.review_count, iif(m.tier = 'critical', p.from_tier, m.tier)
+FROM promotions p JOIN memories m ON m.id = p.memory_id WHERE NOT EXISTS (
+    SELECT 1 FROM judgements WHERE memory_id = m.id AND kind = 'promoted' AND undone_at IS NULL
+) ORDER BY m.id;
+"""
+"""Notes promotions that are of a time before judgements were kept, so that they can be taken back as well."""
+
+JUDGEMENTS = f"""
+CREATE TABLE judgements (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('useful', 'not useful', 'promoted', 'used')),
+    judged_at REAL NOT NULL,
+    session TEXT NOT NULL,
+    confidence_before REAL NOT NULL,
+    validations_before INTEGER NOT NULL,
+    stability_before REAL NOT NULL,
+    difficulty_before REAL NOT NULL,
+    reviewed_before REAL,
+    reviews_before INTEGER NOT NULL,
+    confidence REAL NOT NULL,
+    validations INTEGER NOT NULL,
+    stability REAL NOT NULL,
+    difficulty REAL NOT NULL,
+    reviewed REAL,
+    reviews INTEGER NOT NULL,
+    declared TEXT NOT NULL DEFAULT '',
+    undone_at REAL
+) STRICT;
+CREATE INDEX judgements_by_memory ON judgements (memory_id, id);
+{UNATTRIBUTED}"""
+"""What was judged of memories, what that made of them, and what became of it: see `judgements`."""

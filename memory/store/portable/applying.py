@@ -16,6 +16,7 @@ from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.portable.records import GONE, Record, Row
 from speckit_memory.memory.store.portable.tables import EDGE, LIVED, PORTABLE, SAID, Portable
 from speckit_memory.memory.store.records import Tier
+from speckit_memory.memory.store.tables import judgements
 from speckit_memory.memory.store.tables.promotions import PROMOTED_FROM
 
 Key = str
@@ -45,7 +46,7 @@ def apply(txn: Transaction, arriving: Sequence[Arriving], loose: Mapping[str, Se
 
     Raises E065 for values that no store has written; the transaction must be undone then.
     """
-    writing = _Writing(txn.connection, root)
+    writing = _Writing(txn, root)
     try:
         for each in arriving:
             writing.facts(each)  # which reads what the store knew of its promotion
@@ -54,20 +55,23 @@ def apply(txn: Transaction, arriving: Sequence[Arriving], loose: Mapping[str, Se
             writing.rows_of(table, arriving)
             for row in loose.get(table.name, ()):
                 writing.loose(table, row)
+        writing.attribute()
     except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, KeyError, OverflowError) as error:
         raise SpeckitError("E065", f"{writing.at} holds what no store has written: {error}") from error
     return writing.applied
 
 
 class _Writing:
-    def __init__(self, connection: apsw.Connection, root: str) -> None:
+    def __init__(self, txn: Transaction, root: str) -> None:
         self.applied = Applied()
         self.at = "the export"
-        self._connection = connection
+        self._txn = txn
+        self._connection = connection = txn.connection
         self._root = root
         self._forms: dict[str, Form] = {form.kept.name: form for form in forms(connection)}
         self._ids: dict[str, int] = dict(rows(connection, "SELECT key, id FROM memories"))
         self._gone: dict[int, int] = {}
+        self._declared: dict[int, Tier] = {}
 
     def clear(self, memory: int) -> None:
         """Removes what the store knew of a memory; edges that others have to it stay."""
@@ -82,10 +86,8 @@ class _Writing:
         self.at = each.key
         connection, told = self._connection, each.record.memory
         names = [name for name in (*(SAID if each.said else ()), *LIVED) if name in told]
-        declared = value(
-            connection,
-            "SELECT coalesce((SELECT from_tier FROM promotions WHERE memory_id = id), tier) FROM memories WHERE id = ?",
-            (each.memory,),
+        declared = judgements.declared(connection, each.memory) or value(
+            connection, "SELECT tier FROM memories WHERE id = ?", (each.memory,)
         )
         if names:
             columns = ", ".join(f"{name} = ?" for name in names)
@@ -95,6 +97,13 @@ class _Writing:
             promoted = bool(each.record.rows.get("promotions")) and declared in PROMOTED_FROM
             tier = str(Tier.CRITICAL if promoted else declared)
             connection.execute("UPDATE memories SET tier = ? WHERE id = ?", (tier, each.memory))
+            self._declared[each.memory] = Tier(declared)
+
+    def attribute(self) -> None:
+        """Has every promotion know the tier that it would go back to."""
+        judgements.attribute(self._txn)
+        for memory, tier in self._declared.items():
+            judgements.declare(self._txn, memory, tier)
 
     def rows_of(self, table: Portable, arriving: Sequence[Arriving]) -> None:
         """Writes the rows of one table; those that refer to one another in the order in which they were made."""

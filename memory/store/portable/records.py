@@ -140,7 +140,10 @@ class _Reading:
 
 
 def _arranged(found: list[tuple[Any, Row]], table: Portable) -> list[Row]:
-    """Rows in an order that no number of theirs decides, but for those that refer to one another by their places."""
+    """Rows in an order that no number of theirs decides, but for those that follow from one another, and those that
+    refer to one another by their places."""
+    if table.ordered:
+        return [row for _, row in found]
     if not table.numbered:
         return sorted((row for _, row in found), key=_text)
     places = {number: place for place, (number, _) in enumerate(found)}

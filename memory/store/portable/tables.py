@@ -16,7 +16,8 @@ class Portable:
 
     `without` are columns that are left out, and why; `digests` hold hashes of contents; `numbered` columns hold the id
     of a row of the same table and memory; `clock` are columns of times at which something was learned, and `later`
-    those by which, of two rows of one key, the later one is known. Only rows for which `where` holds are exported.
+    those by which, of two rows of one key, the later one is known. Rows of an `ordered` table keep the order in which
+    they were made. Only rows for which `where` holds are exported.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Portable:
     numbered: tuple[str, ...] = ()
     clock: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    ordered: bool = False
     where: str = "1"
 
 
@@ -42,6 +44,7 @@ PORTABLE = (
         "suspected_contradictions", "newer_id", _NUMBER, digests=("newer_hash", "older_hash"), clock=("dismissed_at",)
     ),
     Portable("promotions", "memory_id", clock=("promoted_at",)),
+    Portable("judgements", "memory_id", _NUMBER, clock=("undone_at",), ordered=True),
     Portable("archivals", "memory_id", clock=("archived_at", "restored_at")),
     Portable("working_memory", "memory_id"),
     Portable("session_sent", "memory_id", digests=("content_hash",)),

@@ -13,14 +13,17 @@ import apsw
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.records import Promotion, Tier
-from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables import changes, judgements
 
 PROMOTED_FROM = (Tier.IMPORTANT, Tier.NORMAL, Tier.TEMPORARY)
 """Tiers that a promotion raises. The others are the author's word: as high already, or not to be served at all."""
 
 
-def promote(txn: Transaction, memory_id: int, now: float) -> None:
-    """Makes a stored memory of a tier in `PROMOTED_FROM` critical from `now` (epoch seconds) on."""
+def promote(txn: Transaction, memory_id: int, now: float, session: str = "") -> None:
+    """Makes a stored memory of a tier in `PROMOTED_FROM` critical from `now` (epoch seconds) on, as a session asked."""
+    tier = value(txn.connection, "SELECT tier FROM memories WHERE id = ?", (memory_id,))
+    if (stands := judgements.regard(txn.connection, memory_id)) is not None:
+        judgements.record(txn, memory_id, "promoted", now, stands, stands, session=session, declared=tier)
     txn.connection.execute(
         "INSERT INTO promotions (memory_id, from_tier, confidence, validation_count, promoted_at) "
         "SELECT id, tier, confidence, validation_count, ?2 FROM memories WHERE id = ?1",
@@ -28,6 +31,14 @@ def promote(txn: Transaction, memory_id: int, now: float) -> None:
     )
     txn.connection.execute("UPDATE memories SET tier = ? WHERE id = ?", (str(Tier.CRITICAL), memory_id))
     changes.record(txn, [memory_id], "put")  # a tier is a fact of documents, which more is derived from than attributes
+
+
+def take_back(txn: Transaction, memory_id: int) -> None:
+    """Gives a memory the tier that its document declares, and no other."""
+    tier = judgements.declared(txn.connection, memory_id)
+    txn.connection.execute("DELETE FROM promotions WHERE memory_id = ?", (memory_id,))
+    txn.connection.execute("UPDATE memories SET tier = coalesce(?, tier) WHERE id = ?", (tier, memory_id))
+    changes.record(txn, [memory_id], "put")
 
 
 def tier_in_force(connection: apsw.Connection, memory_id: int, declared: Tier) -> Tier:

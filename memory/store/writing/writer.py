@@ -20,7 +20,15 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.facts import LIVING_ATTRIBUTES
 from speckit_memory.memory.store.file.queries import integers, rows, texts
 from speckit_memory.memory.store.records import EXPIRES, UNKNOWN_TIME, Document, Tier
-from speckit_memory.memory.store.tables import archivals, changes, fulltext, link_targets, token_sets, vectors
+from speckit_memory.memory.store.tables import (
+    archivals,
+    changes,
+    fulltext,
+    judgements,
+    link_targets,
+    token_sets,
+    vectors,
+)
 from speckit_memory.memory.store.tables.promotions import tier_in_force
 from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
@@ -305,6 +313,7 @@ def _replace(
     ended = archivals.declared_end(txn, memory_id)
     _clear(txn, memory_id)
     tier = tier_in_force(connection, memory_id, entry.document.tier)
+    judgements.declare(txn, memory_id, entry.document.tier)
     connection.execute(
         "UPDATE memories SET title = ?, folder = ?, tier = ?, context_type = ?, document_type = ?, "
         "memory_type = ?, spec_level = ?, content_hash = ?, fingerprint = ?, characters = ?, chunk_count = ?, "

@@ -20,14 +20,15 @@ from tally import Tally
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
-from tests.attacks.fuzz.living import EVENTS, MODELS, QUESTIONS, Life, opened
+from speckit_memory.memory.store.tables.judgements import Judgement
+from tests.attacks.fuzz.living import EVENTS, KILLED, MODELS, QUESTIONS, Life, opened
 from tests.attacks.fuzz.made_anew import differences, indexes
 from tests.attacks.fuzz.shared import folder, said_with_codes
 from tests.attacks.fuzz.target import Target
 
 NAMED = {event.__name__: event for event in EVENTS}
 _OFTEN = ("write", "write", "write", "write", "index", "index", "save", "rename", "kill", "kill")
-_EVENT = st.tuples(st.sampled_from([*_OFTEN, *NAMED]), st.integers(0, 9), st.integers(0, 9))
+_EVENT = st.tuples(st.sampled_from([*_OFTEN, *NAMED]), st.integers(0, len(KILLED) - 1), st.integers(0, 9))
 CASES = st.lists(_EVENT, min_size=5, max_size=20)
 IN_MEMORY = Path("/dev/shm")
 """Where a store's files are written to no disk: of what a killed process left nothing is lost there either."""
@@ -45,6 +46,10 @@ def told(memory: Memory, now: float) -> list[Any]:
         found.append([(row.tier, row.state, repr(row.channels), row.snippet) for row in answer.results])
     found += [repr((one.key, one.title, one.tier)) for one in memory.list(limit=100)[0]]
     return found
+
+
+def _stands(one: Judgement) -> bool:
+    return one.kind == "promoted" and one.undone_at is None
 
 
 @cache
@@ -76,6 +81,8 @@ def held(life: Life) -> None:
     """Holds a life to stores made anew. It must not go on afterwards."""
     life.memory.index([life.docs])  # what was deferred is embedded, and what was torn is whole
     life.memory._open.usage.write()  # uses are counted a little after the answer
+    if promoted := [one.id for one in life.memory.judgements(limit=10_000) if _stands(one)]:
+        life.memory.undo_judgements(promoted)  # a store that is made anew knows the tiers of documents alone
     lived = told(life.memory, life.now)
     assert (wrong := life.memory.check()) == (), wrong
     serving = life.memory.models().serving

@@ -141,6 +141,23 @@ class Life:
     def validate(self, number: int, useful: int) -> None:
         self.memory.validate(self.key(number), useful=useful % 2 == 0)
 
+    def take_back(self, number: int, way: int) -> None:
+        """What was judged last, or before that, or all of a memory."""
+        given = [one for one in self.memory.judgements() if one.undone_at is None]
+        if not given:
+            return
+        chosen = given[number % len(given)]
+        if way % 3:
+            self.memory.undo_judgements([chosen.id])
+        else:
+            self.memory.undo_judgements(name=chosen.memory)
+
+    def promote(self, number: int, _: int) -> None:
+        """What readers have judged often enough."""
+        for _ in range(5):
+            self.memory.validate(self.key(number), useful=True)
+        self.memory.promote(self.key(number))
+
     def link(self, number: int, other: int) -> None:
         relation = RELATIONS[(number * 7 + other) % len(RELATIONS)]
         self.memory.link([(self.key(number), relation, self.key(other), 0.7)])
@@ -248,12 +265,12 @@ class Life:
 Event = Callable[[Life, int, int], None]
 EVENTS: tuple[Event, ...] = (
     Life.write, Life.rename, Life.remove, Life.index, Life.save, Life.update, Life.delete, Life.undelete,
-    Life.validate, Life.link, Life.unlink, Life.undo, Life.learn, Life.unlearn, Life.search, Life.wait, Life.maintain,
-    Life.unarchive, Life.checkpoint, Life.restore, Life.model, Life.build, Life.roll_back, Life.segment, Life.reopen,
-    Life.another, Life.torn, Life.kill,
+    Life.validate, Life.take_back, Life.promote, Life.link, Life.unlink, Life.undo, Life.learn, Life.unlearn,
+    Life.search, Life.wait, Life.maintain, Life.unarchive, Life.checkpoint, Life.restore, Life.model, Life.build,
+    Life.roll_back, Life.segment, Life.reopen, Life.another, Life.torn, Life.kill,
 )  # fmt: skip
 KILLED: tuple[Event, ...] = (
     Life.index, Life.save, Life.restore, Life.model, Life.delete, Life.undelete, Life.checkpoint, Life.update,
-    Life.maintain, Life.roll_back,
+    Life.maintain, Life.roll_back, Life.take_back,
 )  # fmt: skip
 """What a process is killed in."""

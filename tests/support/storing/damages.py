@@ -19,7 +19,7 @@ TABLES = (
     "embedding_cache", "changes", "memory_fts", "session_sent", "working_memory", "uncounted_folders", "chunk_tokens",
     "changed_keys", "changed_links", "promotions", "source_paths", "token_counts", "migrations",
     "session_state", "archivals", "job_runs", "job_lease", "edge_history", "session_uses",
-    "edge_uses", "scanned_memories", "suspected_contradictions",
+    "edge_uses", "scanned_memories", "suspected_contradictions", "judgements",
     "chunk_vectors",
 )  # fmt: skip
 SHADOWS = (

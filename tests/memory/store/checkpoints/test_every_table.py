@@ -23,6 +23,9 @@ DOCUMENTS = [
 ]
 ROWS = """
 INSERT INTO promotions VALUES ({first}, 'normal', 0.9, 5, 1.0);
+INSERT INTO judgements VALUES
+    (5, {first}, 'useful', 1.0, 's', 0.5, 0, 1.0, 5.0, NULL, 0, 0.6, 1, 2.0, 4.5, 1.0, 1, '', 3.0),
+    (9, {first}, 'promoted', 2.0, '', 0.9, 5, 2.0, 4.5, 1.0, 1, 0.9, 5, 2.0, 4.5, 1.0, 1, 'normal', NULL);
 INSERT INTO archivals (memory_id, reason, archived_at) VALUES ({second}, 'unused', 1.0);
 INSERT INTO working_memory (session, memory_id, attention, added_at, last_focused) VALUES ('s', {first}, 1, 1.0, 2.0);
 INSERT INTO session_sent VALUES ('s', 'h', {first}, 1.0), ('s', 'gone', 77, 1.0);

@@ -29,7 +29,7 @@ RELEASED = {
     "0011_life": "ec5e10a77f1a211d", "0012_edge_history": "8c8ea79c72958aee", "0013_learning": "dc30cc9eb6ab86fe",
     "0014_former_keys": "c6804cd1ddae62e0", "0015_structure": "5444170b60a7d42d",
     "0016_store_identity": "00b63fed535ca634", "0017_embedding_models": "9dce82daa618df2c",
-    "0018_summaries": "3a93b9f9af0a1f96",
+    "0018_summaries": "3a93b9f9af0a1f96", "0019_judgements": "5f02cad41d64e7d9",
 }  # fmt: skip
 """The first digits of the digest of each migration in the commit that brought it. What a store has been through is
 never changed afterwards: correct it by a further migration."""

@@ -1,0 +1,132 @@
+"""What readers judged is told, attributed and taken back by one command, at the command line and over MCP."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.doors import Ran, call
+from tests.server.test_checkpoints import here
+from tests.server.test_exchange import exported, other, outcomes
+from tests.server.test_mcp_stdio import calls
+from tests.server.test_renames import memories
+
+TONE = "docs/tone.md"
+LISTED = ["learned", "judgements", "--json"]
+
+
+def known(root: Path, key: str = TONE) -> dict[str, Any]:
+    """How a memory stands."""
+    return memories(root)[key]
+
+
+def judged(root: Path, *useful: bool, session: str = "", promote: bool = False) -> list[dict[str, Any]]:
+    said = {"id": known(root)["id"], **({"sessionId": session} if session else {})}
+    wanted = [("memory_validate", {**said, "wasUseful": each}) for each in useful]
+    if promote:
+        wanted[-1][1]["promote"] = True
+    return [answer["data"] for answer in calls(root, *wanted)]
+
+
+def told(ran: Ran, name: str = "judgements") -> list[tuple[str, str, bool]]:
+    return [(one["kind"], one["session"], one["undone_at"] is not None) for one in ran.json[name]]
+
+
+@pytest.mark.requirement("F17.attributed", "F17.undone")
+def test_what_an_agent_judged_is_listed_with_its_session_and_taken_back_by_one_command(workspace: Path) -> None:
+    before = known(workspace)
+    *_, last = judged(workspace, True, True, True, True, session="mine")
+    assert last["session"] == "mine"
+    [promoted] = judged(workspace, True, session="yours", promote=True)
+    assert promoted["tier"] == "critical"
+    listed = call(workspace, LISTED)
+    assert told(listed) == [("promoted", "yours", False), ("useful", "yours", False), *[("useful", "mine", False)] * 4]
+    one = listed.json["judgements"][-1]
+    assert (one["key"], one["before"]["confidence"], one["after"]["confidence"]) == (TONE, 0.5, 0.6)
+    text = " ".join(call(workspace, ["learned", "judgements", "--memory", TONE]).out.split())
+    assert "critical instead of normal" in text
+    assert "confidence 0.5 -> 0.6, kept 1 -> 2.08 days" in text
+
+    undone = call(workspace, ["learned", "undo", "--session", "mine", "--json"])
+    assert told(undone, "undone") == [("useful", "mine", False)] * 4
+    assert told(undone, "followed") == [("promoted", "yours", False)]
+    assert undone.json["memories"] == [
+        {"id": before["id"], "key": TONE, "tier": "normal", "confidence": 0.6, "validations": 1, "kept_days": 2.1}
+    ]
+    assert call(workspace, ["learned", "undo", str(one["id"])]).err.startswith("error E030: judgement ")
+    assert "5 judgements" not in call(workspace, ["learned", "undo", "--memory", TONE]).out
+    assert known(workspace) == before
+    assert [taken for *_, taken in told(call(workspace, LISTED))] == [True] * 6
+    assert "; taken back " in " ".join(call(workspace, ["learned", "judgements"]).out.split())
+    assert call(workspace, ["doctor"]).status == 0
+
+
+def test_what_is_meant_must_be_said_in_one_way(workspace: Path) -> None:
+    for wrong in ([], ["1", "--memory", TONE], ["1", "--session", "s"]):
+        assert call(workspace, ["learned", "undo", *wrong]).status == 2
+    assert call(workspace, ["learned", "undo", "1"]).err.startswith("error E080: there is no judgement 1")
+    assert call(workspace, ["learned", "judgements", "--memory", "none.md"]).status != 0
+
+
+@pytest.mark.requirement("F17.undone", "M14.lossless")
+def test_what_was_judged_goes_along_with_an_export_and_is_taken_back_there(workspace: Path) -> None:
+    judged(workspace, True, False, True, True, True, True, session="s")
+    judged(workspace, True, session="t", promote=True)
+    out = exported(workspace)
+    root = other(workspace)
+    assert here(root, ["import", str(out)]).status == 0
+    for name in ("kind", "at", "session", "before", "after"):
+        there, ours = ([one[name] for one in call(each, LISTED).json["judgements"]] for each in (root, workspace))
+        assert there == ours
+    for each in (root, workspace):
+        second = call(each, LISTED).json["judgements"][-2]
+        assert second["kind"] == "not useful"
+        assert here(each, ["learned", "undo", str(second["id"])]).status == 0
+    assert {**known(root), "id": 0} == {**known(workspace), "id": 0}
+    assert known(root)["confidence"] == 1.0
+    # taking back is later than what the export tells, though it leaves fewer judgements
+    assert outcomes(here(root, ["import", str(out), "--json"]))[TONE] in ("kept", "unchanged")
+    assert known(root)["validation_count"] == 6
+
+
+@pytest.mark.requirement("F17.undone")
+def test_a_promotion_that_is_taken_back_after_an_import_leaves_the_tier_of_the_text_here(workspace: Path) -> None:
+    judged(workspace, True, True, True, True, True, promote=True)
+    out = exported(workspace)
+    record = out / f"learned/{TONE}.json"
+    document = json.loads(record.read_text())
+    assert "judgements" in json.dumps(document)
+    root = other(workspace)
+    shutil.copytree(workspace / "docs", root / "docs")
+    text = (root / TONE).read_text()
+    assert not text.startswith("---")
+    (root / TONE).write_text(f"---\nimportance_tier: important\n---\n{text}")
+    assert here(root, ["index", "docs"]).status == 0
+    assert here(root, ["import", str(out), "--json"]).status == 0
+    assert known(root)["tier"] == "critical"
+    assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
+    assert known(root)["tier"] == "important"
+
+
+@pytest.mark.requirement("F17.undone", "M14")
+def test_what_is_brought_back_can_be_taken_back(workspace: Path) -> None:
+    """A checkpoint brings the judgements of its time, an undone deletion those of its memories, a rename keeps them."""
+    judged(workspace, True, True, session="s")
+    assert call(workspace, ["checkpoint", "create", "two"]).status == 0
+    judged(workspace, False, session="t")
+    assert call(workspace, ["checkpoint", "restore", "two"]).status == 0
+    assert told(call(workspace, LISTED)) == [("useful", "s", False)] * 2
+    assert call(workspace, ["delete", TONE]).status == 0
+    assert told(call(workspace, LISTED)) == []
+    assert (
+        call(workspace, ["undelete", call(workspace, ["undelete", "--json"]).json["deletions"][0]["name"]]).status == 0
+    )
+    assert told(call(workspace, LISTED)) == [("useful", "s", False)] * 2
+    (workspace / TONE).rename(workspace / "docs/voice.md")
+    assert call(workspace, ["index", "docs"]).status == 0
+    assert call(workspace, ["learned", "undo", "--memory", "docs/voice.md"]).status == 0
+    assert (known(workspace, "docs/voice.md")["confidence"], call(workspace, ["doctor"]).status) == (0.5, 0)
