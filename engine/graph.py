@@ -17,7 +17,7 @@ from speckit_memory.memory.store.tables.edges import DELIBERATE
 REMOVAL = "graph remove"
 """Who removed edges in the history of links; `links undo --by` takes all of it back."""
 
-Found = TypeVar("Found", entity_scan.Found, entity_links.Differences)
+Found = TypeVar("Found", entity_scan.Found, entity_links.Differences, ranking.Ranking | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,13 @@ def link_names(database: Database) -> LinkedNames:
         pass
     after = _linked(database.reader())
     return LinkedNames(searched, len(after - before), len(before - after), entity_links.room(database.reader()))
+
+
+def rank_memories(database: Database) -> int:
+    """Ranks what the edges connect, or takes ranks back where the graph is no longer dense, as the background work
+    does; returns for how many memories something changed. Raises SpeckitError when the store cannot be written.
+    """
+    return _step(database, ranking.computed, ranking.write)
 
 
 def _linked(connection: Connection) -> set[tuple[int, int]]:

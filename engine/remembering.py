@@ -146,6 +146,16 @@ class Remembering(ABC):
 
         return self._followed.run(lambda opened: link_names(opened.database))
 
+    def rank_memories(self) -> int:
+        """Ranks memories and finds their communities now, where the graph is dense, and not when the background work
+        comes to it (feature M10); returns for how many something changed.
+
+        Raises SpeckitError when the store cannot be written.
+        """
+        from speckit_memory.engine.graph import rank_memories
+
+        return self._followed.run(lambda opened: rank_memories(opened.database))
+
     def validate(
         self, name: int | str, *, useful: bool, promote: bool = False, session: str = ""
     ) -> validations.Validated:

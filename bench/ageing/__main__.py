@@ -20,7 +20,7 @@ from bench.ageing import checkpoint
 from bench.ageing.measure import Figures, measured
 from bench.ageing.project import REGIMES
 from bench.ageing.report import compared, lines
-from bench.ageing.variants import VARIANTS
+from bench.ageing.variants import SCALE, VARIANTS, Variant
 from bench.ageing.year import Year
 
 AGAINST = {variant.name: variant.against for variant in VARIANTS}
@@ -47,12 +47,19 @@ def lived(
 
 
 def asked(
-    which: tuple[str, int], work: Path, moments: Sequence[float], last: bool, size: int, days: int, queries: int
+    which: tuple[str, int],
+    work: Path,
+    moments: Sequence[float],
+    last: bool,
+    size: int,
+    days: int,
+    queries: int,
+    variants: Sequence[Variant],
 ) -> tuple[list[dict[str, Figures]], dict[str, int]]:
     """The figures of each moment of a year, and what had happened at its end."""
     found = [checkpoint.read(folder) for folder in lived(which, work, moments, size, days, queries)]
     judged = found[-1:] if last else found
-    figures = [measured(moment, VARIANTS, moment.folder / "figures.json") for moment in judged]
+    figures = [measured(moment, variants, moment.folder / "figures.json") for moment in judged]
     print(f"{which[0]} {which[1]}: measured", file=sys.stderr, flush=True)
     return figures, dict(found[-1].events)
 
@@ -69,11 +76,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--moments", type=float, nargs="+", default=[0.5, 0.99], help="when queries are judged, in years"
     )
     parser.add_argument("--last", action="store_true", help="measure the last of these moments alone")
+    parser.add_argument(
+        "--variants", nargs="+", choices=list(AGAINST), default=list(AGAINST), metavar="NAME",
+        help="these alone, corrected as a family of their own",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, help="years at a time")
     parser.add_argument("--work", type=Path, default=Path(".ageing"), help="where years are kept")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
     which = [(regime, seed) for regime in chosen.regimes for seed in chosen.seeds]
+    against = {name: other for name, other in AGAINST.items() if name in {SCALE, *chosen.variants}}
     ask = partial(
         asked,
         work=chosen.work,
@@ -82,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         size=chosen.size,
         days=chosen.days,
         queries=chosen.queries,
+        variants=[variant for variant in VARIANTS if variant.name in against],
     )
     if chosen.jobs > 1:
         with ProcessPoolExecutor(chosen.jobs) as pool:
@@ -90,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = list(map(ask, which))
     by_year = dict(zip(which, found, strict=True))
     report = {
-        regime: compared({seed: by_year[regime, seed][0] for seed in chosen.seeds}, AGAINST)
+        regime: compared({seed: by_year[regime, seed][0] for seed in chosen.seeds}, against)
         | {"events": {seed: by_year[regime, seed][1] for seed in chosen.seeds}}
         for regime in chosen.regimes
     }

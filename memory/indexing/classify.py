@@ -18,6 +18,9 @@ CONTEXT_WORDS = {
     "discovery": ("found", "discovered"),
 }
 CONTEXT_TYPES = (*CONTEXT_WORDS, "general")
+READING_TOOLS, ASKING_TOOL = ("Read", "Grep", "Glob"), "AskUserQuestion"
+"""Tools of coding agents that look things up, and the one that has a person decide."""
+OTHER_TOOLS = ("Bash", "Edit", "MultiEdit", "NotebookEdit", "Task", "TodoWrite", "WebFetch", "WebSearch", "Write")
 MEMORY_TYPES = (
     "working",
     "episodic",
@@ -77,12 +80,17 @@ _CONTEXT_WORD = re.compile(rf"\b(?:{'|'.join(_CONTEXT_OF_WORD)})\b")
 _CONTEXT_WORD_IN_ANY_CASE = re.compile(_CONTEXT_WORD.pattern, re.IGNORECASE)
 _LETTERS_LIKE_OTHERS = "ſ\u212aıİ"
 """What a pattern that ignores case takes for an s, a k and an i, and lower case does not make the same."""
+_TOOLS = (*READING_TOOLS, ASKING_TOOL, *OTHER_TOOLS)
+_NAMES_OF_TOOLS = "|".join(_TOOLS)
+_TOOL_USE = re.compile(rf"`({_NAMES_OF_TOOLS})(?:\([^`\n]*\))?`|(?<![\w.`])(?<!func )({_NAMES_OF_TOOLS})\(")
+_SIGNS_OF_TOOLS = ("Grep", "Glob", ASKING_TOOL)
+"""Without one of these nothing is an agent's tool: in Go, for one, to read is `Read(`."""
 _LEVEL = re.compile(r"<!--\s*SPECKIT_LEVEL:\s*([1-9])\+?\s*-->")
 _LEVEL_MARK_WITHIN = 2048
 
 
 def context_type(declared: str, title: str, body: str) -> str:
-    """The declared context type, else the one whose words lead, else "general".
+    """The declared context type, else the one whose words lead, else what the use of tools tells, else "general".
 
     Occurrences in the title count double. One passing "found" proves nothing: the leader needs two counts and must be
     ahead of the others.
@@ -93,7 +101,23 @@ def context_type(declared: str, title: str, body: str) -> str:
     counts = Counter((*said, *said, *_contexts(body)))
     ranked = [*counts.most_common(2), ("", 0), ("", 0)]
     (leader, most), (_, next_most) = ranked[:2]
-    return leader if most >= 2 and most > next_most else "general"
+    return leader if most >= 2 and most > next_most else _by_tools(body)
+
+
+def _by_tools(body: str) -> str:
+    """What the tools of an agent that a text names as code, `Grep` or Grep("TODO"), were used for.
+
+    Where a person was asked, that is a decision; where most uses only looked things up, research. One use is no
+    majority.
+    """
+    if not any(sign in body for sign in _SIGNS_OF_TOOLS):
+        return "general"
+    used = Counter(quoted or called for quoted, called in _TOOL_USE.findall(body))
+    if used[ASKING_TOOL]:
+        return "decision"
+    read = sum(used[tool] for tool in READING_TOOLS)
+    signed = any(used[tool] for tool in _SIGNS_OF_TOOLS)
+    return "research" if signed and read >= 2 and 2 * read > used.total() else "general"
 
 
 def _contexts(text: str) -> list[str]:

@@ -27,6 +27,30 @@ def test_the_leading_words_give_the_context_type(declared: str, title: str, body
     assert classify.context_type(declared, title, body) == expected
 
 
+@pytest.mark.requirement("I4.context")
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # two of three uses look things up
+        ("Used `Grep` for the name, `Read(src/cache.py)`, then `Edit`.", "research"),
+        ('Grep("TODO")\nGlob("**/*.py")\nBash("ls")', "research"),
+        # two of four are no majority, and one is none either
+        ("`Grep`, `Read`, `Edit`, `Write`", "general"),
+        ("`Grep`", "general"),
+        # that a person was asked decides, whatever else was used
+        ("`Grep`, `Read`, `Glob`, and AskUserQuestion(which store?)", "decision"),
+        # words go first
+        ("`Grep` and `Read`, then it was implemented, and implemented again", "implementation"),
+        # names that are no code, and a program's own functions
+        ("Grep the log. Read the manual; Glob is a star, AskUserQuestion a tool.", "general"),
+        ("func Grep(p []byte)\nf.Grep(p)\nReGrep(p)\n`Greps`", "general"),
+        ("Read(p), Read(q), Write(p)", "general"),
+    ],
+)
+def test_tools_tell_the_context_type_that_words_leave_open(body: str, expected: str) -> None:
+    assert classify.context_type("", "Log", body) == expected
+
+
 @pytest.mark.requirement("I4.memory")
 @pytest.mark.parametrize(
     ("declared", "tier", "key", "title", "triggers", "expected"),
