@@ -23,7 +23,7 @@ WHY: dict[str, str] = {
     "queue": "too many waited",
     "busy": "searches left no time for it",
     "state": "the state of the store could not be held",
-    "off": "it is switched off",
+    "off": "it is switched off, or whether it is was not known in time",
     "late": "the answer itself was incomplete, for its deadline",
     "end": "the process ended first",
     "mixed": "the answer was mixed with that of another variant",

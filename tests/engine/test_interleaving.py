@@ -7,6 +7,7 @@ import sqlite3
 import time
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from speckit_memory.channels.vector import Vector
 from speckit_memory.engine import Memory
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.shadowing import interleaved
+from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments import judged
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
@@ -129,12 +131,39 @@ def test_a_variant_that_fails_leaves_the_answer_as_it_is_and_is_counted(
 @pytest.mark.requirement("P5.mixed")
 def test_a_variant_over_its_budget_is_ended_between_two_steps(root: Path) -> None:
     with opened(root, text=f"budgets_ms: {{shadow: 0.001}}\n{BM25}") as memory:
+        # Whoever waits for a variant waits no longer than its budget for what is known of it, and reading that takes
+        # longer than this one: it would be left out, and not ended.
+        assert [state.place for state in memory.shadows] == ["beside"]
         result = memory.search(QUESTION, limit=4, deadline_ms=None)  # a late control has no variant beside it
         assert memory.finish_shadows()
         [state] = memory.shadows
 
     assert keys(result) == keys(alone(root, BM25, limit=4))
     assert (state.seen, state.failed) == (1, 1)
+
+
+def test_a_variant_of_which_too_little_is_known_in_time_is_left_out_and_that_is_counted(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been switched off, which a file tells; the search goes on without it, and the next one has it."""
+    told, whole = Event(), Shadows._placed
+
+    def slow(self: Shadows) -> bool:
+        assert told.wait(60)
+        return whole(self)
+
+    monkeypatch.setattr(Shadows, "_placed", slow)
+    with opened(root, text=f"budgets_ms: {{shadow: 0.001}}\n{BM25}") as memory:
+        result = memory.search(QUESTION, limit=4, deadline_ms=None)
+        told.set()
+        [left_out] = memory.shadows
+        memory.search(QUESTION, limit=4, deadline_ms=None)
+        assert memory.finish_shadows()
+        [state] = memory.shadows
+
+    assert keys(result) == keys(alone(root, BM25, limit=4))
+    assert (left_out.seen, dict(left_out.dropped)) == (0, {"off": 1})
+    assert (state.seen, dict(state.dropped)) == (1, {"off": 1})
 
 
 @pytest.mark.requirement("P5.mixed")

@@ -127,9 +127,10 @@ class Dropped:
     """How many queries a variant did not see since the last record, and why.
 
     "queue": too many waited; "busy": searches left no time; "state": the state of the store could not be held; "off":
-    it is switched off; "late": the answer itself was incomplete, for its deadline; "end": the process ended first;
-    "mixed": the answer was mixed with that of another variant; "rollout": the session is in the share for which a flag
-    is enabled, so that another pipeline answered; "resume": a hand-over answered, which comes of a pipeline of its own.
+    it is switched off, or whether it is was not known in time; "late": the answer itself was incomplete, for its
+    deadline; "end": the process ended first; "mixed": the answer was mixed with that of another variant; "rollout": the
+    session is in the share for which a flag is enabled, so that another pipeline answered; "resume": a hand-over
+    answered, which comes of a pipeline of its own.
 
     The variant "" stands for queries that none ran beside, and that could not be recorded.
     """
