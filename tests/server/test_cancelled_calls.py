@@ -7,9 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from isolated.distributions import installed
-from raw_server import call_of, raw_server
+from raw_server import RawServer, call_of, raw_server
 
+from speckit_memory.memory.store.file.connection import Database
+from tests.attacks.test_full_disk import WRITING
+from tests.attacks.test_tools import DEFECTS, USUAL
 from tests.server.doors import DOCUMENTS, call
 
 EXTENSION = """
@@ -76,7 +80,7 @@ annotate: []
 """
 
 
-def cancelled(number: int) -> dict[str, Any]:
+def cancelled(number: int | str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
 
 
@@ -151,3 +155,61 @@ def test_a_scan_that_the_client_has_cancelled_ends_before_its_next_batch(tmp_pat
         assert server.close() == 0
 
     assert 0 < written[-1] < files
+
+
+TOOLS = {tool: WRITING.get(tool, usual) for tool, usual in USUAL.items()}
+"""A call of every tool; `test_tools` holds these to the tools that the server lists."""
+WAITING = {"memory_save", "memory_update", "memory_validate", "memory_causal_link", "task_preflight"}
+"""Tools that have nothing to say before they may write."""
+
+
+def answers_until(server: RawServer, last: str) -> list[object]:
+    """The ids that are answered before this one is."""
+    found: list[object] = []
+    while (number := server.next()["id"]) != last:
+        found.append(number)
+    return found
+
+
+def require_whole(root: Path, server: RawServer) -> None:
+    """The server answers every tool, and the store passes its check while it is served and afterwards."""
+    for tool, usual in USUAL.items():
+        answer = server.call(f"after {tool}", tool, usual)["structuredContent"]
+        # some of it may have been done, such as a task that was completed; a store in trouble has other codes
+        assert answer.get("error", {"code": ""})["code"] not in DEFECTS, (tool, answer)
+    health = server.call("health", "memory_health")["structuredContent"]["data"]
+    assert health["ok"], health
+    assert server.close() == 0
+    with Database.open(root / "memory.db", create=False) as store:
+        assert store.check() == []
+    doctor = call(root, ["doctor", "--json"])
+    assert doctor.status == 0, doctor.out
+
+
+@pytest.mark.requirement("T29.progress")
+def test_a_call_of_any_tool_that_is_cancelled_at_once_leaves_server_and_store_whole(workspace: Path) -> None:
+    (workspace / "docs" / "aside.md").write_text("# Aside\n\nTo be deleted.\n", encoding="utf-8")
+    with raw_server(workspace, "--no-warm-up") as server:
+        server.start()
+        for tool, arguments in TOOLS.items():
+            server.send(call_of(tool, tool, arguments), cancelled(tool), call_of(f"{tool} next", "memory_stats"))
+            # it may have been done before: then it is answered, and once
+            assert answers_until(server, f"{tool} next") in ([], [tool])
+        require_whole(workspace, server)
+
+
+@pytest.mark.requirement("T29.progress")
+def test_calls_of_all_tools_that_are_cancelled_while_the_store_is_locked_leave_it_whole(workspace: Path) -> None:
+    with raw_server(workspace, "--no-warm-up") as server:
+        server.start()
+        assert not server.call("before", "memory_stats")["isError"]
+        with Database.open(workspace / "memory.db") as other, other.write():
+            for tool, arguments in TOOLS.items():
+                server.send(call_of(tool, tool, arguments), cancelled(tool))
+            server.send({"jsonrpc": "2.0", "id": "pinged", "method": "ping"})
+            answered = answers_until(server, "pinged")
+        server.send(call_of("listed", "memory_list", {"limit": 50}))
+        answered += answers_until(server, "listed")
+        assert not WAITING & set(answered)
+        assert len(answered) == len(set(answered))
+        require_whole(workspace, server)

@@ -157,6 +157,33 @@ def test_a_tier_is_deleted_behind_its_gates(filled: Path) -> None:
     assert keys(filled) == before
 
 
+@pytest.mark.requirement("T11.gates")
+def test_nothing_of_a_tier_is_deleted_where_its_checkpoint_cannot_be_made(filled: Path) -> None:
+    """Of every tier: of those that need no checkpoint too, unless it is left out."""
+    before, files = keys(filled), sorted(filled.glob("**/*.md"))
+    shelf = filled / "memory.db.checkpoints"
+    shelf.write_text("in the way")
+    wishes = [
+        {"tier": "temporary"},
+        {"tier": "normal"},
+        {"tier": "important"},
+        {"tier": "critical", "specFolder": "rules"},
+    ]
+    previews = calls(filled, *(("memory_bulk_delete", {**wish, "dryRun": True}) for wish in wishes))
+    answers = calls(filled, *(("memory_bulk_delete", {**wish, "confirm": True}) for wish in wishes))
+
+    assert all(preview["data"]["count"] for preview in previews)
+    assert [answer["error"]["code"] for answer in answers] == ["E062"] * len(wishes)
+    assert (keys(filled), sorted(filled.glob("**/*.md"))) == (before, files)
+    assert shelf.read_text() == "in the way"
+    assert call(filled, ["undelete", "--json"]).json["deletions"] == []
+    shelf.unlink()
+    [gone] = calls(filled, ("memory_bulk_delete", {"tier": "normal", "confirm": True}))
+    assert gone["data"]["count"] == previews[1]["data"]["count"]
+    assert call(filled, ["undelete", gone["data"]["undo"]]).status == 0
+    assert keys(filled) == before
+
+
 @pytest.mark.requirement("T9.undone")
 def test_undoing_writes_over_nothing_that_has_come_since(filled: Path) -> None:
     name = call(filled, ["delete", A, "--json"]).json["undo"]
