@@ -380,7 +380,7 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_bulk_delete", {"tier": "temporary", "skip_checkpoint": True}, "E033", "'skip_checkpoint'"),
         ("memory_index_scan", {"force": "true"}, "E030", "'force'"),
         ("checkpoint_restore", {"name": "x", "clearExisting": "true"}, "E030", "'clearExisting'"),
-        ("checkpoint_delete", {"name": "x", "confirm_name": "x"}, "E033", "'confirm_name'"),
+        ("checkpoint_delete", {"name": "x", "confirm_name": "x"}, "E031", "'confirmName'"),
         ("memory_validate", {"id": 1, "wasUseful": "yes"}, "E030", "'wasUseful'"),
         ("memory_validate", {"id": 0, "wasUseful": True}, "E032", "'id'"),
         ("memory_validate", {"id": 2**63, "wasUseful": True}, "E032", "'id'"),
