@@ -11,6 +11,7 @@ from speckit_memory.server.tools.parameters import Folder
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1000
+LEFT = Field(strict=True, description="false: leave as they are")
 MOST_MOVES = 20
 """Renamed documents that are listed; all are counted."""
 
@@ -22,6 +23,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         force: Annotated[bool, Field(strict=True, description="Read unchanged files again")] = False,
         incremental: Annotated[bool, Field(strict=True, description="false: as force")] = True,
+        includeConstitutional: Annotated[bool, LEFT] = True,  # noqa: N803
+        includeSpecDocs: Annotated[bool, LEFT] = True,  # noqa: N803
     ) -> Reply:
         """Index new and changed documents; delete memories of files now gone or ignored."""
         from speckit_memory.server.saving_text import told
@@ -29,8 +32,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         folder = workspace.folder(specFolder)
         report = workspace.memory_to_fill(folder).index(
-            [folder], force=force or not incremental, progress=workspace.on_progress
-        )
+            [folder], force=force or not incremental, progress=workspace.on_progress,
+            include_constitutional=includeConstitutional, include_spec_docs=includeSpecDocs,
+        )  # fmt: skip
         counts = {
             name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "deleted")
         }

@@ -35,6 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         section: Annotated[str, Field(max_length=200, description="To edit: anchor id or heading")] = "",
         force: Annotated[bool, Field(strict=True, description="Save despite problems")] = False,
         dryRun: Annotated[bool, Field(strict=True, description="Only check")] = False,  # noqa: N803
+        skipPreflight: Annotated[bool, Field(strict=True, description="No checks")] = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
@@ -44,20 +45,22 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if edit:
             assert path is not None  # or it would have been refused
             saved = workspace.memory().edit(
-                workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun, session=sessionId
-            )
+                workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun,
+                skip_preflight=skipPreflight, session=sessionId,
+            )  # fmt: skip
         elif content:
             saved = workspace.memory(create=not dryRun).write(
                 content, title=title, folder=None if path else folder, path=workspace.key(path) if path else "",
-                tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding,
-                session=sessionId,
+                tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, skip_preflight=skipPreflight,
+                defer_embedding=asyncEmbedding, session=sessionId,
             )  # fmt: skip
         else:
             assert path is not None
             memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
             saved = memory.save_file(
-                path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding, session=sessionId
-            )
+                path, force=force, dry_run=dryRun, skip_preflight=skipPreflight, defer_embedding=asyncEmbedding,
+                session=sessionId,
+            )  # fmt: skip
         return _reply(saved)
 
     return memory_save
@@ -88,7 +91,7 @@ def _reply(saved: "Saved") -> Reply:
         facts=fields(
             {
                 "id": saved.id or "",
-                "tokens": saved.tokens,
+                "tokens": saved.tokens or "",
                 "passages": saved.chunks,
                 "waiting for vectors": saved.pending or "",
                 "verdict": told(verdict) if verdict else "",
