@@ -52,7 +52,7 @@ class Remembering(ABC):
         spec documents below `specs`, are left as they are where they are not to be included: neither read nor deleted.
         Raises E014, and E030 for what is no path.
         """
-        from speckit_memory.memory.indexing.classify import kinds_left_alone
+        from speckit_memory.memory.indexing.left_alone import kinds_left_alone
 
         leave = kinds_left_alone(constitutional=include_constitutional, spec_docs=include_spec_docs)
         named = named_paths(paths)

@@ -156,12 +156,6 @@ def document_type(key: str) -> str:
     return "memory"
 
 
-def kinds_left_alone(*, constitutional: bool, spec_docs: bool) -> frozenset[str]:
-    """The kinds of documents that an index run does not look at, where one or the other is not wanted."""
-    rules = () if constitutional else ("constitutional",)
-    return frozenset({*rules, *(() if spec_docs else SPEC_DOCUMENTS.values())})
-
-
 def spec_level(kind: str, text: str, siblings: Callable[[], Set[str]]) -> int | None:
     """The level of a spec document: its SPECKIT_LEVEL mark, else judged by the files beside it; None for other kinds.
 

@@ -13,7 +13,6 @@ from speckit_memory.memory.indexing import aliases, causal_links, generated, int
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
-from speckit_memory.memory.indexing.classify import document_type
 from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
 from speckit_memory.memory.indexing.following import follow, followed, found_moves, saved_move
@@ -21,6 +20,7 @@ from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.full_memories import resolve_and_tell
 from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.intake import REMARKS, Intake
+from speckit_memory.memory.indexing.left_alone import leave_alone, others
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, below, decide, scan
@@ -90,18 +90,18 @@ class Indexer:
         known = reader.known_files(connection)
         found = scan(paths, self._root, self._patterns(), self._sources.overruling(connection))
         found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
-        _leave_alone(found, leave)
+        leave_alone(found, leave)
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
         elsewhere = self._sources.elsewhere(connection)
-        decision = decide(found, _others(known, leave), force, elsewhere)
-        moved = found_moves(connection, _others(known, leave), decision, self._root, elsewhere)
+        decision = decide(found, others(known, leave), force, elsewhere)
+        moved = found_moves(connection, others(known, leave), decision, self._root, elsewhere)
         if moved and not dry_run:
             moved = follow(self._database, known, moved, now)
         if moved:
             known = followed(known, moved) if dry_run else reader.known_files(connection)
-            decision = decide(found, _others(known, leave), force, elsewhere)
+            decision = decide(found, others(known, leave), force, elsewhere)
         aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
         report.problems += found.remarks
@@ -372,18 +372,6 @@ class Indexer:
             return
         with self._database.write() as txn:
             set_meta(txn, INTAKE, wanted)
-
-
-def _leave_alone(found: Scan, kinds: Collection[str]) -> None:
-    """Takes files of these kinds out of what was found."""
-    for key in [key for key in found.files if document_type(key) in kinds]:
-        del found.files[key]
-        found.ignored[key] = f"left as it is: {document_type(key).replace('_', ' ')} documents are not wanted"
-
-
-def _others(known: Mapping[str, KnownFile], kinds: Collection[str]) -> Mapping[str, KnownFile]:
-    """What is stored of all other kinds."""
-    return {key: file for key, file in known.items() if document_type(key) not in kinds} if kinds else known
 
 
 def _intake(rules: SavingRules) -> str:

@@ -7,11 +7,10 @@ from pydantic import Field
 
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Folder
+from speckit_memory.server.tools.parameters import Flag, Folder
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1000
-LEFT = Field(strict=True, description="false: leave as they are")
 MOST_MOVES = 20
 """Renamed documents that are listed; all are counted."""
 
@@ -22,9 +21,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_index_scan(
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         force: Annotated[bool, Field(strict=True, description="Read unchanged files again")] = False,
-        incremental: Annotated[bool, Field(strict=True, description="false: as force")] = True,
-        includeConstitutional: Annotated[bool, LEFT] = True,  # noqa: N803
-        includeSpecDocs: Annotated[bool, LEFT] = True,  # noqa: N803
+        incremental: Flag = True,
+        includeConstitutional: Flag = True,  # noqa: N803
+        includeSpecDocs: Flag = True,  # noqa: N803
     ) -> Reply:
         """Index new and changed documents; delete memories of files now gone or ignored."""
         from speckit_memory.server.saving_text import told

@@ -1,9 +1,6 @@
 """`memory_validate`: tell whether a memory was useful (feature T10)."""
 
 from collections.abc import Callable
-from typing import Annotated
-
-from pydantic import Field
 
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
@@ -20,9 +17,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_validate(
         id: MemoryName,  # noqa: A002 -- parameter names of the specification
         wasUseful: Flag,  # noqa: N803
-        promote: Annotated[bool, Field(strict=True, description="Make it critical, once eligible")] = False,
+        promote: Flag = False,
     ) -> Reply:
-        """Tell whether a memory that you read was useful: its confidence rises or falls."""
+        """Tell whether a memory that you read was useful: its confidence rises or falls; promote makes it critical."""
         from speckit_memory.server.memory_names import of_known
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import judgement
