@@ -53,6 +53,7 @@ class Editing(ABC):
         *,
         force: bool = False,
         dry_run: bool = False,
+        skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
     ) -> Saved:
@@ -99,6 +100,7 @@ class Editing(ABC):
         triggers: Sequence[str] = (),
         force: bool = False,
         dry_run: bool = False,
+        skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
     ) -> Saved:
@@ -114,11 +116,15 @@ class Editing(ABC):
         draft = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
         if dry_run:
             return self._followed.run(
-                lambda opened: opened.indexer.preview(draft.key, draft.text, now=time.time(), force=force)
+                lambda opened: opened.indexer.preview(
+                    draft.key, draft.text, now=time.time(), force=force, skip_preflight=skip_preflight
+                )
             )
         file = new_documents.placed(self.settings.root, draft)
         try:
-            return self.save_file(file.path, force=force, defer_embedding=defer_embedding, session=session)
+            return self.save_file(
+                file.path, force=force, skip_preflight=skip_preflight, defer_embedding=defer_embedding, session=session
+            )
         except SpeckitError:
             new_documents.taken_back(file)
             raise
@@ -132,6 +138,7 @@ class Editing(ABC):
         section: str = "",
         force: bool = False,
         dry_run: bool = False,
+        skip_preflight: bool = False,
         session: str = "",
     ) -> Saved:
         """Adds to the text of a memory, by id or key, or replaces one section of it, in its file (feature T4).
@@ -152,13 +159,16 @@ class Editing(ABC):
             old = document_file.opened(self.settings.root, before.key, before.content_hash)
             text = edited(old.text, before.key, how, section, content)
             return self._followed.run(
-                lambda opened: opened.indexer.preview(before.key, text, now=time.time(), force=force)
+                lambda opened: opened.indexer.preview(
+                    before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
+                )
             )
         return self._rewritten(
             before,
             lambda text: edited(text, before.key, how, section, content),
             allow_partial=True,
             force=force,
+            skip_preflight=skip_preflight,
             session=session,
         )
 
@@ -189,6 +199,7 @@ class Editing(ABC):
         *,
         allow_partial: bool,
         force: bool = True,
+        skip_preflight: bool = False,
         session: str = "",
     ) -> Saved:
         """Changes the file of a memory and saves it; when that fails, the file gets back what it held."""
@@ -201,7 +212,7 @@ class Editing(ABC):
         old = document_file.opened(root, memory.key, memory.content_hash)
         new = old.replace(change(old.text))
         try:
-            saved = self.save_file(root / memory.key, force=force, session=session)
+            saved = self.save_file(root / memory.key, force=force, skip_preflight=skip_preflight, session=session)
             if saved.pending and not allow_partial:
                 message = f"{memory.key} could not be embedded anew; nothing was changed"
                 raise SpeckitError("E081", message, actions=("try again", "allow a partial update"))

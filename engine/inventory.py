@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from speckit_memory.engine.assembly import OpenStore
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.questions import normalised_folder, texts
 from speckit_memory.errors import NotFoundError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables import changes
+from speckit_memory.pipeline.ports import Passage
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.alias_report import AliasReport
+    from speckit_memory.engine.folder_ranking import FolderRanking
+
+Ranking = Literal["count", "recency", "importance", "composite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,47 @@ class Inventory(ABC):
     def keys(self) -> list[str]:
         """The keys of all memories, in order."""
         return self._followed.run(lambda opened: reader.keys(opened.database.reader()))
+
+    def passages(self, name: int | str, limit: int = -1) -> list[Passage]:
+        """The passages of a memory, by id or key, in document order: the first `limit`, or all. Raises E080."""
+
+        def found(opened: OpenStore) -> list[Passage]:
+            connection = opened.database.reader()
+            return reader.passages_of(connection, reader.get_memory(connection, name).id, limit)
+
+        return self._followed.run(found)
+
+    def folders(
+        self,
+        ranking: Ranking = "count",
+        *,
+        exclude: Sequence[str] = (),
+        scores: bool = False,
+        archived: bool = False,
+        now: float | None = None,
+    ) -> FolderRanking:
+        """The folders that hold memories, best first by `ranking`: count, recency, importance or composite (F16).
+
+        Left out, and counted, are those in whose path a regular expression of `exclude` is found (at most 20 of 200
+        characters) and, unless `archived`, folders such as z_archive and scratch and memories that were put away.
+        `scores` gives every folder its score with the parts; `now` is in epoch seconds. Raises E030 and E032 for
+        patterns and rankings that cannot be used.
+        """
+        from speckit_memory.engine.folder_ranking import ranked  # a search has no use for it
+
+        patterns = texts(exclude, "exclude")
+        at = time.time() if now is None else now
+        return self._followed.run(
+            lambda opened: ranked(opened, ranking, patterns, scores=scores, archived=archived, now=at)
+        )
+
+    def aliases(self, folder: str = "", limit: int = 20) -> AliasReport:
+        """The documents that stand in several folders, as memories of equal content or as links to one file: those with
+        a path in this folder or below it, and at most `limit` (1 to 200) of them."""
+        from speckit_memory.engine.alias_report import alias_report  # a search has no use for it
+
+        below = normalised_folder(folder)
+        return self._followed.run(lambda opened: alias_report(opened, below, limit))
 
     def since(self, last: int | None) -> Since:
         """What came of the store after its change number `last`, by any process; None asks for the number alone. Use of

@@ -42,21 +42,29 @@ class Remembering(ABC):
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
         processes: int = 0,
+        include_constitutional: bool = True,
+        include_spec_docs: bool = True,
     ) -> IndexReport:
         """Brings the store up to date with files and folders, one or many (I1–I8), and remembers them as sources.
 
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
         A file that cannot be read or parsed is reported with its reason; the rest is indexed. Of a thousand files or
-        more, up to so many further `processes` read and analyse them. Raises E014, and E030 for what is no path.
+        more, up to so many further `processes` read and analyse them. Documents in folders named `constitutional`, or
+        spec documents below `specs`, are left as they are where they are not to be included: neither read nor deleted.
+        Raises E014, and E030 for what is no path.
         """
+        from speckit_memory.memory.indexing.left_alone import kinds_left_alone
+
+        leave = kinds_left_alone(constitutional=include_constitutional, spec_docs=include_spec_docs)
         named = named_paths(paths)
         committed = CommittedProgress(progress)
 
         def run(opened: assembly.OpenStore) -> IndexReport:
             with committed.reported_on_error(), noting_written(opened):
                 return opened.indexer.index(
-                    named, force=force, dry_run=dry_run, now=time.time(), progress=committed, processes=processes
-                )
+                    named, force=force, dry_run=dry_run, now=time.time(), progress=committed, processes=processes,
+                    leave=leave,
+                )  # fmt: skip
 
         report = self._followed.run(run, writes=not dry_run)
         if not dry_run:
@@ -102,11 +110,14 @@ class Remembering(ABC):
         *,
         force: bool = False,
         dry_run: bool = False,
+        skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
     ) -> Saved:
         """Saves one file after the pre-flight checks (feature I9).
 
+        With `force` it is saved whatever they find, which is told; with `skip_preflight` nobody looks at anchors, for
+        memories with the same content or at the length, and what else is wrong with the document is still refused.
         With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
         The `session` that saves it attends to it from then on.
         """
@@ -115,7 +126,9 @@ class Remembering(ABC):
         def save(opened: assembly.OpenStore) -> Saved:
             indexer = opened.indexer_without_model if defer_embedding else opened.saver
             with noting_written(opened):
-                saved = indexer.save_file(file, force=force, dry_run=dry_run, now=time.time())
+                saved = indexer.save_file(
+                    file, force=force, dry_run=dry_run, skip_preflight=skip_preflight, now=time.time()
+                )
             if session and saved.id is not None and not dry_run:
                 with harmless("a session could not be told what it saved"):
                     events.saved(opened.database, session, saved.id, time.time())

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.fsrs import days_since
-from speckit_memory.memory.lifecycle.tables import TIER_WEIGHTS, UNKNOWN_TIER, by_label
+from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
 from speckit_memory.pipeline.contracts import About, SignalParams
 from speckit_memory.pipeline.model import Pool, Query
 from speckit_memory.pipeline.ports import Column, Store, Unavailable
-
-ARCHIVES = (
-    (re.compile(r"(^|/)z_archive(/|$)"), 0.1),
-    (re.compile(r"(^|/)scratch(/|$)"), 0.2),
-    (re.compile(r"(^|/)test-"), 0.2),
-    (re.compile(r"(^|/)prototype(/|$)"), 0.2),
-)
-"""Folders that hold what is put away, and by how much that lowers them."""
 
 
 class FolderScoreParams(SignalParams):
@@ -74,18 +64,9 @@ class FolderScore:
         return self._params.weight * scores[inverse]
 
     def _composite(self, folder: str, now: float, store: Store) -> float:
-        p, facts = self._params, store.attributes
-        members = facts.in_folder(folder)
-        if not len(members):
-            return 0.0
-        days = days_since(now, facts.number("updated_at", members))
-        recency = np.nan_to_num(1.0 / (1.0 + p.fade * days)).max()
-        importance = by_label(facts.label("tier", members), TIER_WEIGHTS, UNKNOWN_TIER).mean()
-        activity = min(len(members) / p.full_at, 1.0)
-        validation = np.nan_to_num(facts.number("confidence", members), nan=0.5).mean()
-        archive = min((factor for pattern, factor in ARCHIVES if pattern.search(folder)), default=1.0)
-        score = p.recency * recency + p.importance * importance + p.activity * activity + p.validation * validation
-        return float(archive * score)
+        p, members = self._params, store.attributes.in_folder(folder)
+        weights = FolderWeights(p.recency, p.importance, p.activity, p.validation, p.fade, p.full_at)
+        return folder_worth(folder, members, store.attributes, now, weights).score
 
 
 def _damped_sums(folder: NDArray[np.intp], pool: Pool) -> Column:

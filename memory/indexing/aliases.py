@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from speckit_memory.memory.indexing.scanner import below
 from speckit_memory.memory.indexing.sources import IndexReport
-from speckit_memory.memory.store.file.connection import Database, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 NAMED = "named_links"
@@ -38,6 +38,11 @@ def links(database: Database, found: Sequence[Link], force: bool, report: IndexR
     new = [link for link in found if link not in known]
     report.aliases += new
     report.known_aliases += len(found) - len(new)
+
+
+def named_links(connection: Connection) -> set[Link]:
+    """The links that have been named: a key, and that of the file it leads to or comes from."""
+    return _named(get_meta(connection, NAMED))
 
 
 def remember(txn: Transaction, found: Sequence[Link], covered: Sequence[str]) -> None:

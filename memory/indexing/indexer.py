@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.full_memories import resolve_and_tell
 from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.intake import REMARKS, Intake
+from speckit_memory.memory.indexing.left_alone import leave_alone, others
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, below, decide, scan
@@ -74,30 +75,33 @@ class Indexer:
         now: float,
         progress: OnProgress | None = None,
         processes: int = 0,
+        leave: Collection[str] = (),
     ) -> IndexReport:
         """Brings the store up to date with these files and folders: new, changed and vanished files.
 
         They are remembered as sources. What lies below them and was named in an earlier run is looked at as well.
         `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
         reported, and the rest is indexed. `now` is in epoch seconds. Up to so many further `processes` read and analyse
-        the files where they are many: see `beside`.
+        the files where they are many: see `beside`. Documents of the kinds to `leave` (`classify.document_type`) are
+        left as they are: not read, and what is stored of them stays.
         """
         report = IndexReport(dry_run=dry_run)
         connection = self._database.reader()
         known = reader.known_files(connection)
         found = scan(paths, self._root, self._patterns(), self._sources.overruling(connection))
         found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
+        leave_alone(found, leave)
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
         elsewhere = self._sources.elsewhere(connection)
-        decision = decide(found, known, force, elsewhere)
-        moved = found_moves(connection, known, decision, self._root, elsewhere)
+        decision = decide(found, others(known, leave), force, elsewhere)
+        moved = found_moves(connection, others(known, leave), decision, self._root, elsewhere)
         if moved and not dry_run:
             moved = follow(self._database, known, moved, now)
         if moved:
             known = followed(known, moved) if dry_run else reader.known_files(connection)
-            decision = decide(found, known, force, elsewhere)
+            decision = decide(found, others(known, leave), force, elsewhere)
         aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
         report.problems += found.remarks
@@ -165,12 +169,15 @@ class Indexer:
         self._note_intake(known, report, rules)
         return report
 
-    def save_file(self, path: Path, *, now: float, force: bool = False, dry_run: bool = False) -> Saved:
+    def save_file(
+        self, path: Path, *, now: float, force: bool = False, dry_run: bool = False, skip_preflight: bool = False
+    ) -> Saved:
         """Stores one file below the root if nothing is wrong with it: front matter, anchors, links, a duplicate.
 
         Raises all problems at once, and writes nothing then. Only a remark is a link to what is not stored yet, and
-        that another memory holds the same when the file is stored already. `force` stores it all the same; a dry run
-        writes nothing and returns the problems. Raises E010 to E014 for a file that cannot be read.
+        that another memory holds the same when the file is stored already. `force` stores it all the same; with
+        `skip_preflight` nobody looks at anchors, for duplicates or at the length. A dry run writes nothing and returns
+        the problems. Raises E010 to E014 for a file that cannot be read.
         """
         found = scan([path], self._root, self._patterns())
         if found.problems or found.missing:
@@ -180,12 +187,12 @@ class Indexer:
         (file,) = found.files.values()
         text, mtime_ns = file.read()
         source = Source(file.key, text, file=file.path, mtime_ns=mtime_ns)
-        return self._save(source, now, force, dry_run, found)
+        return self._save(source, now, force, dry_run, skip_preflight, found)
 
-    def preview(self, key: str, text: str, *, now: float, force: bool = False) -> Saved:
+    def preview(self, key: str, text: str, *, now: float, force: bool = False, skip_preflight: bool = False) -> Saved:
         """What saving a file with this key and text would do, told by a dry run; there need not be one. Raises as
         `save_file`."""
-        return self._save(Source(key, text, file=self._root / key), now, force, True, Scan())
+        return self._save(Source(key, text, file=self._root / key), now, force, True, skip_preflight, Scan())
 
     def _patterns(self) -> SourcePatterns:
         """Read anew for every run: people edit the file while a server goes on."""
@@ -204,6 +211,7 @@ class Indexer:
         now: float,
         force: bool,
         dry_run: bool,
+        skip_preflight: bool,
         scanned: Scan,
     ) -> Saved:
         connection = self._database.reader()
@@ -219,12 +227,11 @@ class Indexer:
             if moved and not dry_run:
                 follow(self._database, known, moved, now)
             known = followed(known, moved) if dry_run else reader.known_files(connection)
-        duplicates = tuple(
-            key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
-        )
+        duplicates = () if skip_preflight else preflight.same_content(document, known)
         duplicated = preflight.duplicate(document, duplicates)
         remarks = [problem for problem in problems if problem.code in SAVED_ALL_THE_SAME]
-        problems = [problem for problem in problems if problem.code not in SAVED_ALL_THE_SAME]
+        not_told = SAVED_ALL_THE_SAME | ({preflight.ANCHORS} if skip_preflight else set())
+        problems = [problem for problem in problems if problem.code not in not_told]
         problems += preflight.quality(document.key, intake, rules)
         stored = known.get(document.key)
         if stored is None or stored.content_hash != document.content_hash:
@@ -233,7 +240,7 @@ class Indexer:
             remarks += duplicated
         there = known.keys() | former_keys(connection).keys() | {document.key}
         remarks += few(causal_links.unresolved(targets, there))
-        (tokens,) = counted_tokens([document.body], self._embedder)
+        tokens = 0 if skip_preflight else counted_tokens([document.body], self._embedder)[0]
         of_path = judging.of_path(document, known, duplicates)
         facts = (duplicates, tokens, len(document.chunks))
         if dry_run:

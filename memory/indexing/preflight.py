@@ -10,7 +10,13 @@ from speckit_memory.memory.indexing.quality import PASS
 from speckit_memory.memory.store.records import Document
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from speckit_memory.memory.indexing.intake import Intake
+    from speckit_memory.memory.store.reading.reader import KnownFile
+
+ANCHORS = "E091"
+"""The code of what is wrong with the anchors of a document."""
 
 
 def no_text(text: str, key: str, line: int = 1, generated: bool = False) -> Problem:
@@ -29,6 +35,13 @@ def no_text(text: str, key: str, line: int = 1, generated: bool = False) -> Prob
     hint = "An empty document has no words by which it could be found."
     actions = ("write something in it, or leave it as it is",)
     return Problem("E090", f"an empty document: {reason}", hint, actions, Where(key, line, 1))
+
+
+def same_content(document: Document, known: Mapping[str, KnownFile]) -> tuple[str, ...]:
+    """The keys of other memories with the content of the document."""
+    return tuple(
+        key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
+    )
 
 
 def duplicate(document: Document, keys: tuple[str, ...]) -> list[Problem]:

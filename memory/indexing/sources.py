@@ -112,8 +112,9 @@ class IndexReport:
 @dataclass(frozen=True, slots=True)
 class Saved:
     """What became of one document. `id` is None in a dry run of a new one; `tokens` is an estimate of its length for a
-    language model; `duplicates` are keys of memories with the same content. `verdict` tells what it is to the nearest
-    memory, None where that was settled before; `intake` what was left out and mended as it was stored."""
+    language model and `duplicates` are keys of memories with the same content: 0 and none where the checks were
+    skipped. `verdict` tells what it is to the nearest memory, None where that was settled before; `intake` what was
+    left out and mended as it was stored."""
 
     key: str
     id: int | None

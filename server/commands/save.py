@@ -33,12 +33,14 @@ LONGEST_CONTENT = 10_000_000
 @click.option("--replace", "replace", is_flag=True, help="Put the text in the place of a section of FILE.")
 @click.option("--section", default="", metavar="NAME", help="The section, by ANCHOR id or heading.")
 @click.option("--force", is_flag=True, help="Save despite problems found by the checks.")
+@click.option("--skip-preflight", is_flag=True, help="Look neither at anchors, for duplicates nor at the length.")
 @click.option("--dry-run", is_flag=True, help="Only check, and tell what it is to what is remembered.")
 @click.option("--session", default="", help="Name of the session that saves.")
 @shared("db", "json")
 def command(
     common: Common, file: str, content: str | None, title: str, folder: str | None, tier: str,
-    triggers: tuple[str, ...], append: bool, replace: bool, section: str, force: bool, dry_run: bool, session: str,
+    triggers: tuple[str, ...], append: bool, replace: bool, section: str, force: bool, skip_preflight: bool,
+    dry_run: bool, session: str,
 ) -> None:  # fmt: skip
     """Check and remember one FILE; or a text, which is written into a new Markdown file first.
 
@@ -53,17 +55,23 @@ def command(
         raise SpeckitError("E010", f"{file}: there is no such file")
     with common.open(create=not dry_run) as memory:
         if text is None:
-            saved = memory.save_file(named_path(file).absolute(), force=force, dry_run=dry_run, session=session)
+            saved = memory.save_file(
+                named_path(file).absolute(), force=force, dry_run=dry_run, skip_preflight=skip_preflight,
+                session=session,
+            )  # fmt: skip
         elif how:
             from speckit_memory.server.memory_names import known_key
 
             name = known_key(memory, file)
-            saved = memory.edit(name, text, how=how, section=section, force=force, dry_run=dry_run, session=session)
+            saved = memory.edit(
+                name, text, how=how, section=section, force=force, dry_run=dry_run, skip_preflight=skip_preflight,
+                session=session,
+            )  # fmt: skip
         else:
             path = str(named_path(file).absolute()) if file else ""
             saved = memory.write(
                 text, title=title, folder=folder, path=path, tier=tier, triggers=triggers, force=force,
-                dry_run=dry_run, session=session,
+                dry_run=dry_run, skip_preflight=skip_preflight, session=session,
             )  # fmt: skip
     _show(saved, common.as_json)
 

@@ -3,31 +3,50 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, table, table_rows, wrapped
-from speckit_memory.server.store_figures import store_figures
+from speckit_memory.server.store_figures import left_out_text, store_figures
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.inventory import Ranking
+
+RANKINGS: tuple[Ranking, ...] = ("count", "recency", "importance", "composite")
 
 
 @click.command("stats")
 @click.option(
-    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many folders, the largest first."
+    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many folders, the first ones."
 )
+@click.option(
+    "--rank",
+    "ranking",
+    type=click.Choice(RANKINGS),
+    default="count",
+    show_default=True,
+    help="What puts folders first: memories, the latest change, their tiers, or all of it.",
+)
+@click.option(
+    "--exclude", multiple=True, metavar="REGEX", help="Leave out folders in which this is found; may be repeated."
+)
+@click.option("--scores", is_flag=True, help="Show the score of each folder, and its parts.")
+@click.option("--archived", is_flag=True, help="Rank archives too, and count what was put away.")
 @shared("db", "json")
-def command(common: Common, limit: int) -> None:
+def command(
+    common: Common, limit: int, ranking: Ranking, exclude: tuple[str, ...], scores: bool, archived: bool
+) -> None:
     """Count what is stored: memories by tier and folder, passages, causal links, trigger phrases, bytes."""
     from speckit_memory.memory.store.reading.density import told
 
     with existing_store(common) as memory:
+        ranked = memory.folders(ranking, exclude=exclude, scores=scores, archived=archived)
         stats = memory.stats()
-    figures = store_figures(stats, limit) | {
-        "folder_count": len(stats.by_folder),
+    figures = store_figures(stats, ranked, limit, scores=scores) | {
         "pending_links": stats.pending_links,
-        "oldest": stats.oldest,
-        "newest": stats.newest,
         "embedding_model": stats.embedding_model,
         "dimensions": stats.dimensions,
     }
@@ -52,11 +71,21 @@ def command(common: Common, limit: int) -> None:
         facts.append(("created", f"{_day(stats.oldest)} to {_day(stats.newest)}"))
     for row in table_rows(facts):
         click.echo(row)
-    folders = [(each["folder"] or "(root)", f"{each['memories']:,}") for each in figures["folders"]]
+    heads, folders = ["folder", "memories"], []
+    for each in figures["folders"]:
+        folders.append([each["folder"] or "(root)", f"{each['memories']:,}"])
+        if ranking == "recency":
+            folders[-1].append("unknown" if each["updated"] is None else _day(each["updated"]))
+        if scores:
+            folders[-1] += [f"{value:g}" for value in (each["score"], *each["parts"].values())]
     if folders:
-        click.echo("\n" + table([("folder", "memories"), *folders], right=[1], headed=True))
-    if further := len(stats.by_folder) - len(folders):
+        heads += ["changed"] if ranking == "recency" else []
+        heads += ["score", *figures["folders"][0]["parts"]] if scores else []
+        click.echo("\n" + table([heads, *folders], right=range(1, len(heads)), headed=True))
+    if further := len(ranked.folders) - len(folders):
         click.echo(wrapped(f"and {counted(further, 'folder')} more; --limit N shows them", dim=True))
+    if left_out := left_out_text(figures["left_out"]):
+        click.echo(wrapped(f"not ranked: {left_out}", dim=True))
 
 
 def _day(when: float) -> str:

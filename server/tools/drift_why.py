@@ -1,17 +1,24 @@
 """`memory_drift_why`: why something was decided (feature T18)."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Reply, nothing
+from speckit_memory.server.envelope import Count, Reply, nothing
 from speckit_memory.server.markdown import about, one_line
 from speckit_memory.server.relations import Direction, Relation
 from speckit_memory.server.tools.parameters import Flag, MemoryName
 from speckit_memory.server.workspace import Workspace
 
+if TYPE_CHECKING:
+    from speckit_memory.engine.lineage import Lineage
+
 BUDGET = 1200
+DIAGRAM = 900
+"""Tokens that a diagram may take of it."""
+MORE = "there are more links: ask for fewer hops, one direction or some relations"
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -23,35 +30,68 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         direction: Direction = "both",
         relations: Annotated[list[Relation], Field(max_length=6)] = [],  # noqa: B006 -- never changed
         includeMemoryDetails: Flag = True,  # noqa: N803
+        format: Literal["text", "mermaid"] = "text",  # noqa: A002
     ) -> Reply:
         """Why a memory was decided: the causal links around it, and what contradicts."""
         from speckit_memory.engine.lineage import READINGS, link_json
         from speckit_memory.server.memory_names import memory_name
-        from speckit_memory.server.output import counted
 
         found = workspace.memory().lineage(
             memory_name(memoryId), direction=direction, depth=maxDepth, relations=relations
         )
+        if format == "mermaid":
+            return _diagram(found, includeMemoryDetails, workspace.count_tokens)
         links = [{"reading": READINGS[step.relation, step.direction], **link_json(step)} for step in found.steps]
-        named = [{"id": number, "key": key, "title": title} for number, (key, title) in found.memories.items()]
-        more = ("there are more links: ask for fewer hops, one direction or some relations",) if found.cut else ()
         return Reply(
-            f"{found.key}: {counted(len(links), 'causal link')} within {counted(maxDepth, 'hop')}",
-            {
-                "id": found.id,
-                "key": found.key,
-                "reached": max((step.hop for step in found.steps), default=0),
-                "groups": {reading: len(steps) for reading, steps in found.groups.items()},
-                "links": links,
-                **({"memories": named} if includeMemoryDetails else {}),
-            },
+            _summary(found),
+            {**_facts(found, includeMemoryDetails), "links": links},
             rows="links",
             again=nothing,
-            hints=(*found.hints, *more),
+            hints=(*found.hints, *((MORE,) if found.cut else ())),
             row_text=_link_text,
         )
 
     return memory_drift_why
+
+
+def _summary(found: "Lineage") -> str:
+    from speckit_memory.server.output import counted
+
+    return f"{found.key}: {counted(len(found.steps), 'causal link')} within {counted(found.depth, 'hop')}"
+
+
+def _facts(found: "Lineage", details: bool) -> dict[str, Any]:
+    named = [{"id": number, "key": key, "title": title} for number, (key, title) in found.memories.items()]
+    return {
+        "id": found.id,
+        "key": found.key,
+        "reached": max((step.hop for step in found.steps), default=0),
+        "groups": {reading: len(steps) for reading, steps in found.groups.items()},
+        **({"memories": named} if details else {}),
+    }
+
+
+def _diagram(found: "Lineage", details: bool, count: Count) -> Reply:
+    """The flowchart of so many of the nearest links as there is room for."""
+    drawn = found
+    while (tokens := count([drawn.mermaid()])[0]) > DIAGRAM and drawn.steps:
+        # links are about as long as one another; at least one goes each time, so that this ends
+        most = min(len(drawn.steps) * DIAGRAM // tokens, len(drawn.steps) - 1)
+        drawn = replace(drawn, steps=drawn.steps[:most])
+    left = len(found.steps) - len(drawn.steps)
+    hints = [*found.hints]
+    if left:
+        hints.append(f"{left} of {len(found.steps)} links are not drawn, the farthest ones: no room for them")
+    if left or found.cut:
+        hints.append(MORE)
+    diagram = drawn.mermaid()
+    return Reply(
+        _summary(found),
+        {**_facts(drawn, details), "count": len(drawn.steps), "mermaid": diagram},
+        again=nothing,
+        hints=tuple(hints),
+        facts=f"```mermaid\n{diagram}```",
+    )
 
 
 def _link_text(_number: int, link: dict[str, Any]) -> str:

@@ -1,25 +1,41 @@
 """`memory_health`: is everything in order? (feature T7)"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.log_stream import lost_lines
-from speckit_memory.server.markdown import about
+from speckit_memory.server.markdown import about, one_line
+from speckit_memory.server.tools.parameters import Name
 from speckit_memory.server.workspace import Workspace
 
+if TYPE_CHECKING:
+    from speckit_memory.engine.alias_report import AliasReport
+
 BUDGET = 800
+MOST_KEYS = 10
+"""Of one document that are shown; the others are counted."""
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
-    def memory_health() -> Reply:
-        """Check store, engine, embedding model and configuration."""
+    def memory_health(
+        reportMode: Literal["full", "divergent_aliases"] = "full",  # noqa: N803 -- parameter names of the specification
+        limit: Annotated[int, Field(strict=True, ge=1, le=200, description="Of aliases")] = 20,
+        specFolder: Name = "",  # noqa: N803
+    ) -> Reply:
+        """Check store, engine, embedding model and configuration; or list documents that stand in several folders."""
         from speckit_memory.server.output import counted
 
+        if reportMode == "divergent_aliases":
+            return _aliases(workspace.memory().aliases(specFolder, limit))
+        if specFolder:
+            raise SpeckitError("E031", "a 'specFolder' needs reportMode: divergent_aliases")
         try:
             report = workspace.memory().health()
         except SpeckitError as error:
@@ -44,6 +60,33 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text)
 
     return memory_health
+
+
+def _aliases(report: "AliasReport") -> Reply:
+    from speckit_memory.server.output import counted
+
+    rows = [
+        {
+            "kind": group.kind,
+            "keys": list(group.keys[:MOST_KEYS]),
+            **({"further": len(group.keys) - MOST_KEYS} if len(group.keys) > MOST_KEYS else {}),
+        }
+        for group in report.groups
+    ]
+    hints = ("keep one of each: delete or exclude the others, or say what differs",) if rows else ()
+    return Reply(
+        f"{counted(report.total, 'document')} in several folders",
+        {"total": report.total, "aliases": rows},
+        hints,
+        rows="aliases",
+        row_text=_alias_text,
+    )
+
+
+def _alias_text(_number: int, row: dict[str, Any]) -> str:
+    how = "the same content" if row["kind"] == "content" else "links to one file"
+    more = f"{row['further']} more" if "further" in row else ""
+    return "- " + about(f"{how}: {', '.join(map(one_line, row['keys']))}", more)
 
 
 def _check_text(_number: int, check: dict[str, Any]) -> str:

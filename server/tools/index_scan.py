@@ -7,7 +7,7 @@ from pydantic import Field
 
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Folder
+from speckit_memory.server.tools.parameters import Flag, Folder
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1000
@@ -21,7 +21,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_index_scan(
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         force: Annotated[bool, Field(strict=True, description="Read unchanged files again")] = False,
-        incremental: Annotated[bool, Field(strict=True, description="false: as force")] = True,
+        incremental: Flag = True,
+        includeConstitutional: Flag = True,  # noqa: N803
+        includeSpecDocs: Flag = True,  # noqa: N803
     ) -> Reply:
         """Index new and changed documents; delete memories of files now gone or ignored."""
         from speckit_memory.server.saving_text import told
@@ -29,8 +31,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         folder = workspace.folder(specFolder)
         report = workspace.memory_to_fill(folder).index(
-            [folder], force=force or not incremental, progress=workspace.on_progress
-        )
+            [folder], force=force or not incremental, progress=workspace.on_progress,
+            include_constitutional=includeConstitutional, include_spec_docs=includeSpecDocs,
+        )  # fmt: skip
         counts = {
             name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "deleted")
         }

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from speckit_memory.server.envelope import Reply, nothing
-from speckit_memory.server.markdown import about, fields
-from speckit_memory.server.tools.parameters import Folder, Limit
+from speckit_memory.server.markdown import about, fields, one_line
+from speckit_memory.server.tools.parameters import Flag, Folder, Limit
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 800
@@ -23,31 +23,24 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         offset: Annotated[int, Field(strict=True, ge=0, le=2**63 - 1)] = 0,
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
+        includeChunks: Flag = False,  # noqa: N803
     ) -> Reply:
         """List memories, newest or heaviest first, a page at a time."""
-        from speckit_memory.memory.indexing.limits import cut_at_word
-        from speckit_memory.memory.indexing.title import LONGEST_TITLE
+        from speckit_memory.server.listed import is_passage, rows_of, with_passages
         from speckit_memory.server.output import counted
-        from speckit_memory.server.tools.rows import judgement, when
 
-        memories, total = workspace.memory().list(specFolder, sortBy, limit, offset)
-        rows = [
-            {
-                "id": memory.id,
-                "key": memory.key,
-                "title": cut_at_word(memory.title, LONGEST_TITLE),
-                "tier": str(memory.tier),
-                "importance": memory.importance_weight,
-                "updated": when(memory.updated_at) if memory.updated_at else "unknown",
-                "chunks": memory.chunk_count,
-                **(judgement(memory) if memory.validation_count else {}),
-            }
-            for memory in memories
-        ]
+        memory = workspace.memory()
+        memories, total = memory.list(specFolder, sortBy, limit, offset)
+        rows = rows_of(memories)
+        if includeChunks:
+            rows = with_passages(memory, rows)
 
         def where_to_go_on(shown: int) -> str:
-            end = offset + shown
-            return f"{total - end} more: continue with offset={end}" if shown and end < total else ""
+            told = sum(not is_passage(row) for row in rows[:shown])
+            if shown < len(rows) and is_passage(rows[shown]) and told > 1:
+                told -= 1  # the last one comes again, with all its passages
+            end = offset + told
+            return f"{total - end} more: continue with offset={end}" if told and end < total else ""
 
         return Reply(
             f"{counted(total, 'memory')} stored",
@@ -62,6 +55,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _memory_text(_number: int, memory: dict[str, Any]) -> str:
+    from speckit_memory.server.listed import is_passage, passage_text
+
+    if is_passage(memory):
+        return f"  - {one_line(passage_text(memory))}"
     more: dict[str, Any] = {name: memory[name] for name in ("confidence", "validations", "promoted") if name in memory}
     title = memory["title"] if memory["title"] != memory["key"] else ""
     tier = memory["tier"] if memory["tier"] != "normal" else ""

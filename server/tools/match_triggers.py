@@ -8,10 +8,10 @@ from pydantic import Field
 from speckit_memory.server.envelope import TEXT_FIELD, Reply
 from speckit_memory.server.markdown import about, fields, one_line, quoted
 from speckit_memory.server.tools.parameters import Flag, SessionId
+from speckit_memory.server.trigger_rows import trigger_rows
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
-EXCERPT = 200
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -20,33 +20,18 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     def memory_match_triggers(
         prompt: Annotated[str, Field(min_length=1, max_length=10_000)],
         limit: Annotated[int, Field(strict=True, ge=1, le=50)] = 3,
-        sessionId: SessionId = "",  # noqa: N803 -- parameter names of the specification
-        turnNumber: Annotated[int | None, Field(strict=True, ge=0, le=2**31)] = None,  # noqa: N803
+        session_id: SessionId = "",
+        turnNumber: Annotated[int | None, Field(strict=True, ge=0, le=2**31)] = None,  # noqa: N803 -- the specification's
         include_cognitive: Flag = True,
     ) -> Reply:
         """Fast: memories whose trigger phrases stand in a prompt."""
-        from speckit_memory.memory.indexing.limits import cut_at_word
         from speckit_memory.server.output import counted
 
         memory = workspace.memory()
-        session = sessionId if include_cognitive else ""
+        session = session_id if include_cognitive else ""
         found = memory.match_triggers(prompt, limit=limit, session=session, turn=turnNumber)
-        rows = [
-            {
-                "id": one.memory.id,
-                "key": one.memory.key,
-                "title": one.memory.title,
-                "score": round(one.score, 4),
-                "tier": str(one.memory.tier),
-                "phrases": list(one.phrases),
-                **({"learned_phrases": one.learned} if one.learned else {}),
-                **({"state": one.state} if include_cognitive else {}),
-                **({"attention": round(one.attention, 4)} if session else {}),
-                TEXT_FIELD: cut_at_word(one.excerpt, EXCERPT),
-            }
-            for one in found.matches
-        ]
-        mind = f"{found.attended} in the mind of session {one_line(sessionId)}" if session else ""
+        rows = trigger_rows(found, text_field=TEXT_FIELD, state=include_cognitive, attention=bool(session))
+        mind = f"{found.attended} in the mind of session {one_line(session_id)}" if session else ""
         hints = () if rows else ("no phrase stands in the prompt; memory_search looks for its words",)
 
         def note(shown: int) -> None:

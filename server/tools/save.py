@@ -21,12 +21,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
     def memory_save(
-        filePath: Annotated[  # noqa: N803 -- parameter names of the specification
-            str, Field(max_length=500, description="A document of the workspace")
-        ] = "",
-        content: Annotated[
-            str, Field(max_length=1_000_000, description="Markdown for a new file, or to edit with")
-        ] = "",
+        filePath: Annotated[str, Field(max_length=500)] = "",  # noqa: N803 -- parameter names of the specification
+        content: Annotated[str, Field(max_length=1_000_000, description="Markdown")] = "",
         title: Annotated[str, Field(max_length=500)] = "",
         folder: Annotated[str, Field(max_length=200, description="Of the new file, named for its title")] = "memories",
         tier: Tier | None = None,
@@ -34,7 +30,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         edit: Literal["append", "replace"] | None = None,
         section: Annotated[str, Field(max_length=200, description="To edit: anchor id or heading")] = "",
         force: Annotated[bool, Field(strict=True, description="Save despite problems")] = False,
-        dryRun: Annotated[bool, Field(strict=True, description="Only check")] = False,  # noqa: N803
+        dryRun: Flag = False,  # noqa: N803
+        skipPreflight: Flag = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
@@ -44,20 +41,22 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if edit:
             assert path is not None  # or it would have been refused
             saved = workspace.memory().edit(
-                workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun, session=sessionId
-            )
+                workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun,
+                skip_preflight=skipPreflight, session=sessionId,
+            )  # fmt: skip
         elif content:
             saved = workspace.memory(create=not dryRun).write(
                 content, title=title, folder=None if path else folder, path=workspace.key(path) if path else "",
-                tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding,
-                session=sessionId,
+                tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, skip_preflight=skipPreflight,
+                defer_embedding=asyncEmbedding, session=sessionId,
             )  # fmt: skip
         else:
             assert path is not None
             memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
             saved = memory.save_file(
-                path, force=force, dry_run=dryRun, defer_embedding=asyncEmbedding, session=sessionId
-            )
+                path, force=force, dry_run=dryRun, skip_preflight=skipPreflight, defer_embedding=asyncEmbedding,
+                session=sessionId,
+            )  # fmt: skip
         return _reply(saved)
 
     return memory_save
@@ -88,7 +87,7 @@ def _reply(saved: "Saved") -> Reply:
         facts=fields(
             {
                 "id": saved.id or "",
-                "tokens": saved.tokens,
+                "tokens": saved.tokens or "",
                 "passages": saved.chunks,
                 "waiting for vectors": saved.pending or "",
                 "verdict": told(verdict) if verdict else "",

@@ -1,37 +1,65 @@
 """`memory_stats`: how much is stored, and where (feature T6)."""
 
 from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import about, fields, one_line
-from speckit_memory.server.store_figures import store_figures
-from speckit_memory.server.tools.parameters import Limit
+from speckit_memory.server.store_figures import left_out_text, store_figures
+from speckit_memory.server.tools.parameters import Flag, Limit, Name
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 800
+DATE = len("2026-11-22")
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
-    def memory_stats(limit: Limit = 10) -> Reply:
-        """Count memories by tier and folder (the `limit` largest)."""
-        stats, kept = workspace.memory().stats(), workspace.answers.figures()
-        figures, dense = store_figures(stats, limit), stats.density
+    def memory_stats(
+        limit: Limit = 10,
+        folderRanking: Literal["count", "recency", "importance", "composite"] = "count",  # noqa: N803 -- parameter names of the specification
+        excludePatterns: Annotated[list[Name], Field(max_length=20, description="Regexes")] = [],  # noqa: B006, N803 -- never changed
+        includeScores: Flag = False,  # noqa: N803
+        includeArchived: Flag = False,  # noqa: N803
+    ) -> Reply:
+        """Count memories by tier, and by folder (the first `limit`)."""
+        from speckit_memory.server.tools.rows import when
+
+        memory = workspace.memory()
+        ranking = memory.folders(folderRanking, exclude=excludePatterns, scores=includeScores, archived=includeArchived)
+        stats, kept = memory.stats(), workspace.answers.figures()
+        figures, dense = store_figures(stats, ranking, limit, scores=includeScores), stats.density
+        for place, name in [
+            (figures, "oldest"),
+            (figures, "newest"),
+            *((row, "updated") for row in figures["folders"]),
+        ]:
+            place[name] = None if place[name] is None else when(place[name])
         further = {
             "causal edges per memory": f"{dense.edges_per_memory:.2f} ({dense.band})",
             "edges missing": f"{dense.missing} to {dense.next_band}" if dense.next_band else "",
             "trigger phrases": stats.triggers,
             "waiting for vectors": stats.pending_embeddings or "",
+            "created": f"{figures['oldest'][:DATE]} to {figures['newest'][:DATE]}" if figures["oldest"] else "",
             "bytes": stats.bytes,
             "answers given again": f"{kept.hits} of {kept.hits + kept.misses}" if kept.hits + kept.misses else "",
+            "not ranked": left_out_text(figures["left_out"]),
         }
         return Reply(
             f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal links",
             {**figures, "answer_cache": kept.as_json()},
             rows="folders",
             facts=about(fields(figures["by_tier"]), fields(further)),
-            row_text=lambda _, row: f"- {one_line(row['folder'] or '(root)')}: {row['memories']}",
+            row_text=lambda _, row: _folder_text(row, folderRanking),
         )
 
     return memory_stats
+
+
+def _folder_text(row: dict[str, Any], ranking: str) -> str:
+    said = {"updated": (row["updated"] or "unknown")[:DATE]} if ranking == "recency" else {}
+    said |= {"score": row["score"], **row["parts"]} if "score" in row else {}
+    return "- " + about(f"{one_line(row['folder'] or '(root)')}: {row['memories']}", fields(said))

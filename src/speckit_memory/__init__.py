@@ -14,6 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.alias_report import AliasGroup as AliasGroup
+    from speckit_memory.engine.alias_report import AliasReport as AliasReport
     from speckit_memory.engine.changes import Change as Change
     from speckit_memory.engine.checkpointing import BroughtBack as BroughtBack
     from speckit_memory.engine.checkpointing import Repaired as Repaired
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from speckit_memory.engine.editing import Updated as Updated
     from speckit_memory.engine.exchanging import Imported as Imported
     from speckit_memory.engine.exchanging import ImportedMemory as ImportedMemory
+    from speckit_memory.engine.folder_ranking import FolderRanking as FolderRanking
+    from speckit_memory.engine.folder_ranking import RankedFolder as RankedFolder
     from speckit_memory.engine.following import Replacement as Replacement
     from speckit_memory.engine.graph import GraphReport as GraphReport
     from speckit_memory.engine.graph import LinkedNames as LinkedNames
@@ -94,6 +98,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.epistemic import LearningSummary as LearningSummary
     from speckit_memory.memory.lifecycle.epistemic import TaskLearning as TaskLearning
     from speckit_memory.memory.lifecycle.epistemic import TaskScores as TaskScores
+    from speckit_memory.memory.lifecycle.folder_worth import FolderWorth as FolderWorth
     from speckit_memory.memory.lifecycle.staleness import Stale as Stale
     from speckit_memory.memory.lifecycle.tasks import Task as Task
     from speckit_memory.memory.lifecycle.tasks import TaskHistory as TaskHistory
@@ -115,14 +120,17 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.tables.selections import LearnedPhrase as LearnedPhrase
     from speckit_memory.memory.store.tables.selections import Selection as Selection
     from speckit_memory.pipeline.explain import StepExplanation as StepExplanation
+    from speckit_memory.pipeline.ports import Passage as Passage
     from speckit_memory.pipeline.trace import Degradation as Degradation
 
 _MODULES = {
+    "engine.alias_report": ("AliasGroup", "AliasReport"),
     "engine.changes": ("Change",),
     "engine.checkpointing": ("BroughtBack", "Repaired"),
     "engine.deleting": ("Deleted", "Undeleted"),
     "engine.editing": ("Updated",),
     "engine.exchanging": ("Imported", "ImportedMemory"),
+    "engine.folder_ranking": ("FolderRanking", "RankedFolder"),
     "engine.following": ("Replacement",),
     "engine.graph": ("GraphReport", "LinkedNames"),
     "engine.health": ("Check", "HealthReport"),
@@ -180,6 +188,7 @@ _MODULES = {
     "memory.indexing.spaces": ("Built", "Changed"),
     "memory.indexing.suspicions": ("Suspicion",),
     "memory.lifecycle.epistemic": ("LearningSummary", "TaskLearning", "TaskScores"),
+    "memory.lifecycle.folder_worth": ("FolderWorth",),
     "memory.lifecycle.staleness": ("Stale",),
     "memory.lifecycle.tasks": ("Task", "TaskHistory"),
     "memory.lifecycle.validations": ("UndoneJudgements", "Validated"),
@@ -196,6 +205,7 @@ _MODULES = {
     "memory.store.tables.judgements": ("Judgement", "Regard"),
     "memory.store.tables.selections": ("LearnedPhrase", "Selection"),
     "pipeline.explain": ("StepExplanation",),
+    "pipeline.ports": ("Passage",),
     "pipeline.trace": ("Degradation",),
 }
 """Where each public name comes from."""

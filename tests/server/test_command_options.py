@@ -112,6 +112,15 @@ def keys(told: Told) -> list[str]:
     return [row["key"] for row in told.json["results"]]
 
 
+def listed(told: Told) -> int:
+    return len(told.json["memories"])
+
+
+def attention(told: Told) -> float:
+    found: float = told.json["results"][0]["attention"]
+    return found
+
+
 def limits(told: Told) -> set[int]:
     """How many hits the channels are asked for that a router chose."""
     return {channel["limit"] for channel in told.json["plan"]["channels"] if channel["asked"]}
@@ -147,6 +156,10 @@ SHOW = ["pipeline", "show"]
 LINEAGE = ["lineage", "docs/tone.md"]
 LINK = ["links", "add", "docs/tone.md", "supports", "docs/cjk.md"]
 LINKED = ["links", "history"]
+STATS = ["stats", "--json"]
+LIST = ["list", "--json"]
+MATCH, FUSED = ["match", "tell me of reciprocal rank fusion", "--json"], ["docs/fusion.md"]
+JUDGED = ["validate", "docs/tone.md", "--useful", "--json"]
 PULL = ["model", "pull", "fastembed:BAAI/bge-small-en-v1.5"]
 USE = ["model", "use", "bundled"]
 TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
@@ -309,6 +322,38 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--json": (["maintain", "--dry-run"], ["maintain", "--dry-run", "--json"], document),
         "--dry-run": (["maintain", "--dry-run"], ["maintain"], said),
     },
+    "match": {
+        "prompt": (
+            MATCH,
+            ["match", "no phrase", "--json"],
+            lambda a, b: [keys(t) for t in (a, b)] == [FUSED, []],
+        ),
+        "--limit": (MATCH, [*MATCH, "--limit", "1"], given("match_triggers", "limit")),
+        "--session": (MATCH, [*MATCH, "--session", "s"], lambda _a, b: "attention" in b.json["results"][0]),
+        "--turn": (
+            [*MATCH, "--session", "s", "--turn", "1"],
+            [*MATCH, "--session", "s", "--turn", "9"],
+            lambda a, b: [t.json["attended"] for t in (a, b)] == [0, 1] and 0 < attention(b) < 0.9,
+        ),
+        "--db": (MATCH, [*MATCH, *OTHER_DB], ends(0, 2)),
+        "--json": (MATCH[:-1], MATCH, document),
+    },
+    "list": {
+        "--folder": (LIST, [*LIST, "--folder", "docs/storage"], lambda a, b: [listed(t) for t in (a, b)] == [6, 2]),
+        "--sort": (LIST, [*LIST, "--sort", "importance_weight"], said),
+        "--limit": (LIST, [*LIST, "--limit", "1"], lambda a, b: [listed(t) for t in (a, b)] == [6, 1]),
+        "--offset": (LIST, [*LIST, "--offset", "4"], lambda a, b: [listed(t) for t in (a, b)] == [6, 2]),
+        "--chunks": (LIST, [*LIST, "--chunks"], lambda a, b: listed(b) > 2 * listed(a) - 1),
+        "--db": (LIST, [*LIST, *OTHER_DB], ends(0, 2)),
+        "--json": (LIST[:-1], LIST, document),
+    },
+    "validate": {
+        "name": (JUDGED, ["validate", "docs/cjk.md", *JUDGED[2:]], tells("key")),
+        "--useful": (JUDGED, [*JUDGED[:2], "--not-useful", "--json"], tells("confidence")),
+        "--promote": (JUDGED, [*JUDGED, "--promote"], ends(0, 2)),
+        "--db": (JUDGED, [*JUDGED, *OTHER_DB], ends(0, 2)),
+        "--json": (JUDGED[:-1], JUDGED, document),
+    },
     "show": {
         "name": (["show", "docs/tone.md"], ["show", "docs/fusion.md"], said),
         "--section": (["show", "docs/tone.md"], ["show", "docs/tone.md", "--section", "Tone"], said),
@@ -332,6 +377,7 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--replace": (TEXT, [*TEXT, "--replace"], ends(1, 2)),
         "--section": ([*TEXT, "--append"], [*TEXT, "--append", "--section", "absent"], ends(0, 2)),
         "--force": (BROKEN, [*BROKEN, "--force"], ends(2, 0)),
+        "--skip-preflight": (BROKEN, [*BROKEN, "--skip-preflight"], ends(2, 0)),
         "--dry-run": (["save", "docs/tone.md"], ["save", "docs/tone.md", "--dry-run"], said),
         "--session": (
             ["save", "docs/tone.md"],
@@ -479,6 +525,14 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
             ["stats", "--json", "--limit", "1"],
             lambda a, b: [len(t.json["folders"]) for t in (a, b)] == [min(10, a.json["folder_count"]), 1],
         ),
+        "--rank": (["stats"], ["stats", "--rank", "recency"], said),
+        "--exclude": (
+            STATS,
+            [*STATS, "--exclude", "/sto[r]age$"],
+            lambda a, b: [len(t.json["folders"]) for t in (a, b)] == [2, 1],
+        ),
+        "--scores": (STATS, [*STATS, "--scores"], lambda _a, b: b.json["folders"][0]["parts"].keys() >= {"recency"}),
+        "--archived": (STATS, [*STATS, "--archived"], given("folders", "archived")),
         "--db": (["stats"], ["stats", *OTHER_DB], ends(0, 2)),
         "--json": (["stats"], ["stats", "--json"], document),
     },
@@ -916,7 +970,7 @@ def told(
 
         return note
 
-    for name in ("save_file", "update", "unlearn"):
+    for name in ("save_file", "update", "unlearn", "folders", "match_triggers"):
         monkeypatch.setattr(Memory, name, noted(name))
 
     def tell(arguments: list[str]) -> Told:

@@ -233,12 +233,12 @@ def test_triggers_match_whole_phrases_and_what_the_session_attends_to_comes_firs
         text = f"---\ntrigger_phrases: [quokka cache, café]\n---\n# {name}\n\nText of {name}.\n> # not a heading\n"
         (workspace / "docs" / f"{name}.md").write_text(text)
     assert call(workspace, ["index", "docs"]).status == 0
-    prompt = {"prompt": "Why is the Quokka cache at the cafe\u0301?", "sessionId": "s"}
+    prompt = {"prompt": "Why is the Quokka cache at the cafe\u0301?", "session_id": "s"}
     plain, part, noted, first, later, without = calls(
         workspace,
         ("memory_match_triggers", {"prompt": prompt["prompt"]}),
         ("memory_match_triggers", {"prompt": "the quokka caches of cafés"}),
-        ("memory_match_triggers", {"prompt": "quokka cache", "sessionId": "s", "limit": 1, "turnNumber": 1}),
+        ("memory_match_triggers", {"prompt": "quokka cache", "session_id": "s", "limit": 1, "turnNumber": 1}),
         ("memory_match_triggers", {**prompt, "turnNumber": 2}),
         ("memory_match_triggers", {**prompt, "turnNumber": 40}),
         ("memory_match_triggers", {**prompt, "include_cognitive": False}),

@@ -54,6 +54,18 @@ def keys(answer: Answer) -> list[str]:
     return [row["key"] for row in rows if row["key"] != "rules/always.md"]
 
 
+def unproblematic(answer: Answer) -> bool:
+    return (answer["data"]["problems"], answer["data"]["tokens"]) == ([], 0)
+
+
+def folders(answer: Answer) -> list[str]:
+    return [row["folder"] for row in answer["data"]["folders"]]
+
+
+def passages(answer: Answer) -> list[Any]:
+    return [row for row in answer["data"]["memories"] if row.get("kind") == "passage"]
+
+
 def given_budgets(one: Answer, other: Answer) -> bool:
     return [answer["meta"]["token_budget"] for answer in (one, other)] == [200, 5000]
 
@@ -151,6 +163,18 @@ KEPT: tuple[Call, ...] = (
     ("checkpoint_create", {"name": "cache", "specFolder": "docs/cache", "metadata": {"why": "a test"}}),
     ("memory_index_scan", {}),
 )
+RULES: tuple[Call, ...] = (
+    ("memory_save", {"content": "Never on Fridays, whatever it is.", "filePath": "constitutional/friday.md"}),
+    ("memory_save", {"content": "What the cache has to do for readers.", "filePath": "specs/1/spec.md"}),
+    ("memory_index_scan", {}),
+)
+ALIASES = {"reportMode": "divergent_aliases"}
+TWINS: tuple[Call, ...] = tuple(
+    ("memory_save", {"content": f"# Twin\n\nThe same of {pair}.", "filePath": f"{folder}/{pair}.md", "force": True})
+    for pair, places in {"a": ("docs", "notes"), "b": ("notes", "rules")}.items()
+    for folder in places
+)
+DRAFT: tuple[Call, ...] = (("memory_save", {"content": "A draft of words.", "folder": "scratch"}),)
 FORGOTTEN: tuple[Call, ...] = (("checkpoint_delete", {"name": "a", "confirmName": "a"}),)
 
 CASES: dict[str, dict[str, Case]] = {
@@ -253,6 +277,10 @@ CASES: dict[str, dict[str, Case]] = {
             {"filePath": "notes/new.md"}, (True, False),
             lambda a, b: [x["data"]["outcome"] for x in (a, b)] == ["dry_run", "created"],
         ),
+        "skipPreflight": Case(
+            {"filePath": "notes/broken.md"}, (None, True),
+            lambda a, b: a["error"]["code"] == "E091" and b["data"]["outcome"] == "created" and unproblematic(b),
+        ),
         "asyncEmbedding": Case(
             {"filePath": "notes/new.md", "force": True}, (True, False),
             lambda a, b: [x["data"]["embedding_pending"] for x in (a, b)] == [True, False],
@@ -266,9 +294,9 @@ CASES: dict[str, dict[str, Case]] = {
     "memory_match_triggers": {
         "prompt": Case({}, ("a plain word", "the sacred spoon of tea"), counts(0, 1), SPOON),
         "limit": Case({"prompt": "sacred spoon, holy fork"}, (2, 1), counts(2, 1), SPOON),
-        "sessionId": Case({"prompt": "sacred spoon"}, (None, "s"), lambda a, b: "attention" in rows(b)[0], SPOON),
+        "session_id": Case({"prompt": "sacred spoon"}, (None, "s"), lambda a, b: "attention" in rows(b)[0], SPOON),
         "turnNumber": Case(
-            {"prompt": "sacred spoon", "sessionId": "s"}, (1, 50),
+            {"prompt": "sacred spoon", "session_id": "s"}, (1, 50),
             lambda a, b: a["data"]["results"][0]["attention"] == 0.0 < b["data"]["results"][0]["attention"] < 0.5,
             SPOON,
         ),
@@ -310,7 +338,7 @@ CASES: dict[str, dict[str, Case]] = {
         "dryRun": Case({"tier": "important"}, (False, True), refused_first),
     },
     "memory_validate": {
-        "id": Case({"wasUseful": True}, (SPEC, SPEC + 1), lambda a, b: a["data"]["key"] != b["data"]["key"]),
+        "id": Case({"wasUseful": True}, (SPEC, "notes/fix.md"), data("key", "docs/cache/spec.md", "notes/fix.md")),
         "wasUseful": Case({"id": SPEC}, (True, False), lambda a, b: a["data"]["confidence"] > b["data"]["confidence"]),
         "promote": Case(
             {"id": SPEC, "wasUseful": True}, (None, True),
@@ -322,15 +350,35 @@ CASES: dict[str, dict[str, Case]] = {
         "specFolder": Case({"force": True}, ("docs/cache", ""), lambda a, b: [known(x) for x in (a, b)] == [2, 6]),
         "force": Case({}, (None, True), lambda a, b: updated(a, b) == [0, 1]),
         "incremental": Case({}, (None, False), lambda a, b: updated(a, b) == [0, 1]),
+        "includeConstitutional": Case({}, (False, True), lambda a, b: known(b) - known(a) == 1, RULES),
+        "includeSpecDocs": Case({}, (False, True), lambda a, b: known(b) - known(a) == 1, RULES),
     },
     "memory_list": {
         "limit": Case({}, (3, 1), counts(3, 1)),
         "offset": Case({"limit": 2}, (0, 2), lambda a, b: not set(keys(a)) & set(keys(b))),
         "specFolder": Case({}, (None, "docs/cache"), inside("docs/cache/")),
         "sortBy": Case({}, ("created_at", "importance_weight"), lambda a, b: keys(a) != keys(b)),
+        "includeChunks": Case({}, (False, True), lambda a, b: [len(passages(x)) for x in (a, b)] == [0, 6]),
     },
-    "memory_stats": {"limit": Case({}, (10, 1), lambda a, b: [len(x["data"]["folders"]) for x in (a, b)] == [4, 1])},
-    "memory_health": {},
+    "memory_stats": {
+        "limit": Case({}, (10, 1), lambda a, b: [len(x["data"]["folders"]) for x in (a, b)] == [4, 1]),
+        "folderRanking": Case({}, ("count", "importance"), lambda a, b: folders(a)[0] == "docs/cache" != folders(b)[0]),
+        "excludePatterns": Case(
+            {}, (None, ["^docs/", "^notes$"]),
+            lambda a, b: folders(b) == ["rules"] and [x["data"]["left_out"]["excluded"] for x in (a, b)] == [0, 3],
+        ),
+        "includeScores": Case(
+            {}, (False, True), lambda a, b: ["score" in x["data"]["folders"][0] for x in (a, b)] == [False, True]
+        ),
+        "includeArchived": Case({}, (None, True), lambda a, b: set(folders(b)) - set(folders(a)) == {"scratch"}, DRAFT),
+    },
+    "memory_health": {
+        "reportMode": Case(
+            {}, ("full", "divergent_aliases"), lambda a, b: "checks" in a["data"] and "aliases" in b["data"]
+        ),
+        "limit": Case(ALIASES, (20, 1), counts(2, 1), TWINS),
+        "specFolder": Case(ALIASES, (None, "docs"), counts(2, 1), TWINS),
+    },
     "memory_drift_why": {
         "memoryId": Case({}, (SPEC, "notes/fix.md"), lambda a, b: a["data"]["key"] != b["data"]["key"], LINKED),
         "maxDepth": Case({"memoryId": SPEC}, (1, 2), counts(1, 2), LINKED),
@@ -339,6 +387,10 @@ CASES: dict[str, dict[str, Case]] = {
         "includeMemoryDetails": Case(
             {"memoryId": SPEC}, (True, False), lambda a, b: ["memories" in x["data"] for x in (a, b)] == [True, False],
             LINKED,
+        ),
+        "format": Case(
+            {"memoryId": SPEC}, ("text", "mermaid"),
+            lambda a, b: "mermaid" not in a["data"] and b["data"]["mermaid"].startswith("flowchart LR"), LINKED,
         ),
     },
     "memory_causal_link": {
@@ -403,7 +455,8 @@ CASES: dict[str, dict[str, Case]] = {
 }  # fmt: skip
 IDS = {
     "memory_context": "T1", "memory_search": "T2", "memory_save": "T4", "memory_list": "T5", "memory_stats": "T6",
-    "memory_match_triggers": "T3", "memory_update": "T8", "memory_delete": "T9", "memory_bulk_delete": "T11",
+    "memory_health": "T7", "memory_match_triggers": "T3", "memory_update": "T8", "memory_delete": "T9",
+    "memory_bulk_delete": "T11",
     "memory_validate": "T10", "memory_index_scan": "T22",
     "memory_drift_why": "T18", "memory_causal_link": "T19", "memory_causal_unlink": "T21",
     "task_preflight": "T16", "task_postflight": "T17", "memory_get_learning_history": "T23",

@@ -61,6 +61,15 @@ class KnownFile(NamedTuple):
     embedding_status: str
 
 
+class Place(NamedTuple):
+    """Where a memory is, when it changed last (None where nobody knows), and whether it was put away."""
+
+    id: int
+    folder: str
+    updated_at: float | None
+    put_away: bool
+
+
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
     """How much a store holds. `oldest` and `newest` are times of creation, None where none is known.
@@ -117,6 +126,23 @@ def keys(connection: apsw.Connection) -> list[str]:
     return [key for (key,) in rows(connection, "SELECT key FROM memories ORDER BY key")]
 
 
+def places(connection: apsw.Connection) -> list[Place]:
+    """Where all memories are, by id."""
+    away = "id IN (SELECT memory_id FROM archivals WHERE restored_at IS NULL)"
+    found = rows(connection, f"SELECT id, folder, {_known('updated_at')}, {away} FROM memories ORDER BY id")
+    return [Place(memory, folder, updated, bool(put_away)) for memory, folder, updated, put_away in found]
+
+
+def equal_in_several_folders(connection: apsw.Connection) -> list[tuple[str, ...]]:
+    """The keys of memories that hold the same in more than one folder, those of each content in order."""
+    several = "SELECT content_hash FROM memories GROUP BY content_hash HAVING count(DISTINCT folder) > 1"
+    sql = f"SELECT content_hash, key FROM memories WHERE content_hash IN ({several}) ORDER BY content_hash, key"
+    groups: dict[str, list[str]] = {}
+    for digest, key in rows(connection, sql):
+        groups.setdefault(digest, []).append(key)
+    return [tuple(keys) for keys in groups.values()]
+
+
 def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
     """The passages with these ids of chunks or memories, in the order asked; unknown ids are left out.
 
@@ -134,9 +160,9 @@ def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
     return [by_id[passage_id] for passage_id in ids if passage_id in by_id]
 
 
-def passages_of(connection: apsw.Connection, memory_id: int) -> list[Passage]:
-    """All passages of a memory in document order; none for an unknown id."""
-    return _passages(connection, f"{_PASSAGE} WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
+def passages_of(connection: apsw.Connection, memory_id: int, limit: int = -1) -> list[Passage]:
+    """The passages of a memory in document order, the first `limit` or all (-1); none for an unknown id."""
+    return _passages(connection, f"{_PASSAGE} WHERE memory_id = ? ORDER BY ordinal LIMIT ?", (memory_id, limit))
 
 
 def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Passage]:

@@ -1,0 +1,48 @@
+"""`list`: the memories there are, a page at a time (feature T5)."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.listed import is_passage, passage_text, rows_of, with_passages
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+
+SORTS = ("created_at", "updated_at", "importance_weight")
+DATE = len("2026-11-22")
+
+
+@click.command("list")
+@click.option("--folder", default="", metavar="DIR", help="This folder and below.")
+@click.option(
+    "--sort",
+    type=click.Choice(SORTS),
+    default="created_at",
+    show_default=True,
+    help="What comes first: the newest, the last changed or the heaviest.",
+)
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many memories.")
+@click.option(
+    "--offset", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="How many to pass over."
+)
+@click.option("--chunks", is_flag=True, help="Show the passages of each memory below it.")
+@shared("db", "json")
+def command(common: Common, folder: str, sort: str, limit: int, offset: int, chunks: bool) -> None:
+    """List what is remembered, newest first, a page at a time."""
+    with existing_store(common) as memory:
+        memories, total = memory.list(folder, sort, limit, offset)
+        rows = with_passages(memory, rows_of(memories)) if chunks else rows_of(memories)
+    if common.as_json:
+        print_json({"total": total, "offset": offset, "memories": rows})
+        return
+    for row in rows:
+        if is_passage(row):
+            click.echo(wrapped(passage_text(row), indent="      ", first="    "))
+            continue
+        title = row["title"] if row["title"] != row["key"] else ""
+        facts = (title, f"id {row['id']}", "" if row["tier"] == "normal" else row["tier"], row["updated"][:DATE])
+        click.echo(wrapped(" · ".join([row["key"], *filter(None, facts)]), indent="    ", first=""))
+    end = offset + len(memories)
+    more = f"; --offset {end} goes on" if memories and end < total else ""
+    click.echo(wrapped(f"{len(memories)} of {counted(total, 'memory')}{more}", dim=True))

@@ -1,0 +1,36 @@
+"""`match`: memories whose trigger phrases stand in a prompt (feature T3)."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.trigger_rows import trigger_rows
+
+
+@click.command("match")
+@click.argument("prompt")
+@click.option("--limit", type=click.IntRange(1, 50), default=3, show_default=True, help="How many memories.")
+@click.option("--session", default="", help="Name of the session: what it attends to comes first.")
+@click.option("--turn", type=click.IntRange(0, 2**31), help="The turn of its conversation: attention fades by turns.")
+@shared("db", "json")
+def command(common: Common, prompt: str, limit: int, session: str, turn: int | None) -> None:
+    """Find memories whose trigger phrases stand in a PROMPT, which is faster than a search."""
+    with existing_store(common) as memory:
+        found = memory.match_triggers(prompt, limit=limit, session=session, turn=turn)
+        rows = trigger_rows(found, text_field="text", state=True, attention=bool(session))
+        memory.matched(found, session=session, turn=turn)
+        memory.write_notes()
+    if common.as_json:
+        print_json({"total": found.total, "attended": found.attended, "results": rows})
+        return
+    for row in rows:
+        title = f", {row['title']}" if row["title"] != row["key"] else ""
+        click.echo(wrapped(f"{row['key']}{title}", bold=True))
+        click.echo(wrapped(f"triggered by: {', '.join(row['phrases'])}", indent="  ") if row["phrases"] else "")
+        click.echo(wrapped(row["text"], indent="  "))
+    click.echo(wrapped(f"{counted(found.total, 'memory')} triggered", dim=True))
+    if not rows:
+        click.echo(wrapped("no phrase stands in the prompt; `speckit-memory search` looks for its words"))

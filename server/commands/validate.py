@@ -1,0 +1,31 @@
+"""`validate`: tells whether a memory was useful (feature T10)."""
+
+from __future__ import annotations
+
+import click
+
+from speckit_memory.server.commands.search import existing_store
+from speckit_memory.server.memory_names import of_known
+from speckit_memory.server.options import Common, shared
+from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.validated import validated_data
+
+
+@click.command("validate")
+@click.argument("name", metavar="ID|KEY")
+@click.option("--useful/--not-useful", default=None, help="Whether it was; one of them is needed.")
+@click.option("--promote", is_flag=True, help="Make it critical, once readers trust it.")
+@shared("db", "json")
+def command(common: Common, name: str, useful: bool | None, promote: bool) -> None:
+    """Tell whether a memory that you read was useful: its confidence rises or falls."""
+    if useful is None:
+        raise click.UsageError("one of --useful and --not-useful is needed", click.get_current_context())
+    with existing_store(common) as memory:
+        judged = of_known(memory, name, lambda one: memory.validate(one, useful=useful, promote=promote))
+    if common.as_json:
+        print_json(validated_data(judged))
+        return
+    times = counted(judged.validation_count, "validation")
+    click.echo(wrapped(f"{judged.key}: confidence {judged.confidence:g} after {times}, tier {judged.tier}"))
+    if judged.eligible:
+        click.echo(wrapped("it may become critical: the next `validate` may say --promote"))

@@ -1,0 +1,69 @@
+"""Memories as they are listed, each with its passages below it where they are wanted (feature T5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from speckit_memory.engine import Memory
+    from speckit_memory.memory.store.records import MemoryRecord
+    from speckit_memory.pipeline.ports import Passage
+
+MOST_PASSAGES = 500
+"""Of one page, in the order of its memories; each memory tells how many it has."""
+MEMORY, PASSAGE = "memory", "passage"
+
+
+def rows_of(memories: Sequence[MemoryRecord]) -> list[dict[str, Any]]:
+    """A row for each memory."""
+    from speckit_memory.memory.indexing.limits import cut_at_word
+    from speckit_memory.memory.indexing.title import LONGEST_TITLE
+    from speckit_memory.server.tools.rows import judgement, when
+
+    return [
+        {
+            "id": memory.id,
+            "key": memory.key,
+            "title": cut_at_word(memory.title, LONGEST_TITLE),
+            "tier": str(memory.tier),
+            "importance": memory.importance_weight,
+            "updated": when(memory.updated_at) if memory.updated_at else "unknown",
+            "chunks": memory.chunk_count,
+            **(judgement(memory) if memory.validation_count else {}),
+        }
+        for memory in memories
+    ]
+
+
+def with_passages(memory: Memory, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with one for each passage behind that of its memory; `kind` tells which is which."""
+    all_rows: list[dict[str, Any]] = []
+    room = MOST_PASSAGES
+    for row in rows:
+        found = memory.passages(row["id"], room) if room else []
+        room -= len(found)
+        all_rows += [{"kind": MEMORY, **row}, *(_passage_row(passage) for passage in found)]
+    return all_rows
+
+
+def is_passage(row: dict[str, Any]) -> bool:
+    """Whether a row is that of a passage."""
+    return row.get("kind") == PASSAGE
+
+
+def passage_text(row: dict[str, Any]) -> str:
+    """A passage in a line: its heading, and where it stands in the document."""
+    first, last = row["lines"]
+    return f"{row['heading'] or '(no heading)'}, lines {first} to {last}"
+
+
+def _passage_row(passage: Passage) -> dict[str, Any]:
+    return {
+        "kind": PASSAGE,
+        "id": passage.id,
+        "memory": passage.memory,
+        "heading": passage.heading,
+        **({"anchor": passage.anchor} if passage.anchor else {}),
+        "lines": [passage.first_line, passage.last_line],
+    }

@@ -1,0 +1,31 @@
+"""Memories whose trigger phrases stand in a prompt, as plain data, for the command and the tool (feature T3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.triggering import TriggerMatches
+
+EXCERPT = 200
+
+
+def trigger_rows(found: TriggerMatches, *, text_field: str, state: bool, attention: bool) -> list[dict[str, Any]]:
+    """A row for each match, best first; `state` and `attention` where they are wanted."""
+    from speckit_memory.memory.indexing.limits import cut_at_word
+
+    return [
+        {
+            "id": one.memory.id,
+            "key": one.memory.key,
+            "title": one.memory.title,
+            "score": round(one.score, 4),
+            "tier": str(one.memory.tier),
+            "phrases": list(one.phrases),
+            **({"learned_phrases": one.learned} if one.learned else {}),
+            **({"state": one.state} if state else {}),
+            **({"attention": round(one.attention, 4)} if attention else {}),
+            text_field: cut_at_word(one.excerpt, EXCERPT),
+        }
+        for one in found.matches
+    ]

@@ -1,0 +1,22 @@
+"""What became of a judgement, as plain data, for the command and the tool that take it (feature T10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.lifecycle.validations import Validated
+
+
+def validated_data(judged: Validated) -> dict[str, Any]:
+    """The memory that was judged, and how it stands now."""
+    from speckit_memory.server.tools.rows import judgement
+
+    return {
+        "id": judged.id,
+        "key": judged.key,
+        "tier": str(judged.tier),
+        "eligible": judged.eligible,
+        "kept_days": round(judged.kept_days, 1),
+        **judgement(judged),
+    }
