@@ -32,7 +32,7 @@ def saved_without_vectors(root: Path, **environ: str) -> None:
             assert memory.save_file(root / name, defer_embedding=True, force=True).pending
 
 
-def maintained(root: Path, *arguments: str, status: int = 0, **environ: str) -> dict[str, Any]:
+def maintained(root: Path, *arguments: str, status: int = 0, **environ: Any) -> dict[str, Any]:
     """What became of the job."""
     ran = call(root, ["maintain", "--json", *arguments], env=environ)
     assert ran.status == status, ran.out
@@ -119,7 +119,7 @@ def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_fail
             txn.connection.execute("UPDATE job_runs SET ended_at = ended_at - 600 WHERE job = 'vectors'")
 
     with embedding_service.running() as service:
-        named = {
+        named: dict[str, Any] = {
             "SPECKIT_EMBEDDER": "openai:tiny",
             "SPECKIT_EMBEDDER_URL": service.url,
             "SPECKIT_EMBEDDER_KEY": "a-key",

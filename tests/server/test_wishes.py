@@ -57,7 +57,7 @@ def test_a_signal_takes_part_once_however_often_it_is_asked_for(memory: Memory, 
     use = name.removesuffix("_boost")
     with memory.using("catalogue") as catalogue:
         for wanted, expected in ((True, 1), (False, 0)):
-            searching = catalogue._searching.adjusted(Adjustment(**{name: wanted}))
+            searching = catalogue._searching.adjusted(Adjustment(**{name: wanted}))  # type: ignore[arg-type]  # a name of a wish
             assert [step.id for step in searching.runner.pipeline.fusion.signals].count(use) == expected
 
 
@@ -108,7 +108,7 @@ def test_an_intent_that_was_said_is_sure_and_nothing_looks_for_another(memory: M
 
 def test_four_modes_search_differently(memory: Memory, tmp_path: Path) -> None:
     """Quick asks the words alone, deep several wordings, resume hand-overs; focused is the pipeline itself."""
-    plans = {mode: memory.search("fix the search error", mode=mode) for mode in ("quick", "focused", "deep", "resume")}  # type: ignore[arg-type]
+    plans = {mode: memory.search("fix the search error", mode=mode) for mode in ("quick", "focused", "deep", "resume")}
     asked = {mode: (found.pipeline.hash, found.plan.channels, found.plan.variants) for mode, found in plans.items()}
     assert len(set(asked.values())) == 4
     assert {"vector", "graph"} & set(plans["quick"].plan.channels) == set()

@@ -192,5 +192,6 @@ def _read(connection: apsw.Connection, condition: str, parameters: tuple[object,
         parameters,
     )
     return [
-        Judgement(*row[:6], Regard(*row[8:14]), Regard(*row[14:]), declared=row[6], undone_at=row[7]) for row in found
+        Judgement(*row[:6], Regard(*row[8:14]), Regard(*row[14:]), row[6], row[7])  # type: ignore[call-arg]  # six columns
+        for row in found
     ]
