@@ -11,16 +11,15 @@ from bench.references import main, write
 from speckit_memory.evaluation.dataset import read
 from tests.evaluation.test_run import Write
 
+Edges = Callable[..., list[tuple[object, ...]]]
+
 
 def documents(*texts: tuple[str, str]) -> list[dict[str, str]]:
     return [{"_id": key, "title": key, "text": text} for key, text in texts]
 
 
-Referenced = Callable[..., list[tuple[object, ...]]]
-
-
 @pytest.fixture
-def referenced(write_dataset: Write, tmp_path: Path) -> Referenced:
+def referenced(write_dataset: Write, tmp_path: Path) -> Edges:
     """The edges of the copy of a dataset with these documents."""
 
     def edges(*texts: tuple[str, str], declared: list[tuple[object, ...]] | None = None) -> list[tuple[object, ...]]:
@@ -35,7 +34,7 @@ def referenced(write_dataset: Write, tmp_path: Path) -> Referenced:
     return edges
 
 
-def test_numbers_of_a_word_name_documents_in_the_forms_that_people_write(referenced: Referenced) -> None:
+def test_numbers_of_a_word_name_documents_in_the_forms_that_people_write(referenced: Edges) -> None:
     found = referenced(
         ("pep-0001", "As PEP 8 says, and pep-0008 in its address, and PEP-0008; not of itself, PEP 1."),
         ("pep-0008", "PEP 99 is none of these, nor is a step 1, and PEPs 1 are no number."),
@@ -45,7 +44,7 @@ def test_numbers_of_a_word_name_documents_in_the_forms_that_people_write(referen
     assert found == [("pep-0001", "derived_from", "pep-0008", 0.75), ("pep-0020", "supports", "pep-0001", 0.5)]
 
 
-def test_numbers_paths_and_addresses_name_proposals_where_one_alone_bears_the_number(referenced: Referenced) -> None:
+def test_numbers_paths_and_addresses_name_proposals_where_one_alone_bears_the_number(referenced: Edges) -> None:
     found = referenced(
         ("sig-node/1287-in-place-update", "See KEP-2133 and https://github.com/kubernetes/enhancements/issues/5793."),
         ("sig-api/5793-manifest-config", "Uses keps/sig-node/1287-in-place-update/README.md, that is KEP #1287."),
@@ -59,7 +58,7 @@ def test_numbers_paths_and_addresses_name_proposals_where_one_alone_bears_the_nu
     ]
 
 
-def test_links_of_markdown_lead_from_the_document_they_stand_in(referenced: Referenced) -> None:
+def test_links_of_markdown_lead_from_the_document_they_stand_in(referenced: Edges) -> None:
     found = referenced(
         ("docs/saving.md", "As [decided](decisions/0061.md#why), and [elsewhere](https://example.org/docs/saving.md)."),
         ("docs/decisions/0061.md", "[Saving](../saving.md), [again](../saving.md), [this](0061.md), [none](none.md)."),
@@ -71,7 +70,7 @@ def test_links_of_markdown_lead_from_the_document_they_stand_in(referenced: Refe
 
 
 def test_declared_links_come_first_and_the_rest_up_to_the_limit_of_a_document(
-    referenced: Referenced, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    referenced: Edges, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [("pep-0001", "PEP 2, and PEP 3."), *((f"pep-{n:04}", "Obeys PEP 1.") for n in range(2, 30))]
     found = referenced(*texts, declared=[("pep-0029", "supersedes", "pep-0001", 1.0)])
