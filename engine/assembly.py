@@ -74,6 +74,7 @@ from speckit_memory.stages.candidates.fallback import Fallback
 from speckit_memory.stages.candidates.folder_prefilter import FolderPrefilter
 from speckit_memory.stages.candidates.intent import Intent
 from speckit_memory.stages.candidates.pressure import Pressure
+from speckit_memory.stages.candidates.quick_look import QuickLook
 from speckit_memory.stages.candidates.router import Router
 from speckit_memory.stages.candidates.signal_vocabulary import SignalVocabulary
 from speckit_memory.stages.candidates.spelling import Spelling
@@ -106,6 +107,7 @@ UNDERSTANDERS: tuple[Callable[[Any], Understander], ...] = (
     FolderPrefilter,
     Intent,
     Pressure,
+    QuickLook,
     Router,
     SignalVocabulary,
     Spelling,

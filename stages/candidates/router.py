@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import get_args
 
 from pydantic import Field
 
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
-from speckit_memory.pipeline.model import Mode, Plan, Query
+from speckit_memory.pipeline.model import Plan, Query
 from speckit_memory.pipeline.ports import Store
 
 MINIMUM = 2
@@ -39,7 +38,6 @@ class RouterParams(Params):
     always: tuple[str, ...] = Field(
         ALWAYS, strict=False, description="Channels that every query asks, at their own limit."
     )
-    modes: tuple[Mode, ...] = Field(get_args(Mode), strict=False, description="Modes in which queries are routed.")
 
 
 class Router:
@@ -54,7 +52,6 @@ class Router:
     def __init__(self, params: RouterParams) -> None:
         self._routes = {"simple": params.simple, "moderate": params.moderate, "complex": params.complex}
         self._always = params.always
-        self._modes = params.modes
 
     @classmethod
     def check(cls, params: RouterParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
@@ -70,8 +67,6 @@ class Router:
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says it all
         """The plan with the channels of its tier and their limits."""
-        if query.running_mode not in self._modes:
-            return plan
         route = self._routes[plan.complexity]
         channels = tuple(dict.fromkeys((*route.channels, *self._always)))
         limit = max(route.limit, query.limit)

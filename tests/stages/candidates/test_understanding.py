@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.model import Plan
+from speckit_memory.pipeline.model import Mode, Plan
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory
 from speckit_memory.stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
 from speckit_memory.stages.candidates.intent import INTENTS, Intent
+from speckit_memory.stages.candidates.quick_look import QuickLook, QuickLookParams
 from speckit_memory.stages.candidates.router import Router, RouterParams
 
 STORE = FakeStore(Memory(1, triggers=("how we deploy to production on fridays and other days", "deploy")))
@@ -188,3 +189,27 @@ def test_routing_without_a_complexity_step_is_reported() -> None:
     problems = list(Router.check(RouterParams(), context(*ALL, uses=("router",))))
 
     assert [path for path, _ in problems] == [()]
+
+
+@pytest.mark.requirement("T1")
+@pytest.mark.parametrize(
+    ("mode", "declared", "asked"),
+    [
+        ("quick", ("bm25", "vector", "graph", "trigger"), ("bm25", "trigger")),
+        ("auto", ("bm25", "vector", "graph", "trigger"), None),
+        ("deep", ("bm25", "vector"), None),
+        ("quick", ("vector", "graph"), None),  # or nothing would be asked
+    ],
+)
+def test_a_quick_look_asks_what_goes_by_words(
+    mode: Mode, declared: tuple[str, ...], asked: tuple[str, ...] | None
+) -> None:
+    params = QuickLook.settled(QuickLookParams(), context(*declared))
+    assert QuickLook(params).understand(query("x", mode=mode), PLAN, STORE).channels == asked
+
+
+def test_a_quick_look_asks_no_more_than_the_plan() -> None:
+    look = QuickLook(QuickLook.settled(QuickLookParams(), context("bm25", "fts5", "vector")))
+    narrow = replace(PLAN, channels=("fts5", "vector"))
+    assert look.understand(query("x", mode="quick"), narrow, STORE).channels == ("fts5",)
+    assert look.understand(query("x", mode="quick"), replace(PLAN, mode="deep"), STORE).channels is None

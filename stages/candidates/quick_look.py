@@ -1,0 +1,51 @@
+"""A quick look: channels that cost much and say little more are not asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from speckit_memory.pipeline.contracts import About, Params, PipelineContext
+from speckit_memory.pipeline.model import Mode, Plan, Query
+from speckit_memory.pipeline.ports import Store
+
+
+class QuickLookParams(Params):
+    """Which channels are left out, and when."""
+
+    modes: tuple[Mode, ...] = Field(("quick",), strict=False, description="Modes in which channels are left out.")
+    without: tuple[str, ...] = Field(
+        ("vector", "graph", "degree", "community"), strict=False, description="Ids of the channels that are left out."
+    )
+    channels: tuple[str, ...] = Field(
+        (), strict=False, description="Ids of the channels that are asked; none: all but those of `without`."
+    )
+
+
+class QuickLook:
+    """In the mode quick asks the channels that go by words and names, and no other.
+
+    A plan that leaves out channels already keeps to that. Where nothing would be left to ask, all channels are asked.
+    Features T1 and C17.
+    """
+
+    about = About(features=("C17", "T1"))
+    Params = QuickLookParams
+
+    def __init__(self, params: QuickLookParams) -> None:
+        self._params = params
+
+    @classmethod
+    def settled(cls, params: QuickLookParams, context: PipelineContext) -> QuickLookParams:
+        """The parameters with the channels that the pipeline has."""
+        wanted = params.channels or tuple(name for name in context.channels if name not in params.without)
+        return params.model_copy(update={"channels": tuple(name for name in wanted if name in context.channels)})
+
+    def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says it all
+        """The plan with the channels that are quick."""
+        p = self._params
+        channels = p.channels if plan.channels is None else tuple(name for name in p.channels if name in plan.channels)
+        if query.running_mode not in p.modes or not channels:
+            return plan
+        return replace(plan, channels=channels, reasons=plan.because(f"quick look: asks {', '.join(channels)}"))
