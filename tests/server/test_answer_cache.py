@@ -217,7 +217,7 @@ def test_what_is_given_again_is_what_would_be_made_now_whatever_other_processes_
             if number % 37 == 36:
                 keeping.memory().write_notes()  # the uses that were counted until then
             tool, arguments = drawn.choice(asked)
-            if arguments.get("sessionId"):
+            if arguments.get("sessionId") or arguments.get("session_id"):
                 assert not was_kept(ask(tool, **arguments))
                 continue
             kept, made = ask(tool, **arguments), ask_anew(tool, **arguments)

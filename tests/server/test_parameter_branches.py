@@ -159,7 +159,7 @@ WAYS: dict[str, tuple[str, str, Case, Look | None]] = {
     ),
     "session: include_cognitive": (
         "memory_match_triggers", "include_cognitive",
-        Case({"prompt": "sacred spoon", "sessionId": "s"}, (True, False),
+        Case({"prompt": "sacred spoon", "session_id": "s"}, (True, False),
              lambda *both: ["attention" in rows(each)[0] for each in both] == [True, False], SPOON),
         None,
     ),
