@@ -118,8 +118,8 @@ class Indexer:
         tasks = self._tasks(decision.read, known, force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
-        back = {*returned(decision.gone, found, self._root, patterns)}  # and again: a run takes a while
-        gone = [*(key for key in decision.gone if key not in back), *(key for key in without if key in known)]
+        again = {*returned(decision.gone, found, self._root, patterns)}  # a run takes a while
+        gone = [*(key for key in decision.gone if key not in again), *(key for key in without if key in known)]
         if dry_run:
             report.deleted += gone
         else:

@@ -898,7 +898,7 @@ def told(
 
         return note
 
-    for name in ("save_file", "update", "unlearn"):
+    for name in ("save_file", "update", "unlearn", "was_read"):
         monkeypatch.setattr(Memory, name, noted(name))
 
     def tell(arguments: list[str]) -> Told:

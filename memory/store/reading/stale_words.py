@@ -75,7 +75,8 @@ def _within(suspects: Sequence[int], lengths: dict[int, int], most: int | None) 
     """The suspects and, spread evenly, others, as far as `most` words go."""
     if most is None or sum(lengths.values()) <= most:
         return set(lengths)
-    left, chosen = most, set()
+    left = most
+    chosen: set[int] = set()
     others = list(lengths)
     step = -(-sum(lengths.values()) // most)
     for memory in (*suspects, *others[::step]):
@@ -88,7 +89,8 @@ def _within(suspects: Sequence[int], lengths: dict[int, int], most: int | None) 
 
 def _numbers(blob: object) -> list[int]:
     """The numbers that FTS5 keeps of a row: big-endian, seven bits a byte; the last has the first bit clear."""
-    found, number = [], 0
+    found: list[int] = []
+    number = 0
     if not isinstance(blob, bytes):
         return found
     for byte in blob:
