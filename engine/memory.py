@@ -39,6 +39,7 @@ from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.engine.shadowing.shadowed import Shadowed
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.engine.sharing import Share
+from speckit_memory.engine.store_check import checked
 from speckit_memory.engine.telling import Telling
 from speckit_memory.engine.upkeep import write
 from speckit_memory.errors import SpeckitError
@@ -370,8 +371,6 @@ class Memory(
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store's file, one sentence each; empty when it is healthy."""
-        from speckit_memory.engine.store_check import checked
-
         return self._followed.run(lambda opened: checked(opened.database).wrong)
 
     def graph(self) -> GraphReport:

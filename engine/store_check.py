@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.reading import stale_words
+from speckit_memory.memory.store.tables import stale_words
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.file.connection import Database

@@ -23,6 +23,7 @@ from speckit_memory.memory.indexing.intake import REMARKS, Intake
 from speckit_memory.memory.indexing.left_alone import leave_alone, others
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
+from speckit_memory.memory.indexing.returned import returned
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, below, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
@@ -88,7 +89,8 @@ class Indexer:
         report = IndexReport(dry_run=dry_run)
         connection = self._database.reader()
         known = reader.known_files(connection)
-        found = scan(paths, self._root, self._patterns(), self._sources.overruling(connection))
+        patterns = self._patterns()
+        found = scan(paths, self._root, patterns, self._sources.overruling(connection))
         found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
         leave_alone(found, leave)
         rules = self._rules()
@@ -96,6 +98,9 @@ class Indexer:
         force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
         elsewhere = self._sources.elsewhere(connection)
         decision = decide(found, others(known, leave), force, elsewhere)
+        if back := returned(decision.gone, found, self._root, patterns):
+            found.hidden += back
+            decision = decide(found, others(known, leave), force, elsewhere)
         moved = found_moves(connection, others(known, leave), decision, self._root, elsewhere)
         if moved and not dry_run:
             moved = follow(self._database, known, moved, now)
@@ -117,7 +122,8 @@ class Indexer:
         tasks = self._tasks(decision.read, known, force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
-        gone = [*decision.gone, *(key for key in without if key in known)]
+        again = {*returned(decision.gone, found, self._root, patterns)}  # a run takes a while
+        gone = [*(key for key in decision.gone if key not in again), *(key for key in without if key in known)]
         if dry_run:
             report.deleted += gone
         else:

@@ -153,6 +153,57 @@ def test_the_time_of_what_was_read_is_kept_and_not_that_of_the_scan(
     tally.survived()
 
 
+@pytest.mark.requirement("I8.watched")
+@pytest.mark.parametrize("back", ["after the scan", "while the run reads"])
+def test_a_file_that_is_being_made_again_keeps_its_memory(
+    root: Path, indexing: Indexer, database: Database, monkeypatch: pytest.MonkeyPatch, tally: Tally, back: str
+) -> None:
+    """As Git does it for each file of a checkout: it takes the file away and writes another."""
+    indexing.index([root], now=1.0)
+    before, path = reader.known_files(database.reader()), root / "other" / "c.md"
+
+    def made_again() -> None:
+        path.write_text("# New\n\nas it is on the other branch\n", encoding="utf-8")
+
+    def scan(*values: Any, **named: Any) -> Any:
+        path.unlink(missing_ok=True)
+        found = scanner.scan(*values, **named)
+        if back == "after the scan":
+            made_again()
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(indexer, "scan", scan)
+        if back == "while the run reads":
+            between(patched, made_again)
+        assert indexing.index([root], now=2.0).deleted == []
+    assert indexing.index([root], now=3.0).updated == ["other/c.md"]
+    assert {key: known.id for key, known in reader.known_files(database.reader()).items()} == {
+        key: known.id for key, known in before.items()
+    }
+    tally.survived()
+
+
+@pytest.mark.requirement("I8.ignored", "I8.aliases")
+def test_what_is_there_and_not_taken_any_more_goes_all_the_same(
+    root: Path, indexing: Indexer, database: Database, tally: Tally
+) -> None:
+    (root / "twice.md").write_text(GOOD + "twice", encoding="utf-8")
+    (root / "linked").symlink_to(root / "other")
+    (root / "other").rename(root / "zz")
+    (root / "linked").unlink()
+    (root / "linked").symlink_to(root / "zz")
+    indexing.index([root / "linked"], now=1.0)
+    indexing.index([root], now=1.0)
+    held = set(reader.known_files(database.reader()))
+    assert held == {"docs/deep/a.md", "docs/deep/b.md", "twice.md", "zz/c.md"}
+    (root / "first.md").hardlink_to(root / "twice.md")
+    (root / ".speckitignore").write_text("a.md\n")
+    indexing.index([root], now=2.0)
+    assert set(reader.known_files(database.reader())) == {"docs/deep/b.md", "first.md", "zz/c.md"}
+    tally.survived()
+
+
 def test_what_was_known_stays_while_something_else_is_in_its_place(
     root: Path, indexing: Indexer, database: Database, tally: Tally
 ) -> None:

@@ -970,7 +970,7 @@ def told(
 
         return note
 
-    for name in ("save_file", "update", "unlearn", "folders", "match_triggers"):
+    for name in ("save_file", "update", "unlearn", "folders", "match_triggers", "was_read"):
         monkeypatch.setattr(Memory, name, noted(name))
 
     def tell(arguments: list[str]) -> Told:

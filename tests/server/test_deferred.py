@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ def saved_without_vectors(root: Path, **environ: str) -> None:
             assert memory.save_file(root / name, defer_embedding=True, force=True).pending
 
 
-def maintained(root: Path, *arguments: str, status: int = 0, **environ: Any) -> dict[str, Any]:
+def maintained(
+    root: Path, *arguments: str, status: int = 0, environ: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """What became of the job."""
     ran = call(root, ["maintain", "--json", *arguments], env=environ)
     assert ran.status == status, ran.out
@@ -134,12 +137,12 @@ def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_fail
         assert "vectors made by 'openai-tiny-" in refused["failure"]
         assert len(service.requests) == asked
         assert "vectors failed at" in checks(workspace, **named)["maintenance"]["detail"]
-        assert maintained(workspace, **named)["state"] == "not due"
+        assert maintained(workspace, environ=named)["state"] == "not due"
         failed_long_ago()
         service.always = lambda _service, _body: (400, {}, b"{}")
-        assert "400" in maintained(workspace, status=1, **named)["failure"]
+        assert "400" in maintained(workspace, status=1, environ=named)["failure"]
         failed_long_ago()
         service.always = embedding_service.well
-        assert maintained(workspace, **named)["state"] == "ran"
+        assert maintained(workspace, environ=named)["state"] == "ran"
         assert {text for text in service.texts if "token bucket" in text}
         assert stored(workspace, "SELECT count(*) FROM memories WHERE embedding_status = 'pending'") == [(0,)]

@@ -16,6 +16,7 @@ import pytest
 
 from speckit_memory.server.commands.watching import changes, until_told_to_end
 from tests.server.doors import COMMAND, call, environment
+from tests.server.test_life import stored
 
 
 def reports(out: Path) -> list[dict[str, Any]]:
@@ -142,3 +143,79 @@ def test_what_is_wrong_from_the_start_is_not_watched(tmp_path: Path) -> None:
 
     assert ran.status == 2
     assert "dosc" in ran.json["error"]["message"]
+
+
+def git(root: Path, *arguments: str) -> None:
+    own = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "gc.auto=0"]
+    subprocess.run(
+        ["git", *who, *arguments], cwd=root, env={**environment(root), **own}, check=True, capture_output=True
+    )
+
+
+def ids(root: Path) -> dict[str, int]:
+    return dict(stored(root, "SELECT key, id FROM memories"))
+
+
+@pytest.mark.requirement("I8.watched")
+def test_a_checkout_of_a_thousand_files_is_few_runs_and_every_memory_stays_what_it_is(
+    tmp_path: Path, watching: subprocess.Popen[bytes]
+) -> None:
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    texts = {f"note-{number:04}.md": f"# Note {number}\n\nThe old state of part {number}.\n" for number in range(1_000)}
+
+    def written(state: str) -> None:
+        for name, text in texts.items():
+            (docs / name).write_text(text.replace("old", state))
+
+    def holding(state: str) -> int:
+        [(count,)] = stored(tmp_path, f"SELECT count(*) FROM texts WHERE body LIKE '%The {state} state of part%'")
+        assert isinstance(count, int)
+        return count
+
+    written("old")
+    git(tmp_path, "init", "--quiet", "--initial-branch=old")
+    git(tmp_path, "add", "docs")
+    git(tmp_path, "commit", "--quiet", "--message=old")
+    wait_for(lambda: holding("old") == 1_000)
+    before = ids(tmp_path)
+    git(tmp_path, "checkout", "--quiet", "-b", "new")
+    written("new")
+    git(tmp_path, "commit", "--quiet", "--all", "--message=new")
+    wait_for(lambda: holding("new") == 1_000)
+    runs = len(reports(out))
+
+    git(tmp_path, "checkout", "--quiet", "old")
+    wait_for(lambda: holding("old") == 1_000)
+
+    # the run that wrote the last of them reports a moment later
+    wait_for(lambda: sum(len(report["updated"]) for report in reports(out)[runs:]) >= 1_000)
+    after = reports(out)[runs:]
+    assert len(after) < 15, "a thousand files are not a thousand runs"
+    assert not [report for report in after if report["created"] or report["deleted"] or report["renamed"]]
+    assert ids(tmp_path) == before
+    found = call(tmp_path, ["search", "note 777", "--json", "--limit", "3"])
+    assert "docs/note-0777.md" in {row["key"] for row in found.json["results"]}
+    watching.send_signal(signal.SIGTERM)
+    assert watching.wait(60) == 0
+
+
+@pytest.mark.requirement("I8.watched")
+def test_what_an_editor_puts_in_the_place_of_a_file_is_an_update_of_it(
+    tmp_path: Path, watching: subprocess.Popen[bytes]
+) -> None:
+    out, file = tmp_path / "out", tmp_path / "docs" / "first.md"
+    before, begun = ids(tmp_path), len(reports(out))
+    for number in range(20):
+        beside = file.with_name(f".{file.name}.{number}.tmp")
+        beside.write_text(f"# First\n\nThe first note, saved {number} times.\n")
+        beside.replace(file)
+    wait_for(lambda: stored(tmp_path, "SELECT 1 FROM texts WHERE body LIKE '%saved 19 times%'") == [(1,)])
+    wait_for(lambda: any(report["updated"] for report in reports(out)[begun:]))
+    told = reports(out)[begun:]
+    assert len(told) < 20, "twenty saves of a moment are not twenty runs"
+    assert {key for report in told for key in report["updated"]} == {"docs/first.md"}
+    assert not [report for report in told if report["created"] or report["deleted"] or report["problems"]]
+    assert ids(tmp_path) == before
+    watching.send_signal(signal.SIGTERM)
+    assert watching.wait(60) == 0

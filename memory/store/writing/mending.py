@@ -15,8 +15,7 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.consistency import is_unit
 from speckit_memory.memory.store.file.queries import rows, table_exists, value
 from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
-from speckit_memory.memory.store.reading import stale_words
-from speckit_memory.memory.store.tables import changes, fulltext, token_counts, vectors
+from speckit_memory.memory.store.tables import changes, fulltext, stale_words, token_counts, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 
 

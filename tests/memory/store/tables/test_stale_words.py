@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.reading.stale_words import compared
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import fulltext
+from speckit_memory.memory.store.tables.stale_words import compared
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]
