@@ -36,8 +36,9 @@ class BagField:
             self.lengths = np.append(self.lengths, 0.0)[places]
             # The bag's rows of each index row, one after the other.
             members = np.argsort(places, kind="stable")
-            self._members: Rows = members[np.searchsorted(places[members], 0) :]
-            self._starts = np.searchsorted(places[self._members], np.arange(len(index.ids) + 1))
+            count = np.bincount(places + 1, minlength=len(index.lengths) + 1)
+            self._members: Rows = members[count[0] :]
+            self._starts = np.cumsum(count) - count[0]
 
     def occurrences(self, term: str) -> tuple[Rows, NDArray[np.float32]] | None:
         """The bags' rows that hold a term, in no order, and its frequency in each; None where no row does."""
