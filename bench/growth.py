@@ -3,7 +3,8 @@
 `python -m bench.growth --sizes 10000,100000 --out growth.json --plot growth.svg` writes a seeded store of each size
 (bench/synthetic.py), asks it in fresh processes, and says with which power of the size each figure grows. A size that
 the output has already is not measured again, and a store that is whole is not written again, so that it may be ended
-and resumed. Memory is that of a second process beside a first one: what both have mapped is shared. Linux only.
+and resumed. Memory is that of a second process beside a first one: what both have mapped is shared. A process's
+own memory belongs to no file; the peak of it, where a store is written, is the largest of many looks. Linux only.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from bench.one_thread import one_thread
 ROOT = Path(__file__).parent.parent
 BUILT = "built.json"
 """Beside a store that is whole: how long it took."""
+LOOK_SECONDS = 0.05
+"""Between two looks at the memory of who writes a store."""
 Figures = dict[str, float]
+
+
+def own_bytes(process: int) -> int:
+    """What a process holds in memory that belongs to no file; 0 for one that has ended."""
+    for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def built(folder: Path, memories: int) -> Figures:
@@ -34,7 +45,11 @@ def built(folder: Path, memories: int) -> Figures:
         begun = time.monotonic()
         arguments = [sys.executable, "-m", "bench.synthetic", str(folder), "--memories", str(memories)]
         process = subprocess.Popen(arguments, cwd=ROOT)
-        _, status, usage = os.wait4(process.pid, 0)
+        ended, own = 0, 0
+        while not ended:
+            own = max(own, own_bytes(process.pid))
+            time.sleep(LOOK_SECONDS)
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise SystemExit(f"writing {memories:,} memories failed with {process.returncode}")
@@ -44,6 +59,7 @@ def built(folder: Path, memories: int) -> Figures:
             "index_rate": memories / seconds,
             "index_processor_seconds": usage.ru_utime + usage.ru_stime,
             "index_peak_bytes": usage.ru_maxrss * 1024,
+            "index_peak_anonymous_bytes": own,
         }
         note.write_text(json.dumps(figures), encoding="utf-8")
     found: Figures = json.loads(note.read_text(encoding="utf-8"))

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 PANELS: dict[str, tuple[float, dict[str, str]]] = {
     "95 of 100 searches, ms": (1, {f"{name}_p95_ms": name for name in ("simple", "moderate", "complex")}),
     "from imports on, ms": (1, {"open_ms": "store open", "first_answer_ms": "first answer"}),
-    "memory of a further process, MB": (1e6, {"private_bytes": "private", "shared_bytes": "shared"}),
+    "memory of a further process, MB": (
+        1e6,
+        {"private_bytes": "private", "shared_bytes": "shared", "anonymous_bytes": "of no file"},
+    ),
     "files, MB": (1e6, {"store_bytes": "store", "segments_bytes": "segments"}),
 }
 """By title: the unit, and the lines by the name of a figure."""

@@ -144,34 +144,43 @@ def _sound(text: str, file: str, first_line: int) -> Node | None:
     """
     reader = _Reader(file, first_line)
     waiting: list[_Collection] = []
+    inner: _Collection | None = None
     found: list[Node] = []
     values = 0
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            if isinstance(event, yaml.NodeEvent):
+        parser = _LOADER(text)
+        while parser.check_event():
+            event = parser.get_event()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
                 values += 1
-                if event.anchor is not None or values > MOST_VALUES:
+                if event.anchor is not None or event.tag is not None or values > MOST_VALUES:
                     return None
-                where = reader.place(event.start_mark)
-                if isinstance(event, yaml.ScalarEvent):
-                    if event.tag is not None:
+                mark = event.start_mark
+                where = Where(file, mark.line + first_line, mark.column + 1)
+                if inner is not None and inner.names and inner.key is None:
+                    if not inner.named(event.value, where):
                         return None
-                    if waiting and waiting[-1].names and waiting[-1].key is None:
-                        if not waiting[-1].named(event.value, where):
-                            return None
-                        continue
-                    node: Node = Scalar(event.value if event.style else reader.meaning(event.value, where), where)
-                else:
-                    if len(waiting) == MAX_DEPTH or (waiting and waiting[-1].names and waiting[-1].key is None):
-                        return None
-                    waiting.append(_Collection(where, names=isinstance(event, yaml.MappingStartEvent)))
                     continue
-            elif isinstance(event, yaml.CollectionEndEvent):
+                node: Node = Scalar(event.value if event.style else reader.meaning(event.value, where), where)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 node = waiting.pop().node()
+                inner = waiting[-1] if waiting else None
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                values += 1
+                if event.anchor is not None or values > MOST_VALUES or len(waiting) == MAX_DEPTH:
+                    return None
+                if inner is not None and inner.names and inner.key is None:
+                    return None
+                inner = _Collection(reader.place(event.start_mark), names=kind is yaml.MappingStartEvent)
+                waiting.append(inner)
+                continue
+            elif isinstance(event, yaml.NodeEvent):
+                return None
             else:
                 continue
-            if waiting:
-                waiting[-1].add(node)
+            if inner is not None:
+                inner.add(node)
             else:
                 found.append(node)
     except (yaml.YAMLError, RecursionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,15 @@ from speckit_memory.pipeline.contracts import Annotator
 from speckit_memory.pipeline.explain import explain
 from speckit_memory.pipeline.hooks import STATES
 from speckit_memory.pipeline.interrupts import guarded
-from speckit_memory.pipeline.model import NO_RANK, Plan, Pool, Respelling
+from speckit_memory.pipeline.model import NO_RANK, Candidates, Plan, Pool, Respelling
 from speckit_memory.pipeline.ports import Ids, Passage, Store
 from speckit_memory.pipeline.runner import Outcome
 from speckit_memory.pipeline.trace import STAGES
 
 OTHERS = ("also_at", "superseded_by")
 """Notes that speak of other memories, by their ids."""
+_MOVING = ("add", "multiply")
+"""Kinds of steps of which a reason tells what they did."""
 SAID_BY_ROW = ("found_by",)
 """Notes that say what a row says in other fields."""
 
@@ -123,7 +125,7 @@ def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | No
         return None
     row = int(found[0])
     key = str(store.attributes.label("key", outcome.pool.candidates.parents[row : row + 1])[0])
-    return Explanation(memory, key, explain(outcome.pool, row), _evidence(outcome.pool, row))
+    return Explanation(memory, key, explain(outcome.pool, row), _evidence(outcome.pool.candidates)[row])
 
 
 def _ms(ns: int) -> float:
@@ -143,43 +145,46 @@ def _rows(
     if not len(pool):
         return []
     memories, attributes = pool.candidates.parents, store.attributes
-    labels = {name: attributes.label(name, memories) for name in ("key", "title", "folder", "tier")}
-    noted = [outcome.notes[step].by_id for step in outcome.notes]
-    unsaid = not all(any("state" in by_id.get(row, {}) for by_id in noted) for row in pool.ids.tolist())
+    labels = [list(map(str, attributes.label(name, memories).tolist())) for name in ("key", "title", "folder", "tier")]
+    ids, numbers = pool.ids.tolist(), memories.tolist()
+    remarks = [[notes.by_id.get(row, {}) for row in ids] for notes in outcome.notes.values() if notes.by_id]
+    unsaid = not all(any("state" in of_row[row] for of_row in remarks) for row in range(len(ids)))
     names = _states(store, memories, outcome.query.now, annotate) if unsaid else []
     passages = store.passages.passages(pool.candidates.matched.tolist())
     summaries = _summaries(pool, store) if snippet_characters else {}
     passages = [summaries.get(row, passage) for row, passage in enumerate(passages)]
+    found, chunk_hits = _evidence(pool.candidates), pool.chunk_hits.tolist()
+    after = [(step.step, step.after.tolist()) for step in pool.steps]
+    moved = [(step.step, step.kind, step.parts[:, 0].tolist()) for step in pool.steps[1:] if step.kind in _MOVING]
+    scores = after[-1][1]
     rows = []
-    for row, passage in enumerate(passages):
-        evidence = _evidence(pool, row)
+    for row, (passage, key, title, folder, tier) in enumerate(zip(passages, *labels, strict=True)):
         notes: dict[str, Any] = {}
-        for step in outcome.notes.values():
-            notes |= step.by_id.get(int(pool.ids[row]), {})
+        for of_row in remarks:
+            notes |= of_row[row]
         notes |= {name: named(notes[name], store) for name in OTHERS if notes.get(name)}
         state = notes.pop("state") if "state" in notes else names[row]
-        memory = int(memories[row])
         if row in summaries:
             notes["shown"] = "summary"
         rows.append(
             ResultRow(
-                id=memory,
-                key=str(labels["key"][row]),
-                title=cut_at_word(str(labels["title"][row]), LONGEST_TITLE),
-                folder=str(labels["folder"][row]),
-                tier=str(labels["tier"][row]),
+                id=numbers[row],
+                key=key,
+                title=cut_at_word(title, LONGEST_TITLE),
+                folder=folder,
+                tier=tier,
                 state=state,
-                score=float(pool.score[row]),
-                channels=evidence,
-                steps=tuple((step.step, float(step.after[row])) for step in pool.steps),
+                score=scores[row],
+                channels=found[row],
+                steps=tuple((step, of_step[row]) for step, of_step in after),
                 snippet=excerpt(passage, outcome.query.terms, snippet_characters),
-                reason=_reason(pool, row, evidence),
+                reason=_reason(found[row], [(step, kind, parts[row]) for step, kind, parts in moved]),
                 heading=cut_at_word(passage.heading, LONGEST_PATH),
                 first_line=passage.first_line,
                 last_line=passage.last_line,
-                chunk_hits=int(pool.chunk_hits[row]),
+                chunk_hits=chunk_hits[row],
                 notes={name: note for name, note in notes.items() if name not in SAID_BY_ROW},
-                content=store.passages.body(memory).strip("\n") if content else "",
+                content=store.passages.body(numbers[row]).strip("\n") if content else "",
             )
         )
     return rows
@@ -219,25 +224,26 @@ def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundSte
     return [name_of(place) for place in states_of(store.attributes, memories, now, Thresholds()).tolist()]
 
 
-def _evidence(pool: Pool, row: int) -> dict[str, ChannelEvidence]:
-    """The best sighting of a row by each channel, over all query variants."""
-    candidates = pool.candidates
-    evidence: dict[str, ChannelEvidence] = {}
-    for column, channel in enumerate(candidates.channels):
-        rank = int(candidates.rank[row, column])
-        if rank != NO_RANK and (channel not in evidence or rank < evidence[channel].rank):
-            evidence[channel] = ChannelEvidence(rank, float(candidates.raw[row, column]))
-    return evidence
+def _evidence(candidates: Candidates) -> list[dict[str, ChannelEvidence]]:
+    """The best sighting of each row by each channel, over all query variants."""
+    found: list[dict[str, ChannelEvidence]] = []
+    for ranks, scores in zip(candidates.rank.tolist(), candidates.raw.tolist(), strict=True):
+        evidence: dict[str, ChannelEvidence] = {}
+        for channel, rank, score in zip(candidates.channels, ranks, scores, strict=True):
+            if rank != NO_RANK and (channel not in evidence or rank < evidence[channel].rank):
+                evidence[channel] = ChannelEvidence(rank, score)
+        found.append(evidence)
+    return found
 
 
-def _reason(pool: Pool, row: int, evidence: dict[str, ChannelEvidence]) -> str:
-    """Why the row surfaced, in a sentence (feature P8)."""
+def _reason(evidence: dict[str, ChannelEvidence], moved: Iterable[tuple[str, str, float]]) -> str:
+    """Why a row surfaced, in a sentence (feature P8); `moved` are steps, their kinds and what they did to its score."""
     seen = sorted(evidence.items(), key=lambda item: (item[1].rank, item[0]))
     by = ", ".join(f"{name} (rank {found.rank})" for name, found in seen)
-    moved = []
-    for step in pool.steps[1:]:
-        if step.kind == "add" and abs(part := float(step.parts[row, 0])) >= 0.0005:
-            moved.append(f"{step.step} {part:+.3f}")
-        elif step.kind == "multiply" and abs((part := float(step.parts[row, 0])) - 1) >= 0.0005:
-            moved.append(f"{step.step} ×{part:.2f}")
-    return f"surfaced because it was found by {by}" + (f"; {', '.join(moved)}" if moved else "")
+    moves = []
+    for step, kind, part in moved:
+        if kind == "add" and abs(part) >= 0.0005:
+            moves.append(f"{step} {part:+.3f}")
+        elif kind == "multiply" and abs(part - 1) >= 0.0005:
+            moves.append(f"{step} ×{part:.2f}")
+    return f"surfaced because it was found by {by}" + (f"; {', '.join(moves)}" if moves else "")

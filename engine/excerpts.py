@@ -20,6 +20,7 @@ MARGIN = 0.15
 _LINE_END = re.compile(r"(?<![ \t])[ \t]++\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACE = re.compile(r"\s")
+_WITHIN_WORDS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _SNAP = 40
 """Characters within which a piece begins at a word."""
 
@@ -41,6 +42,8 @@ def excerpt(passage: Passage, words: Sequence[str], characters: int) -> str:
         return text
     places = _places(text.lower(), words)
     one, told = _piece(text, places, characters)
+    if told.issuperset([word for _, word in places]):
+        return _from_word_to_word(text, one)
     first, in_first = _piece(text, places, characters // 2)
     others = [(at, word) for at, word in places if word not in in_first]
     second, in_second = _piece(text, others, characters - characters // 2)
@@ -71,14 +74,34 @@ def _outside_comments(text: str) -> Iterator[str]:
 
 
 def _places(lowered: str, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Where words begin that begin with one of the stems, and with which."""
-    # a stem ends in i where the word ends in y
-    wanted = {word.removesuffix("i") if len(word) > 3 else word: None for word in words}
-    stems = sorted(list(wanted)[:MOST_WORDS], key=len, reverse=True)
-    if not stems:
-        return []
-    pattern = re.compile("(?<![a-z0-9])(?:" + "|".join(map(re.escape, stems)) + ")")
-    return [(found.start(), found[0]) for found in pattern.finditer(lowered)]
+    """Where words begin that begin with one of the stems, and with which: the longest there, none within another."""
+    found: list[tuple[int, int, str]] = []
+    for stem in _stems(words):
+        at = lowered.find(stem)
+        while at >= 0:
+            if not at or lowered[at - 1] not in _WITHIN_WORDS:
+                found.append((at, -len(stem), stem))
+            at = lowered.find(stem, at + 1)
+    found.sort()
+    places: list[tuple[int, str]] = []
+    until = 0
+    for at, shorter, stem in found:
+        if at >= until:
+            places.append((at, stem))
+            until = at - shorter
+    return places
+
+
+def _stems(words: Sequence[str]) -> list[str]:
+    """The first different stems that are looked for."""
+    stems: dict[str, None] = {}
+    for word in words:
+        # a stem ends in i where the word ends in y
+        stems[word.removesuffix("i") if len(word) > 3 else word] = None
+        if len(stems) == MOST_WORDS:
+            break
+    stems.pop("", None)
+    return list(stems)
 
 
 def _piece(text: str, places: Sequence[tuple[int, str]], characters: int) -> tuple[Span, frozenset[str]]:

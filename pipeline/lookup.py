@@ -89,10 +89,7 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
     for column, term in enumerate(terms):
         frequency[column] = index.holders(term)
         if frequency[column]:
-            found = index.postings(term).rows
-            # postings ascend: a binary search for each entry, the last place for one beyond them all
-            at = np.minimum(found.searchsorted(row_of), len(found) - 1)
-            held[:, column] = found[at] == row_of
+            held[:, column] = index.holding(term, row_of)
     return held, frequency
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from operator import itemgetter
+from collections.abc import Iterator, Mapping
+from operator import itemgetter, sub
+from typing import Any
 
 import numpy as np
 
-from speckit_memory.pipeline.copying import MOST_CHARACTERS, absent, array, flag, pairs, row_of, text, values_of
+from speckit_memory.pipeline.copying import absent, array, flag, pairs, row_of, text, values_of
 from speckit_memory.pipeline.describing import shape_of
 from speckit_memory.pipeline.errors import StageInvariantError, Unfit
 from speckit_memory.pipeline.model import JSON, Notes, Pool
@@ -27,7 +28,7 @@ MOST_OF_ROW, MOST_OF_WHOLE = (1_000, 20_000), (20_000, 100_000)
 """Values, and characters of long texts, of the remarks about one row and about the whole: an answer of too many bytes
 is sent to nobody. Sections are the memory's own text, and are not counted here."""
 MOST_ALIKE, MOST_SAID = 8, 20_000
-"""Names, and values of each, of notes that need not be counted one by one."""
+"""Names, and values of all rows together, of notes that need not be counted one by one."""
 ACCEPTED = "accepted: None, True, False, whole numbers of 64 bits, finite numbers, texts, and lists and dicts of these"
 
 
@@ -66,49 +67,115 @@ def _whole(overall: object, copier: _Copier) -> dict[str, JSON]:
     return whole
 
 
-def _rows(by_id: object, copier: _Copier, pool: Pool) -> dict[int, dict[str, JSON]]:
+def _rows(by_id: object, copier: _Copier, pool: Pool) -> Mapping[int, Mapping[str, JSON]]:
     ranked = frozenset(pool.ids.tolist())
-    if columns := _columns(by_id, ranked):
-        ids, names, values = columns
-        check_row_names(dict(zip(names, values, strict=True)))
-        if len(names) == 1:
-            return {row: {names[0]: value} for row, value in zip(ids, values[0], strict=True)}
-        remarks = (dict(zip(names, remark, strict=True)) for remark in zip(*values, strict=True))
-        return dict(zip(ids, remarks, strict=True))
+    if alike := _alike(by_id, ranked):
+        return alike
     rows = copier.rows(by_id, ranked)
     check_row_names({name: [row[name] for row in rows.values() if name in row] for name in set().union(*rows.values())})
     return rows
 
 
-def _columns(by_id: object, ranked: frozenset[int]) -> tuple[list[int], list[str], list[list[JSON]]] | None:
-    """The ids, the names and a column of values for each name, where every row has the same few remarks, all of them
-    short texts or lists of such: as a step speaks that says the same of every row. None for whatever else there is."""
+class _Alike(Mapping[int, Mapping[str, JSON]]):
+    """Remarks about rows that all have the same names, with a column of values for each.
+
+    What is said of a row is put together when somebody asks: few of the rows that were ranked are served.
+    """
+
+    __slots__ = ("_columns", "_places", "_which")
+
+    def __init__(self, which: dict[int, int], places: dict[int, int], columns: dict[str, _Column]) -> None:
+        """`which` remark stands for a row, by a number of which `places` knows where it stands in the columns."""
+        self._which = which
+        self._places = places
+        self._columns = columns
+
+    def __getitem__(self, row: int) -> dict[str, JSON]:
+        place = self._places[self._which[row]]
+        return {name: column.at(place) for name, column in self._columns.items()}
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._which)
+
+    def __len__(self) -> int:
+        return len(self._which)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._which
+
+
+class _Column:
+    """The values of one name: each one of these, or a list of those up to where it ends."""
+
+    __slots__ = ("ends", "said")
+
+    def __init__(self, values: list[Any]) -> None:
+        """A copy of texts and numbers, or of lists of them."""
+        self.said: list[Any] = values
+        self.ends: list[int] | None = None
+        if set(map(type, values)) == {list}:
+            self.said, self.ends = [], []
+            for value in values:
+                self.said += value
+                self.ends.append(len(self.said))
+
+    def at(self, place: int) -> JSON:
+        if self.ends is None:
+            value: JSON = self.said[place]
+            return value
+        return self.said[self.ends[place - 1] if place else 0 : self.ends[place]]
+
+    def values(self) -> list[JSON]:
+        return self.said if self.ends is None else list(map(self.at, range(len(self.ends))))
+
+    def most(self) -> int:
+        """How many values the longest has."""
+        return 1 if self.ends is None else max(map(sub, self.ends, [0, *self.ends]))
+
+    def longest(self) -> int | None:
+        """Characters of the longest text; None where something is no text of ASCII and no number of 64 bits."""
+        kinds = set(map(type, self.said))
+        if kinds == {int}:
+            return 20 if min(self.said) > -(2**63) and max(self.said) < 2**63 else None
+        return max(map(len, self.said)) if kinds == {str} and "".join(self.said).isascii() else None
+
+
+def _alike(by_id: object, ranked: frozenset[int]) -> _Alike | None:
+    """The remarks where every row has the same few names, and under them short texts, numbers, or lists of such: as a
+    step speaks that says the same of every row, or one of a few things, which are then looked at once. None for
+    whatever else there is."""
     if type(by_id) is not dict or not by_id:
         return None
     ids, remarks = list(by_id), list(by_id.values())
-    names = list(remarks[0]) if type(remarks[0]) is dict else []
-    alike = set(map(type, ids)) == {int} and ranked.issuperset(ids) and set(map(type, remarks)) == {dict}
-    if not alike or not 0 < len(names) <= MOST_ALIKE or set(map(len, remarks)) != {len(names)}:
+    if set(map(type, ids)) != {int} or not ranked.issuperset(ids):
+        return None
+    which = list(map(id, remarks))
+    different = dict(zip(which, remarks, strict=True))
+    said: list[dict[object, object]] = list(different.values())
+    if set(map(type, said)) != {dict}:
+        return None
+    names = list(said[0])
+    if not 0 < len(names) <= MOST_ALIKE or set(map(len, said)) != {len(names)}:
         return None
     if not all(type(name) is str and name.isascii() and not names_the_ranking(name) for name in names):
         return None
-    columns: list[list[JSON]] = []
+    columns: dict[str, _Column] = {}
+    values = characters = 0
     for name in names:
         try:
-            column = list(map(itemgetter(name), remarks))
+            column = _Column(list(map(itemgetter(name), said)))
         except KeyError:  # as many remarks, of other names
             return None
-        if set(map(type, column)) == {list}:
-            column = list(map(list, column))
-            said = list(chain.from_iterable(column))
-        else:
-            said = column
-        if set(map(type, said)) != {str} or len(said) > MOST_SAID or not (text := "".join(said)).isascii():
+        if (longest := column.longest()) is None:
             return None
-        if len(text) > MOST_CHARACTERS:
-            return None
-        columns.append(column)
-    return ids, names, columns
+        columns[name] = column  # type: ignore[index]  # it has just been seen to be a text
+        values += column.most()
+        characters += column.most() * longest
+    if values > MOST_OF_ROW[0] // 2 or characters > MOST_OF_ROW[1] or values * len(ids) > MOST_SAID:
+        return None
+    check_row_names({name: column.values() for name, column in columns.items()})
+    places = dict(zip(different, range(len(said)), strict=True))
+    return _Alike(dict(zip(ids, which, strict=True)), places, columns)
 
 
 class _Copier:

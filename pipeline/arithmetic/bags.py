@@ -106,7 +106,11 @@ class WordBags:
             fields = []
             for part, _ in setting.weighted:
                 index = indexes[part]
-                places = None if np.array_equal(index.ids, self._ids) else _rows(owners, index.ids)
+                ids = index.ids
+                if np.array_equal(ids, self._ids):
+                    places = None
+                else:  # the rows of memories are the same in all indexes that nothing was removed from
+                    places = self._parents if np.array_equal(ids, self._memories) else _rows(owners, ids)
                 fields.append(BagField(index, places))
             self._occurrences = Occurrences(fields, len(self._ids), body.count)
         self._bm25f = Bm25F(self._occurrences, weights, setting.k1, setting.b)

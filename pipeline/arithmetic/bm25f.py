@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,45 @@ _MOST_RARITIES = 4_096
 """So many inverse document frequencies are kept."""
 
 
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """What was found of terms, of so many rows together at most: `_MAX_KEPT`. Any number of threads may ask.
+
+    What was kept first makes room for what comes, but for terms of the question that is being answered: in a large
+    store those of one question alone may be too many, and none of them would then outlast the next one.
+    """
+
+    __slots__ = ("_found", "_keeping", "_kept", "_rows", "get")
+
+    def __init__(self) -> None:
+        self._found: dict[str, T] = {}
+        self._rows: dict[str, int] = {}
+        self._kept = 0
+        self._keeping = Lock()
+        self.get = self._found.get
+
+    def keep(self, term: str, found: T, rows: int, asked: Collection[str]) -> None:
+        """Keep this of a term that so many rows hold, if there is room beside what is kept of the terms `asked`."""
+        with self._keeping:
+            if term in self._rows:
+                return
+            room, going = _MAX_KEPT - self._kept - rows, []
+            for other, freed in self._rows.items():
+                if room >= 0:
+                    break
+                if other not in asked:
+                    going.append(other)
+                    room += freed
+            if room < 0:
+                return
+            for other in going:
+                del self._found[other], self._rows[other]
+            self._found[term], self._rows[term] = found, rows
+            self._kept = _MAX_KEPT - room
+
+
 class BagField:
     """A field of bags. `places` are the index rows of the bags' rows, -1 for none; None: the same rows."""
 
@@ -36,8 +76,9 @@ class BagField:
             self.lengths = np.append(self.lengths, 0.0)[places]
             # The bag's rows of each index row, one after the other.
             members = np.argsort(places, kind="stable")
-            self._members: Rows = members[np.searchsorted(places[members], 0) :]
-            self._starts = np.searchsorted(places[self._members], np.arange(len(index.ids) + 1))
+            count = np.bincount(places + 1, minlength=len(index.lengths) + 1)
+            self._members: Rows = members[count[0] :]
+            self._starts = np.cumsum(count) - count[0]
 
     def occurrences(self, term: str) -> tuple[Rows, NDArray[np.float32]] | None:
         """The bags' rows that hold a term, in no order, and its frequency in each; None where no row does."""
@@ -65,7 +106,7 @@ class Occurrences:
     the bags.
     """
 
-    __slots__ = ("_fields", "_keeping", "_known", "_last", "_rarities", "_room", "count", "rows")
+    __slots__ = ("_fields", "_known", "_last", "_rarities", "count", "rows")
 
     def __init__(self, fields: Sequence[BagField], rows: int, count: int) -> None:
         self._fields = fields
@@ -73,11 +114,9 @@ class Occurrences:
         """How many rows there are."""
         self.count = count
         """How many of them are no holes."""
-        self._known: dict[str, Held] = {}
+        self._known: _Kept[Held] = _Kept()
         self._rarities: dict[int, float] = {}
         self._last: tuple[list[tuple[str, float]], Column] = ([], np.zeros(rows))
-        self._room = _MAX_KEPT
-        self._keeping = Lock()
 
     def lengths(self, weights: Sequence[float]) -> Column:
         """The length of each row where the fields count by these weights."""
@@ -86,9 +125,9 @@ class Occurrences:
             lengths += weight * field.lengths
         return lengths
 
-    def of(self, term: str) -> Held:
-        """What holds a term."""
-        return self._known.get(term) or self._found(term)
+    def of(self, term: str, asked: Collection[str]) -> Held:
+        """What holds a term; `asked` are all those of the question."""
+        return self._known.get(term) or self._found(term, asked)
 
     def idf(self, holders: int) -> float:
         """The inverse document frequency of a term that so many rows hold."""
@@ -106,8 +145,9 @@ class Occurrences:
             return known.copy()
         held = np.zeros(self.rows)
         total = 0.0
+        wanted = {term for term, _ in terms}
         for term, weight in terms:
-            rows, _ = self.of(term)
+            rows, _ = self.of(term, wanted)
             information = weight * self.idf(len(rows))
             held[rows] += information
             total += information
@@ -116,18 +156,13 @@ class Occurrences:
         self._last = terms, held.copy()
         return held
 
-    def _found(self, term: str) -> Held:
+    def _found(self, term: str, asked: Collection[str]) -> Held:
         found = [(at, *seen) for at, field in enumerate(self._fields) if (seen := field.occurrences(term)) is not None]
         if not found:
             # No end of words occurs nowhere: they would fill the memory without ever taking room.
             return _NOWHERE, ()
         held = _together(found)
-        with self._keeping:
-            if self._room < len(held[0]):
-                self._known, self._room = {}, _MAX_KEPT
-            if term not in self._known:
-                self._known[term] = held
-                self._room -= len(held[0])
+        self._known.keep(term, held, len(held[0]), asked)
         return held
 
 
@@ -166,7 +201,7 @@ class Bm25F:
     Any number of threads may ask. What a term contributes is kept, under a copy of the term, and never handed out.
     """
 
-    __slots__ = ("_k1", "_keeping", "_known", "_norm", "_occurrences", "_room", "_weights")
+    __slots__ = ("_k1", "_known", "_norm", "_occurrences", "_weights")
 
     def __init__(self, occurrences: Occurrences, weights: Sequence[float], k1: float, b: float) -> None:
         """Take a weight for each field of the occurrences."""
@@ -177,15 +212,15 @@ class Bm25F:
         self._k1 = k1
         # The part of the denominator that does not depend on the word.
         self._norm = k1 * (1.0 - b + b * lengths / mean) if mean else np.full(occurrences.rows, k1)
-        self._known: dict[str, tuple[Rows, Column]] = {}
-        self._room = _MAX_KEPT
-        self._keeping = Lock()
+        self._known: _Kept[tuple[Rows, Column]] = _Kept()
 
     def scores(self, terms: Mapping[str, float]) -> Column:
         """BM25 of every row: Σ weight · idf · tf·(k1+1) / (tf + norm)."""
         scores = np.zeros(len(self._norm))
-        for term, weight in _plain(terms):
-            rows, contribution = self._known.get(term) or self._contribution(term)
+        asked = _plain(terms)
+        wanted = {term for term, _ in asked}
+        for term, weight in asked:
+            rows, contribution = self._known.get(term) or self._contribution(term, wanted)
             # no row is named twice: the same as an indexed sum, in half of the time
             np.add.at(scores, rows, contribution if weight == 1.0 else weight * contribution)
         return scores
@@ -194,9 +229,9 @@ class Bm25F:
         """The share of the query's information, Σ weight · idf of its words, that each row holds; in [0, 1]."""
         return self._occurrences.coverage(_plain(terms))
 
-    def _contribution(self, term: str) -> tuple[Rows, Column]:
+    def _contribution(self, term: str, asked: Collection[str]) -> tuple[Rows, Column]:
         """The rows that hold a term and what it adds to the score of each; kept while there is room."""
-        rows, fields = self._occurrences.of(term)
+        rows, fields = self._occurrences.of(term, asked)
         if not fields:
             return rows, np.empty(0)
         frequency: Column = np.zeros(len(rows))
@@ -208,12 +243,7 @@ class Bm25F:
         frequency *= self._occurrences.idf(len(rows)) * (self._k1 + 1.0)
         frequency /= below
         contribution = rows, frequency
-        with self._keeping:
-            if self._room < len(rows):
-                self._known, self._room = {}, _MAX_KEPT
-            if term not in self._known:
-                self._known[term] = contribution
-                self._room -= len(rows)
+        self._known.keep(term, contribution, len(rows), asked)
         return contribution
 
 

@@ -155,6 +155,9 @@ class TermIndex(Protocol):
     def holders(self, term: str) -> int:
         """How many entries hold a term; costs far less than its postings."""
 
+    def holding(self, term: str, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which of these rows hold a term, -1 never; for a few rows far cheaper than its postings."""
+
     def adjacent(self, first: str, second: str) -> NDArray[np.int32]:
         """The rows in which the second term stands right after the first, ascending.
 

@@ -56,6 +56,10 @@ class FakeIndex:
         """How many rows hold a word."""
         return len(self.postings(term).rows)
 
+    def holding(self, term: str, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which of these rows hold a word."""
+        return np.array([row >= 0 and term in self.tokens[row] for row in rows.tolist()], np.bool_)
+
     def adjacent(self, first: str, second: str) -> NDArray[np.int32]:
         """The rows in which the second word follows the first."""
         rows = [row for row, tokens in enumerate(self.tokens) if (first, second) in pairwise(tokens)]

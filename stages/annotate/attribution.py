@@ -36,8 +36,8 @@ class Attribution:
             channel: {"found": int(found[:, place].sum()), "alone": int(alone[:, place].sum())}
             for place, channel in enumerate(channels)
         }
-        # Of all sets of channels few occur.
+        # Of all sets of channels few occur: what is said of them is said once.
         rows = list(map(tuple, found.tolist()))
-        named = {row: list(compress(channels, row)) for row in set(rows)}
-        by_id = {memory: {"found_by": named[row]} for memory, row in zip(ranking.ids.tolist(), rows, strict=True)}
+        named = {row: {"found_by": list(compress(channels, row))} for row in set(rows)}
+        by_id = dict(zip(ranking.ids.tolist(), map(named.__getitem__, rows), strict=True))
         return Notes(by_id=by_id, overall={"attribution": counts})

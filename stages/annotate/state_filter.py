@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.memory.lifecycle.states import STATES, State, Thresholds, name_of, states_of
+from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, name_of, states_of
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Notes, Query
@@ -72,5 +72,6 @@ class StateFilter:
         for state, limit in self._limits.items():
             of_state = keep & (places == state) & ~always
             keep &= ~of_state | (np.cumsum(of_state) <= limit)
-        notes = {memory: {"state": name_of(place)} for memory, place in zip(ids.tolist(), places.tolist(), strict=True)}
+        told = {place: {"state": name_of(place)} for place in range(UNKNOWN, len(STATES))}
+        notes = dict(zip(ids.tolist(), map(told.__getitem__, places.tolist()), strict=True))
         return Notes(by_id=notes, overall={"hidden_by_state": int(np.sum(~keep))}, keep=keep)

@@ -42,11 +42,14 @@ class Superseded:
         sources, targets = store.graph.in_edges(ranking.parents, Relation.SUPERSEDES.value)
         if not len(sources):
             return Notes()
-        superseded = set(targets.tolist())
+        replacing: dict[int, set[int]] = {}
+        for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
+            replacing.setdefault(target, set()).add(source)
+        told = {memory: {"superseded_by": sorted(others)} for memory, others in replacing.items()}
         successors = {
-            row: {"superseded_by": sorted(set(sources[targets == memory].tolist()))}
+            row: told[memory]
             for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
-            if memory in superseded
+            if memory in told
         }
         if not self._hide:
             return Notes(by_id=successors)
@@ -55,7 +58,8 @@ class Superseded:
         reaches = _reachable(memories, sources[here], targets[here])
         replaced = memories[(reaches & ~reaches.T).any(axis=0)]
         keep = ~np.isin(ranking.parents, replaced)
-        notes = {row: note for row, note in successors.items() if keep[np.flatnonzero(ranking.ids == row)[0]]}
+        shown = set(ranking.ids[keep].tolist())
+        notes = {row: note for row, note in successors.items() if row in shown}
         return Notes(by_id=notes, overall={"superseded_hidden": int(np.sum(~keep))}, keep=keep)
 
 

@@ -94,6 +94,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("TermIndex", "rows_of"): lambda s: [(ids(s),), (ids(s)[:0],)],
     ("TermIndex", "postings"): lambda s: [(term,) for term in TERMS],
     ("TermIndex", "holders"): lambda s: [(term,) for term in TERMS],
+    ("TermIndex", "holding"): lambda s: [(term, rows) for term in TERMS for rows in (ids(s), ids(s)[:0])],
     ("TermIndex", "adjacent"): lambda s: [("payment", "gateway"), ("rank", "fusion"), ("no", "where")],
     ("Lexicon", "analyse"): lambda s: [("payment gateway REQ-042",), ("",)],
     ("Lexicon", "index"): lambda s: [*((field,) for field in FIELDS), ("body", "chunk")],

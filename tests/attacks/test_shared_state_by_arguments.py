@@ -181,6 +181,7 @@ def grasps(s: Any) -> None:
         lambda: s.attributes.scope(Filter(), Grasping(np.array(NOW))),
         lambda: s.attributes.scope(Filter(memories=ids), NOW),  # type: ignore[arg-type]
         lambda: s.lexicon.index("body").rows_of(ids),
+        lambda: s.lexicon.index("body").holding("payment", ids),
         lambda: s.graph.regions(ids),
         lambda: s.graph.in_edges(ids, "supersedes"),
         lambda: s.sessions.attention("conversation", ids, NOW),

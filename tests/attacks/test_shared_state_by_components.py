@@ -69,7 +69,7 @@ def spoil(store: Any) -> int:
         index = store.lexicon.index(field, level)
         tried += vandalise((index.ids, index.lengths, index.rows_of(every)))
         for term in store.lexicon.analyse("payment gateway importer crash rank fusion quokka cache"):
-            tried += vandalise(index.postings(term))
+            tried += vandalise(index.postings(term)) + vandalise((index.holding(term, index.rows_of(every)),))
         tried += swap(index)
     for level in ("memory", "chunk"):
         bags = store.lexicon.bags((10.0, 5.0, 2.0, 1.0), 1.2, 0.75, level)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from speckit_memory.engine.excerpts import excerpt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speckit_memory.engine.excerpts import MOST_WORDS, _piece, _places, excerpt
 from speckit_memory.pipeline.ports import Passage
 
 FILLER = "Entries stay close to whoever reads them. " * 10
@@ -74,3 +78,24 @@ def test_no_excerpt_is_longer_than_asked_but_for_the_signs_around_its_pieces() -
         assert len(shown(text, words, characters)) <= characters + 9
     assert shown(text, words, 0) == ""
     assert shown(text, words, len(text)) == text
+
+
+PARTS = st.sampled_from(["a", "b", "i", "1", "_", " ", "é", "ab", "aba", "a_b", "bai", "abab"])
+TEXTS = st.lists(PARTS, max_size=30).map("".join)
+STEMS = st.lists(st.lists(PARTS, min_size=1, max_size=4).map("".join), max_size=40)
+
+
+@given(TEXTS, STEMS)
+def test_places_are_those_of_the_longest_stems_at_the_beginning_of_words(text: str, words: list[str]) -> None:
+    stems = list(dict.fromkeys(word.removesuffix("i") if len(word) > 3 else word for word in words))[:MOST_WORDS]
+    longest_first = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
+    found = re.finditer(f"(?<![a-z0-9])(?:{longest_first})", text) if stems else []
+    assert _places(text, words) == [(one.start(), one[0]) for one in found]
+
+
+@given(TEXTS, STEMS, st.integers(1, 40))
+def test_two_pieces_never_tell_more_than_one_that_holds_all_words(text: str, words: list[str], characters: int) -> None:
+    places = _places(text, words)
+    _, told = _piece(text, places, characters)
+    if told == {word for _, word in places}:
+        assert "\n" not in shown(text, words, characters)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from speckit_memory.memory.store.read_model.columns import Columns
 from speckit_memory.memory.store.read_model.moment import Moment
-from speckit_memory.memory.store.read_model.postings import TermIndex, table_of_rows
+from speckit_memory.memory.store.read_model.postings import TermIndex, among, table_of_rows
 from speckit_memory.memory.store.tables import fulltext, token_counts
 from speckit_memory.memory.store.tables.token_counts import TokenCounts
 from speckit_memory.pipeline.arithmetic import distinct
@@ -198,6 +198,13 @@ class FileIndex:
         """How many entries hold a term."""
         found = self._words.word(self._part, own(term))
         return found.holders(term) if isinstance(found, TermIndex) else len(found.postings.rows)
+
+    def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
+        """Which of these rows hold a term."""
+        found = self._words.word(self._part, own(term))
+        if isinstance(found, TermIndex):
+            return found.holding(term, rows)
+        return among(found.postings.rows, np.array(rows, np.int32))
 
     def adjacent(self, first: str, second: str) -> Rows:
         """The rows in which the second term stands right after the first, ascending.

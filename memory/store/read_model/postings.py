@@ -73,6 +73,13 @@ class _Base:
         code = self.terms.get(term)
         return 0 if code is None else int(self.starts[code + 1] - self.starts[code])
 
+    def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
+        """Which of these rows hold a term."""
+        code = self.terms.get(term)
+        if code is None:
+            return np.zeros(len(rows), np.bool_)
+        return among(self.every.rows[self.starts[code] : self.starts[code + 1]], rows)
+
     def codes_of(self, rows: Rows) -> NDArray[np.int32]:
         """The codes of the terms of these rows; one that several hold is there several times."""
         starts, ends = self.row_starts[rows], self.row_starts[rows + 1]
@@ -200,16 +207,21 @@ class TermIndex:
     def postings(self, term: str) -> Postings:
         """Rows (ascending) and frequencies of a term; empty when the term is unknown."""
         term = own(term)
-        found = self._lists.get(term)
-        if found is None:
-            if not self._changed(term):
-                return self._base.postings(term)
-            found = self._lists[term] = self._merged(term)
+        if not self._changed(term):
+            return self._base.postings(term)
+        found = self._brought_together(term)
         return Postings(found.rows.copy(), found.frequency.copy())
 
     def holders(self, term: str) -> int:
         """How many entries hold a term."""
-        return len(self.postings(term).rows) if self._changed(term) else self._base.holders(term)
+        return len(self._brought_together(term).rows) if self._changed(term) else self._base.holders(term)
+
+    def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
+        """Which of these rows hold a term; none of its postings is copied."""
+        term, rows = own(term), np.array(rows, np.int32)
+        if self._changed(term):
+            return among(self._brought_together(term).rows, rows)
+        return self._base.holding(term, rows)
 
     def knows(self, term: str) -> bool:
         """Whether the term is among `terms`."""
@@ -298,6 +310,13 @@ class TermIndex:
         if self._published:
             raise TypeError("an index that searches use does not change; take a copy")
 
+    def _brought_together(self, term: str) -> Postings:
+        """The postings of a term that changed; not to be handed out."""
+        found = self._lists.get(own(term))
+        if found is None:
+            found = self._lists[own(term)] = self._merged(own(term))
+        return found
+
     def _merged(self, term: str) -> Postings:
         found = [self._base.postings(term), *(late.postings(term) for late in self._late if term in late.codes)]
         rows = np.concatenate([each.rows for each in found])
@@ -345,6 +364,16 @@ class TermIndex:
             self._order = WordOrder(all_codes, self._lengths[kept].astype(np.int64), len(held))
         self._unchanged()
         self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None
+
+
+def among(ascending: Rows, rows: Rows) -> NDArray[np.bool_]:
+    """Which of a few rows are among these, by a binary search for each."""
+    if not len(ascending):
+        return np.zeros(len(rows), np.bool_)
+    # the last place for a row beyond them all
+    at = np.minimum(ascending.searchsorted(rows), len(ascending) - 1)
+    found: NDArray[np.bool_] = ascending[at] == rows
+    return found
 
 
 def table_of_rows(ids: Ids) -> Rows:

@@ -45,7 +45,26 @@ def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch)
     kept = bags()
     for term, known in (("beta", ["beta"]), ("alpha", ["alpha"]), ("gamma", ["alpha", "gamma"]), ("beta", ["beta"])):
         kept.scores({term: 1.0})
-        assert list(kept._known) == known
+        assert list(kept._known._found) == known
+
+
+def test_what_was_kept_first_makes_room_but_not_for_a_word_of_the_same_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bm25f, "_MAX_KEPT", 3)
+    kept = bags()
+    steps = (
+        (["alpha", "beta"], ["alpha", "beta"]),
+        (["gamma"], ["beta", "gamma"]),
+        (["alpha", "beta"], ["beta", "alpha"]),
+        (["gamma", "alpha", "beta"], ["beta", "alpha"]),  # all three are too many: two stay, and outlast the question
+        (["gamma", "alpha"], ["alpha", "gamma"]),
+    )
+    for asked, known in steps:
+        expected = bags().scores(dict.fromkeys(asked, 1.0)).tolist()
+        assert kept.scores(dict.fromkeys(asked, 1.0)).tolist() == expected
+        assert list(kept._known._found) == known
+        assert kept._known._kept == sum(kept._known._rows.values()) <= 3
 
 
 def test_words_that_occur_nowhere_are_not_kept() -> None:
@@ -53,7 +72,7 @@ def test_words_that_occur_nowhere_are_not_kept() -> None:
 
     kept.scores({"alpha": 1.0, **{f"unknown{number}": 1.0 for number in range(50)}})
 
-    assert list(kept._known) == ["alpha"]
+    assert list(kept._known._found) == ["alpha"]
 
 
 def test_what_is_handed_out_is_not_what_is_kept() -> None:
@@ -72,7 +91,7 @@ def test_a_term_is_kept_as_what_it_is() -> None:
     assert kept.scores({Liar("beta"): 1.0}).tolist() == bags().scores({"beta": 1.0}).tolist()
 
     assert kept.scores({"alpha": 1.0}).tolist() == expected
-    assert [type(term) for term in kept._known] == [str, str]
+    assert [type(term) for term in kept._known._found] == [str, str]
 
 
 def test_without_words_nothing_is_scored() -> None:

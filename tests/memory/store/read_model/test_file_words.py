@@ -73,6 +73,8 @@ def bits(index: TermIndex | FileIndex, part: Part, words: tuple[str, ...], ids: 
     arrays: list[Any] = [index.ids, index.lengths, index.rows_of(ids)]
     for word in words:
         postings = index.postings(word)
+        every = np.arange(-1, len(index.ids), dtype=np.int32)
+        assert np.array_equal(index.holding(word, every), np.isin(every, postings.rows))
         arrays += [postings.rows, postings.frequency]
     if part in ORDERED:
         arrays += [index.adjacent(*pair) for pair in product(words, words)]
