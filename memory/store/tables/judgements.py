@@ -192,5 +192,6 @@ def _read(connection: apsw.Connection, condition: str, parameters: tuple[object,
         parameters,
     )
     return [
-        Judgement(*row[:6], Regard(*row[8:14]), Regard(*row[14:]), declared=row[6], undone_at=row[7]) for row in found
+        Judgement(number, memory, key, kind, at, session, Regard(*stood[:6]), Regard(*stood[6:]), tier, undone_at)
+        for number, memory, key, kind, at, session, tier, undone_at, *stood in found
     ]
