@@ -192,6 +192,6 @@ def _read(connection: apsw.Connection, condition: str, parameters: tuple[object,
         parameters,
     )
     return [
-        Judgement(*row[:6], Regard(*row[8:14]), Regard(*row[14:]), row[6], row[7])  # type: ignore[call-arg]  # six columns
-        for row in found
+        Judgement(number, memory, key, kind, at, session, Regard(*stood[:6]), Regard(*stood[6:]), tier, undone_at)
+        for number, memory, key, kind, at, session, tier, undone_at, *stood in found
     ]
