@@ -22,10 +22,21 @@ CORE = (
 )
 """Find, read, write, take back, judge, and fill an empty store: no task of an agent's day ends for want of another."""
 
+UNSAID = {
+    "memory_search": (
+        "autoDetectIntent", "includeConstitutional", "minState", "applyStateLimits", "useDecay", "includeContiguity",
+        "enableSessionBoost", "enableCausalBoost", "rerank", "applyLengthPenalty", "bypassCache",
+    ),
+    "memory_index_scan": ("includeConstitutional", "includeSpecDocs"),
+}  # fmt: skip
+"""Parameters that the small profile's definitions are silent about: an agent hardly ever needs them."""
+
 
 def offered(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[SpeckitTool]:
     """The tools of a profile, in the order in which they are given."""
-    return [tool for tool in tools if profile == "full" or tool.name in CORE]
+    if profile == "full":
+        return list(tools)
+    return [tool.saying_less(UNSAID.get(tool.name, ())) for tool in tools if tool.name in CORE]
 
 
 def left_out(name: str, profile: ToolProfile) -> SpeckitError:

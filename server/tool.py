@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import anyio
@@ -45,6 +45,7 @@ class SpeckitTool(Tool):
     _count: Count = PrivateAttr()
     _cache: AnswerCache | None = PrivateAttr(default=None)
     _accepted: Parameters = PrivateAttr()
+    _schema: dict[str, Any] = PrivateAttr()
     _config_hash: Callable[[], str] = PrivateAttr()
 
     @classmethod
@@ -82,6 +83,7 @@ class SpeckitTool(Tool):
         arguments.model_rebuild(force=True)
         tool.parameters = _lean(arguments.model_json_schema(by_alias=True))
         tool.fn_metadata.output_schema = SCHEMA
+        tool._schema = tool.parameters
         tool._accepted = Parameters(tool.parameters)
         tool._budget = budget
         tool._limiter = limiter
@@ -89,6 +91,13 @@ class SpeckitTool(Tool):
         tool._cache = cache
         tool._config_hash = config_hash
         return tool
+
+    def saying_less(self, unsaid: Collection[str]) -> "SpeckitTool":
+        """The same tool, whose definition is silent about some parameters; it takes them all the same."""
+        less = self.model_copy()
+        said = {name: schema for name, schema in self._schema["properties"].items() if name not in unsaid}
+        less.parameters = self._schema | {"properties": said}
+        return less
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
         """Validates, calls, wraps. Never raises for a failure of the tool."""
@@ -194,7 +203,7 @@ class SpeckitTool(Tool):
 
     def _likely(self, name: str, value: object) -> str:
         """An offer of the accepted word that a misspelt one most likely means, as a value or in a list of them."""
-        accepted = self.parameters["properties"][name]
+        accepted = self._schema["properties"][name]
         while "enum" not in accepted:
             accepted = accepted["items"] if "items" in accepted else accepted["anyOf"][0]
         word = closest(abridged(str(value)).lower(), accepted["enum"])

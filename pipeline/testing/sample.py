@@ -66,6 +66,7 @@ QUESTIONS = (
     _asked(wanted=Filter(tier="critical")),
     _asked("why did we choose rank fusion, actually?", mode="deep"),
     _asked("why did we fix it, actually?", mode="deep"),
+    _asked(mode="quick"),
     _asked(token_usage=0.9),
     _asked(anchors=("steps",)),
     _asked("computeMPAB"),

@@ -21,8 +21,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     """The tool over a workspace."""
 
     def memory_save(
-        filePath: Annotated[str, Field(max_length=500)] = "",  # noqa: N803 -- parameter names of the specification
-        content: Annotated[str, Field(max_length=1_000_000, description="Markdown")] = "",
+        filePath: Annotated[  # noqa: N803 -- parameter names of the specification
+            str, Field(max_length=500, description="A document of the workspace")
+        ] = "",
+        content: Annotated[
+            str, Field(max_length=1_000_000, description="Markdown for a new file, or to edit with")
+        ] = "",
         title: Annotated[str, Field(max_length=500)] = "",
         folder: Annotated[str, Field(max_length=200, description="Of the new file, named for its title")] = "memories",
         tier: Tier | None = None,
@@ -30,7 +34,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         edit: Literal["append", "replace"] | None = None,
         section: Annotated[str, Field(max_length=200, description="To edit: anchor id or heading")] = "",
         force: Annotated[bool, Field(strict=True, description="Save despite problems")] = False,
-        dryRun: Flag = False,  # noqa: N803
+        dryRun: Annotated[bool, Field(strict=True, description="Only check")] = False,  # noqa: N803
         skipPreflight: Flag = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803

@@ -212,4 +212,5 @@ def test_a_quick_look_asks_no_more_than_the_plan() -> None:
     look = QuickLook(QuickLook.settled(QuickLookParams(), context("bm25", "fts5", "vector")))
     narrow = replace(PLAN, channels=("fts5", "vector"))
     assert look.understand(query("x", mode="quick"), narrow, STORE).channels == ("fts5",)
-    assert look.understand(query("x", mode="quick"), replace(PLAN, mode="deep"), STORE).channels is None
+    deep = query("x", mode="quick").planned(replace(PLAN, mode="deep"))
+    assert look.understand(deep, deep.plan, STORE).channels is None
