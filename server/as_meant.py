@@ -74,8 +74,12 @@ class Parameters:
         return {
             written: name
             for written, name in meant.items()
-            if times[name] == 1 and name not in arguments and name not in TO_THE_LETTER
+            if times[name] == 1 and self._absent(name, arguments) and name not in TO_THE_LETTER
         }
+
+    def _absent(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether a parameter is not given by its own name, or left open by that."""
+        return name not in arguments or _read(self._forms[name], arguments[name])[0] is _NOTHING
 
 
 def told(notes: Mapping[str, str], most_characters: int) -> tuple[str, ...]:

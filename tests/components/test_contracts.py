@@ -22,7 +22,7 @@ from speckit_memory.pipeline.testing import Case, contract_cases
 
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))
 
-REQUIRED = {"single": {"scale": "bm25"}}
+REQUIRED = {"quick_look": {"channels": ["bm25", "fts5"]}, "single": {"scale": "bm25"}}
 """Parameters without a default."""
 
 VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
@@ -42,7 +42,7 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
     "z_score": ({"normalise": "min_max"}, {"normalise": "logistic"}, {"weights": "by_intent"}, {"missing": "mean"}),
     "single": ({"scale": "bm25", "normalise": "min_max"},),
     "temporal": ({"classification": "stability"}, {"classification": "elapsed"}),
-    "composite": ({"model": "six_factor"}, {"model": "by_intent"}, {"classification_decay": True}),
+    "composite": ({"model": "six_factor"}, {"model": "by_intent"}, {"classification_decay": True}, {"decay": False}),
     "folder_score": ({"form": "damped_sum"},),
     "causal": ({"hops": 1},),
     "collapse": ({"aggregate": "max"}, {"aggregate": "mean_top3"}),
