@@ -14,7 +14,7 @@ from speckit_memory.config.settings import settings
 from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server import completion
-from speckit_memory.server.memory_names import of_known
+from speckit_memory.server.absent import reason_of_absence
 from speckit_memory.server.missing_store import no_store
 from speckit_memory.server.options import Common, query_argument, shared
 from speckit_memory.server.output import block, counted, print_json, table, wrapped
@@ -23,7 +23,6 @@ from speckit_memory.server.recombination import recombined
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.engine.results import Explanation, ResultRow, SearchResult
-    from speckit_memory.engine.smallest_change import SmallestChange
 
 SHOWN_FROM_MS = 1
 _UNNAMED = ("run `speckit-memory index PATH` first, in the project's folder", "name another store with --db FILE")
@@ -82,7 +81,9 @@ def command(
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
         )  # fmt: skip
         explained = [memory.explain(result, row.id) for row in result.results] if explain else []
-        absent, change = reason_of_absence(memory, result, why_not) if why_not else ("", None)
+        absent, change = (
+            reason_of_absence(memory, result, why_not, again="search with --why-not") if why_not else ("", None)
+        )
         result = result.warned(after=filter(None, [memory.served(result)]))
         task, told = last_task(memory, folder, session) if result.pipeline.name == "resume" else ({}, "")
         if common.as_json:
@@ -145,19 +146,6 @@ def existing_store(common: Common) -> Memory:
         if error.code != "E010":
             raise
         raise no_store(settings(common.db), _NAMED if common.db else _UNNAMED, named=common.db) from None
-
-
-def reason_of_absence(memory: Memory, result: SearchResult, text: str) -> tuple[str, SmallestChange | None]:
-    """Why the memory of an id, a key or a path is no result, and what would make it one, None when it is one.
-
-    Raises E080 with the nearest keys.
-    """
-    return of_known(
-        memory,
-        text,
-        lambda name: (memory.why_not(result, name), memory.why_not_change(result, name)),
-        again="search with --why-not",
-    )
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:

@@ -24,9 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         filePath: Annotated[  # noqa: N803 -- parameter names of the specification
             str, Field(max_length=500, description="A document of the workspace")
         ] = "",
-        content: Annotated[
-            str, Field(max_length=1_000_000, description="Markdown for a new file, or to edit with")
-        ] = "",
+        content: Annotated[str, Field(max_length=1_000_000, description="Markdown, new or to edit with")] = "",
         title: Annotated[str, Field(max_length=500)] = "",
         folder: Annotated[str, Field(max_length=200, description="Of the new file, named for its title")] = "memories",
         tier: Tier | None = None,

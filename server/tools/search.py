@@ -8,6 +8,7 @@ from pydantic import Field
 
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.markdown import one_line
 from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm, rows_of
 from speckit_memory.server.tools.parameters import (
     Anchors,
@@ -56,6 +57,9 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         ] = "",
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
+        whyNot: Annotated[  # noqa: N803
+            str | int, Field(description="Why is this memory no result?")
+        ] = "",
         tokenBudget: TokenBudget | None = None,  # noqa: N803
         deadlineMs: Annotated[  # noqa: N803
             float | None, Field(ge=0, description="Skip costly steps after so long; 0: never")
@@ -131,6 +135,15 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
             data["timings_ms"] = timings(result)
+        absent = ""
+        if whyNot:
+            from speckit_memory.server.absent import reason_of_absence
+
+            reason, change = reason_of_absence(memory, result, whyNot)
+            data["why_not"] = {"memory": whyNot, "reason": reason, "change": change.as_json() if change else None}
+            absent = (
+                f"why not {one_line(str(whyNot))}: {one_line(reason)} {one_line(change.sentence) if change else ''}"
+            )
         return Reply(
             found(result),
             data,
@@ -140,7 +153,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             ),
             degraded(result),
             rows="results",
-            facts=search_facts(result),
+            facts="\n".join(filter(None, [search_facts(result), absent.rstrip()])),
             row_text=partial(search_row_text, why=form.why),
             budget=budget,
             last=form.last,

@@ -203,6 +203,10 @@ CASES: dict[str, dict[str, Case]] = {
         "explain": Case(QUOKKA, (False, True), lambda a, b: ["steps" in rows(x)[0] for x in (a, b)] == [False, True]),
         "tokenBudget": Case(QUOKKA, (200, 5000), given_budgets),
         "deadlineMs": Case(QUOKKA, (0, 1e-6), lambda a, b: [len(x["meta"]["degraded"]) for x in (a, b)] == [0, 1]),
+        "whyNot": Case(
+            {"query": "wallaby", "limit": 2}, ("docs/index/wallaby.md", "notes/fix.md"),
+            lambda a, b: a["data"]["why_not"]["reason"] != b["data"]["why_not"]["reason"],
+        ),
         "intent": Case(QUOKKA, (None, "fix_bug"), data("intent", "understand", "fix_bug")),
         "autoDetectIntent": Case({"query": DEEP}, (True, False), data("intent", "fix_bug", "understand")),
         "includeConstitutional": Case(
