@@ -21,6 +21,8 @@ LONGEST_PATTERN = 200
 """Characters."""
 SECONDS = 5.0
 """For all patterns on all paths."""
+COMMAND = (sys.executable, "-I", "-S", str(Path(pattern_process.__file__)))
+"""The process that tries patterns; what it is asked comes over its standard input."""
 _HINT = "Patterns are regular expressions of Python, found anywhere in a path: (^|/)scratch(/|$)."
 
 
@@ -63,12 +65,11 @@ def _wrong(patterns: Sequence[str], at: int, why: str) -> Problem:
 
 def _tried(patterns: Sequence[str], paths: Sequence[str]) -> tuple[list[list[int] | str], bool]:
     """What is known of each pattern, in order, and whether the process was ended before it knew more."""
-    command = [sys.executable, "-I", "-S", str(Path(pattern_process.__file__))]
     asked = json.dumps({"patterns": list(patterns), "texts": list(paths)}).encode()
     ended = False
     try:
         done = subprocess.run(
-            command, input=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False
+            COMMAND, input=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False
         ).stdout
     except subprocess.TimeoutExpired as late:
         done, ended = late.stdout or b"", True

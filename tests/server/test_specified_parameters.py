@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -121,10 +120,10 @@ def test_no_pattern_ends_more_than_its_own_call(pattern: str) -> None:
 
 @pytest.mark.requirement("T6")
 def test_a_process_that_ends_early_or_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/true")
+    monkeypatch.setattr(path_patterns, "COMMAND", ("/bin/true",))
     with pytest.raises(SpeckitError, match="E096"):
         path_patterns.matching(["a"], ["a"])
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    monkeypatch.setattr(path_patterns, "COMMAND", ("/no/such/python",))
     with pytest.raises(SpeckitError, match="E096"):
         path_patterns.matching(["a"], ["a"])
 

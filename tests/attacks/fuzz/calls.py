@@ -22,6 +22,7 @@ from typing import Any
 from raw_server import RawServer, raw_server
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.path_patterns import COMMAND
 from speckit_memory.errors.codes import CODES
 from tests.attacks.fuzz.shared import NOTES, folder, with_notes
 
@@ -49,6 +50,8 @@ begun = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "socket.c
 def heard(event, values):
     if event not in kinds or not values:
         return
+    if event == "subprocess.Popen" and tuple(values[1])[1:] == {patterns!r}:
+        return  # no word of a client is among its arguments
     texts = [os.fsdecode(value) for value in values[:2] if isinstance(value, (str, bytes))]
     at = [os.path.abspath(text) for text in texts if text]
     if event in begun or any(path.startswith(places) and not path.startswith({root!r}) for path in at):
@@ -238,7 +241,7 @@ def watched(watch: Path, outer: Path, root: Path) -> Path:
     log.touch()
     places = [f"{outer}/", "/etc/passwd", f"{Path.home()}/.ssh", "/proc/self/environ", "/tmp/x"]
     (watch / "sitecustomize.py").write_text(
-        WATCH.format(opened=OPENED, log=str(log), places=places, root=str(root)), encoding="utf-8"
+        WATCH.format(opened=OPENED, log=str(log), places=places, root=str(root), patterns=COMMAND[1:]), encoding="utf-8"
     )
     return log
 
