@@ -45,7 +45,7 @@ extends: none
 PLAIN = [asked for asked in QUESTIONS if not asked.arguments]
 ARGUMENTS = {
     "expansion": "mode", "pressure": "token_usage", "session": "session", "session_dedup": "session",
-    "anchor_filter": "anchors", "token_budget": "limit",
+    "anchor_filter": "anchors", "token_budget": "limit", "quick_look": "mode",
 }  # fmt: skip
 """Components that wait for an argument: without it they change nothing."""
 ALONE = {"single": "bm25", "handover": "resume"}
@@ -53,6 +53,7 @@ ALONE = {"single": "bm25", "handover": "resume"}
 PLAN_ALONE = {"coverage"}
 BUILD_ON: dict[str, tuple[str, ...]] = {
     "min_max": ("channel_floor", "mmr"), "standardise": ("maxsim",), "token_budget": ("confidence_cut",),
+    "channel_floor": ("pin",),
 }  # fmt: skip
 """What needs the scale that a step gives, or leaves it nothing to do: left out on both sides when that step is."""
 NOTES_ALONE = {"attribution", "constitutional_guarantee", "encoder_notice", "evidence_gap", "superseded"}
@@ -89,10 +90,11 @@ def memory(root: Path) -> Iterator[Project]:
 
 
 def call(asked: Asked) -> tuple[str, dict[str, Any]]:
-    """The tool call of a question: `memory_search`, but the state of the context is told to `memory_context` alone."""
+    """The tool call of a question: `memory_search`, but the state of the context and the mode quick are for
+    `memory_context` alone."""
     names = {"session": "sessionId", "token_usage": "tokenUsage"}
     arguments = {names.get(name, name): value for name, value in asked.arguments.items()}
-    if "tokenUsage" in arguments:
+    if "tokenUsage" in arguments or arguments.get("mode") == "quick":
         return "memory_context", {"input": asked.text, **arguments}
     return "memory_search", {"query": asked.text, **arguments}
 
@@ -207,7 +209,7 @@ def observed(name: str, outcome: Outcome, memory: Project) -> object:
         return result.plan.reasons
     if name in NOTES_ALONE:
         return [row.notes for row in result.results], result.notes
-    return [(row.key, row.score) for row in result.results]
+    return [(row.key, round(row.score, 9)) for row in result.results]  # not what adding in another order leaves over
 
 
 @pytest.mark.requirement("P2", "P8")

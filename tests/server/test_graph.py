@@ -85,29 +85,6 @@ def test_the_community_of_what_words_find_is_brought_in(notes: Path) -> None:
     assert brought == [KEYS[5]]
 
 
-@pytest.mark.requirement("M10.read")
-def test_what_a_community_brings_comes_after_what_the_words_find(tmp_path: Path) -> None:
-    # a ring of 24 notes that the words find, the first of which follows from one that they do not: 25 links, 25 notes
-    (tmp_path / "docs").mkdir()
-    for n in range(24):
-        named = [f"docs/ring{(n + 1) % 24:02}.md", *(["docs/ledger.md"] if n == 0 else [])]
-        head = f"---\ntitle: Note\ncausalLinks:\n  derived_from: [{', '.join(named)}]\n---\n"
-        text = f"{head}# Note\n\nTenants share one gateway, {'and some pay for it ' * n}.\n"
-        (tmp_path / "docs" / f"ring{n:02}.md").write_text(text, encoding="utf-8")
-    (tmp_path / "docs" / "ledger.md").write_text("# Ledger\n\nBooks are kept apart.\n", encoding="utf-8")
-    assert call(tmp_path, ["index", "docs"]).status == 0
-    assert call(tmp_path, ["maintain"]).status == 0
-
-    def place(*changed: str) -> int:
-        asked = ["search", "tenants gateway", "--json", "--limit", "25", *changed]
-        rows = call(tmp_path, asked, {"SPECKIT_COMMUNITY_DETECTION": "true"}).json["results"]
-        return [row["key"] for row in rows].index("docs/ledger.md")
-
-    assert place() == 24
-    # of three that the channel brings each stands far above its mean, which is that of all 25
-    assert place("--set", "z_score.weights.trial_community=1.0") < 3
-
-
 @pytest.mark.requirement("M10.gate", "M10.fresh")
 def test_ranks_go_when_the_graph_becomes_too_thin_and_follow_what_changed(notes: Path) -> None:
     with Memory.open(notes / "memory.db", root=notes) as memory:
