@@ -160,7 +160,7 @@ def _alike(by_id: object, ranked: frozenset[int]) -> _Alike | None:
     if not all(type(name) is str and name.isascii() and not names_the_ranking(name) for name in names):
         return None
     columns: dict[str, _Column] = {}
-    values, characters = 0, sum(map(len, names))
+    values, characters = 0, sum(len(str(name)) for name in names)
     for name in names:
         try:
             column = _Column(list(map(itemgetter(name), said)))

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from speckit_memory.pipeline.contracts import Params
+from speckit_memory.pipeline.contracts import Params, PipelineContext, Role
 from speckit_memory.pipeline.describing import shape_of
 from speckit_memory.pipeline.errors import ContractError, StageInvariantError
-from speckit_memory.pipeline.hooks import SCALE
+from speckit_memory.pipeline.hooks import SCALE, SETTLED
 from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.registry import Registered
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing.sample import Sample
 
 T = TypeVar("T")
+_THREE = PipelineContext(
+    ("bm25", "vector", "graph"), (Scale.BM25, Scale.COSINE, Scale.UNIT), ("bm25", "vector", "graph"),
+    ("bm25", "vector", "graph"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,9 @@ class Trial:
     may_lack: bool = False
 
     def component(self) -> Any:
-        """A new component with the parameters."""
-        return self.entry.component(self.params)
+        """A new component with the parameters; of an understander, as in a pipeline of three channels."""
+        settling = SETTLED.of(self.entry.component) if self.entry.role is Role.UNDERSTANDER else None
+        return self.entry.component(settling.settled(self.params, _THREE) if settling else self.params)
 
     def must(self, holds: object, otherwise: str) -> None:
         """Raises AssertionError, which names the component, unless this holds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from speckit_memory.pipeline.contracts import About, Params, PipelineContext
 from speckit_memory.pipeline.model import Mode, Plan, Query
@@ -18,9 +18,8 @@ class QuickLookParams(Params):
     without: tuple[str, ...] = Field(
         ("vector", "graph", "degree", "community"), strict=False, description="Ids of the channels that are left out."
     )
-    channels: tuple[str, ...] = Field(
-        (), strict=False, description="Ids of the channels that are asked; none: all but those of `without`."
-    )
+    _asked: tuple[str, ...] = PrivateAttr(())
+    """Ids of the channels of the pipeline that are left to ask."""
 
 
 class QuickLook:
@@ -38,14 +37,15 @@ class QuickLook:
 
     @classmethod
     def settled(cls, params: QuickLookParams, context: PipelineContext) -> QuickLookParams:
-        """The parameters with the channels that the pipeline has."""
-        wanted = params.channels or tuple(name for name in context.channels if name not in params.without)
-        return params.model_copy(update={"channels": tuple(name for name in wanted if name in context.channels)})
+        """The parameters, which know what the pipeline has to ask."""
+        settled = params.model_copy()
+        settled._asked = tuple(name for name in context.channels if name not in params.without)
+        return settled
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan:  # noqa: ARG002 - the plan says it all
         """The plan with the channels that are quick."""
         p = self._params
-        channels = p.channels if plan.channels is None else tuple(name for name in p.channels if name in plan.channels)
+        channels = p._asked if plan.channels is None else tuple(name for name in p._asked if name in plan.channels)
         if query.running_mode not in p.modes or not channels:
             return plan
         return replace(plan, channels=channels, reasons=plan.because(f"quick look: asks {', '.join(channels)}"))

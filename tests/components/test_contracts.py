@@ -22,7 +22,7 @@ from speckit_memory.pipeline.testing import Case, contract_cases
 
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))
 
-REQUIRED = {"quick_look": {"channels": ["bm25", "fts5"]}, "single": {"scale": "bm25"}}
+REQUIRED = {"single": {"scale": "bm25"}}
 """Parameters without a default."""
 
 VARIANTS: dict[str, tuple[dict[str, object], ...]] = {

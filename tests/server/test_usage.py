@@ -18,7 +18,8 @@ def test_help_names_every_command(run: Run) -> None:
     assert ran.status == 0
     listed = [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()]
     assert listed == [
-        "demo", "init", "index", "search", "show", "save", "update", "delete", "undelete", "export", "import", "serve",
+        "demo", "init", "index", "search", "match", "list", "show", "save", "update", "validate", "delete",
+        "undelete", "export", "import", "serve",
         "doctor", "maintain", "stats", "unarchive", "lineage", "links", "learned", "task", "graph", "checkpoint",
         "model", "pipeline", "shadow", "flags", "eval",
     ]  # fmt: skip
