@@ -31,7 +31,7 @@ from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.runner import Runner
 from speckit_memory.server.app import build as build_server
 from speckit_memory.server.workspace import Workspace
-from tests.engine.test_reachability import BUILD_ON, steps, without
+from tests.engine.test_reachability import BUILD_ON, call, steps, without
 
 NOW = time.time()
 Answer = dict[str, Any]
@@ -81,17 +81,9 @@ def opened_memory(root: Path, preset: str) -> Still:
 
 def calls(session: str) -> list[Call]:
     """What an agent asks: every question, and the first of a conversation once more."""
-    asked: list[Call] = []
-    for question in QUESTIONS:
-        arguments = dict(question.arguments)
-        if arguments.pop("session", None):
-            arguments["sessionId"] = session
-        usage = arguments.pop("token_usage", None)
-        if usage is None:
-            asked.append(("memory_search", {"query": question.text, **arguments}))
-        else:
-            asked.append(("memory_context", {"input": question.text, **arguments, "tokenUsage": usage}))
-    return [*asked, *[call for call in asked if "sessionId" in call[1]][:1]]
+    asked = [call(question) for question in QUESTIONS]
+    asked = [(tool, said | ({"sessionId": session} if "sessionId" in said else {})) for tool, said in asked]
+    return [*asked, *[each for each in asked if "sessionId" in each[1]][:1]]
 
 
 def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:

@@ -19,7 +19,7 @@ from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.runner import Runner
 
 NOW = 1_800_000_000.0
-ASKED = (0, 1, 3, 8, 9, 14, 16, 20, 21, 26, 27, 28)
+ASKED = (0, 1, 3, 8, 9, 14, 16, 20, 21, 26, 27, 28, 30)
 """The places in `QUESTIONS` of those that are asked: of each kind one."""
 CLEAN: dict[str, Pipeline] = {
     "default": build("default", registry(), {}),
@@ -42,7 +42,7 @@ def searches(memory: Memory, names: Iterable[str] = tuple(CLEAN), places: Iterab
         for place in places:
             asked = QUESTIONS[place]
             found = behind.search(asked.text, now=NOW, deadline_ms=None, content=True, **asked.arguments)
-            answers[f"{name}: {asked.text}"] = observed(found)
+            answers[f"{name}, question {place}: {asked.text}"] = observed(found)
     return answers
 
 

@@ -219,13 +219,15 @@ QUESTIONS = (
     asked("ungulates of the savannah"),
     asked("where is everything that the store keeps, and which file holds the vectors of all passages and the index"),
     asked("fix the search error in the pipeline config", mode="deep"),
-    asked("why did we decide to fuse the channels by score instead of by rank", mode="quick"),
     asked("how is the quokka cache measured", anchors=["summary", "next-steps"]),
     asked("payment gateway retries", session=SESSION),
     asked("channels and ranks of the merged lists that we fuse", session=SESSION, token_usage=0.9),
     asked("importer crash", token_usage=0.7),
+    asked("why did we decide to fuse the channels by score instead of by rank", mode="quick"),
 )  # fmt: skip
-"""Texts with the arguments that some components wait for; most have none."""
+"""Texts with the arguments that some components wait for; most have none.
+
+Tests name some by their places, so new ones come last."""
 
 
 class WordsInCommon:
