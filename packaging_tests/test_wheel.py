@@ -124,7 +124,7 @@ def test_the_first_day_of_a_new_user(installed: Path, project: Path) -> None:
     # each has its own file in its own form: nothing is left to be pasted
     assert written.count(": created") == len(clients)
     assert "{" not in written
-    assert "3 created" in typed("index", ".")  # the section of AGENTS.md with them, the ignored draft not
+    assert "2 created" in typed("index", ".")  # neither the generated section of AGENTS.md nor the ignored draft
 
     program = Path(__file__).with_name("new_user.py")
     talked = run(sys.executable, program, project / ".mcp.json", home, cwd=home, HOME=str(home))
