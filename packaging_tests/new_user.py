@@ -39,9 +39,9 @@ async def main(file: str, elsewhere: str) -> None:
     async with Client(server) as client:
         decision, pool = [(await call(client, "memory_save", content=text))["data"]["key"] for text in (DECISION, POOL)]
         report["saved"] = [decision, pool]
-        found = [await call(client, "memory_search", query=question, limit=2, **SESSION) for question in QUESTIONS]
+        found = [await call(client, "memory_search", query=question, limit=1, **SESSION) for question in QUESTIONS]
         report["found"] = [answer["data"]["results"][0]["key"] for answer in found]
-        again = await call(client, "memory_search", query=QUESTIONS[0], limit=2, **SESSION)
+        again = await call(client, "memory_search", query=QUESTIONS[0], limit=1, **SESSION)
         report["again"] = again["hints"]
         await call(client, "memory_causal_link", sourceId=pool, targetId=decision, relation="derived_from")
         report["lineage"] = (await call(client, "memory_drift_why", memoryId=pool))["data"]
