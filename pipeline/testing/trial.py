@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from speckit_memory.pipeline.contracts import Params, PipelineContext, Role
+from speckit_memory.pipeline.contracts import Params, PipelineContext
 from speckit_memory.pipeline.describing import shape_of
 from speckit_memory.pipeline.errors import ContractError, StageInvariantError
 from speckit_memory.pipeline.hooks import SCALE, SETTLED
@@ -15,10 +15,8 @@ from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing.sample import Sample
 
 T = TypeVar("T")
-_THREE = PipelineContext(
-    ("bm25", "vector", "graph"), (Scale.BM25, Scale.COSINE, Scale.UNIT), ("bm25", "vector", "graph"),
-    ("bm25", "vector", "graph"),
-)  # fmt: skip
+_CHANNELS = ("bm25", "vector", "graph")
+_THREE = PipelineContext(_CHANNELS, (Scale.BM25, Scale.COSINE, Scale.UNIT), steps=_CHANNELS, uses=_CHANNELS)
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class Trial:
     may_lack: bool = False
 
     def component(self) -> Any:
-        """A new component with the parameters; of an understander, as in a pipeline of three channels."""
-        settling = SETTLED.of(self.entry.component) if self.entry.role is Role.UNDERSTANDER else None
+        """A new component with the parameters as they are in a pipeline of three channels."""
+        settling = SETTLED.of(self.entry.component)
         return self.entry.component(settling.settled(self.params, _THREE) if settling else self.params)
 
     def must(self, holds: object, otherwise: str) -> None:
