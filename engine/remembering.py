@@ -174,7 +174,8 @@ class Remembering(ABC):
     ) -> validations.Validated:
         """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
 
-        With `promote` it is made critical after that. `judgements` tells of it, with the `session` that says so, and
+        With `promote` it is made critical after that. What was put away and was useful is taken back, as by
+        `unarchive`. `judgements` tells of it, with the `session` that says so, and
         `undo_judgements` takes it back. Raises E080, and E082 when it may not be; nothing is noted then.
         """
 

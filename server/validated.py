@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.validations import Validated
 
+TAKEN_BACK = "it was put away: searches find it again"
+
 
 def validated_data(judged: Validated) -> dict[str, Any]:
     """The memory that was judged, and how it stands now."""
@@ -18,5 +20,6 @@ def validated_data(judged: Validated) -> dict[str, Any]:
         "tier": str(judged.tier),
         "eligible": judged.eligible,
         "kept_days": round(judged.kept_days, 1),
+        **({"restored": True} if judged.restored else {}),
         **judgement(judged),
     }

@@ -8,7 +8,7 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.memory_names import of_known
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.validated import validated_data
+from speckit_memory.server.validated import TAKEN_BACK, validated_data
 
 
 @click.command("validate")
@@ -27,5 +27,7 @@ def command(common: Common, name: str, useful: bool | None, promote: bool) -> No
         return
     times = counted(judged.validation_count, "validation")
     click.echo(wrapped(f"{judged.key}: confidence {judged.confidence:g} after {times}, tier {judged.tier}"))
+    if judged.restored:
+        click.echo(wrapped(TAKEN_BACK))
     if judged.eligible:
         click.echo(wrapped("it may become critical: the next `validate` may say --promote"))
