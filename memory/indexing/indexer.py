@@ -20,11 +20,12 @@ from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.full_memories import resolve_and_tell
 from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.intake import REMARKS, Intake
+from speckit_memory.memory.indexing.keys import with_folders
 from speckit_memory.memory.indexing.left_alone import leave_alone, others
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
-from speckit_memory.memory.indexing.returned import returned
-from speckit_memory.memory.indexing.scanner import FoundFile, Scan, below, decide, scan
+from speckit_memory.memory.indexing.returned import Returned
+from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
@@ -90,7 +91,8 @@ class Indexer:
         connection = self._database.reader()
         known = reader.known_files(connection)
         patterns = self._patterns()
-        found = scan(paths, self._root, patterns, self._sources.overruling(connection))
+        overruling = self._sources.overruling(connection)
+        found = scan(paths, self._root, patterns, overruling)
         found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
         leave_alone(found, leave)
         rules = self._rules()
@@ -98,7 +100,8 @@ class Indexer:
         force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
         elsewhere = self._sources.elsewhere(connection)
         decision = decide(found, others(known, leave), force, elsewhere)
-        if back := returned(decision.gone, found, self._root, patterns):
+        returned = Returned(found, self._root, patterns, overruling)
+        if back := returned.among(decision.gone):
             found.hidden += back
             decision = decide(found, others(known, leave), force, elsewhere)
         moved = found_moves(connection, others(known, leave), decision, self._root, elsewhere)
@@ -112,17 +115,17 @@ class Indexer:
         report.problems += found.remarks
         report.ignored |= found.ignored
         report.overruled |= found.overruled
+        told = {place for key in (*decision.gone, *back, *(m.old for m in moved)) for place in with_folders(key)}
         report.failures += [
-            Problem("E010", f"{key}: there is no such file or folder")
-            for key in found.missing
-            if not any(below(gone, key) for gone in (*decision.gone, *(move.old for move in moved)))
+            Problem("E010", f"{key}: there is no such file or folder") for key in found.missing if key not in told
         ]
         report.unchanged += decision.skip
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
         tasks = self._tasks(decision.read, known, force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
-        again = {*returned(decision.gone, found, self._root, patterns)}  # a run takes a while
+        again = {*returned.among(decision.gone)}  # a run takes a while
+        report.problems += returned.remarks()
         gone = [*(key for key in decision.gone if key not in again), *(key for key in without if key in known)]
         if dry_run:
             report.deleted += gone
