@@ -50,8 +50,8 @@ class Remembering(ABC):
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
         A file that cannot be read or parsed is reported with its reason; the rest is indexed. Of a thousand files or
         more, up to so many further `processes` read and analyse them. Documents in folders named `constitutional`, or
-        spec documents below `specs`, are left as they are where they are not to be included: neither read nor deleted.
-        Raises E014, and E030 for what is no path.
+        spec documents below `specs`, are left as they are where they are not to be included: neither read nor deleted;
+        memories follow their files there and from there all the same. Raises E014, and E030 for what is no path.
         """
         from speckit_memory.memory.indexing.left_alone import kinds_left_alone
 

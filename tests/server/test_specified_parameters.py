@@ -257,6 +257,36 @@ def test_kinds_of_documents_that_are_not_wanted_are_neither_read_nor_deleted(mem
     assert (both.created, both.deleted) == (["specs/1/plan.md"], ["specs/1/spec.md"])
 
 
+@pytest.mark.requirement("T22", "I8")
+def test_a_memory_follows_its_file_into_a_kind_that_is_left_alone_and_out_of_it(memory: Memory) -> None:
+    root = memory.settings.root
+    moves = {
+        "a/one.md": "specs/2/spec.md",  # into it
+        "specs/1/spec.md": "b/what.md",  # out of it
+        "constitutional/friday.md": "x/constitutional/friday.md",  # within it
+    }
+    learned = {}
+    for old, new in moves.items():
+        memory.validate(old, useful=True)
+        learned[new] = (memory.get(old).id, memory.get(old).confidence)
+        (root / new).parent.mkdir(parents=True, exist_ok=True)
+        (root / old).rename(root / new)
+
+    foreseen = memory.index(root, include_constitutional=False, include_spec_docs=False, dry_run=True)
+    left = memory.index(root, include_constitutional=False, include_spec_docs=False)
+
+    for report in (foreseen, left):
+        assert {move.old: move.new for move in report.renamed} == moves
+        assert (report.created, report.updated, report.deleted, report.failures) == ([], [], [], [])
+        assert sorted(report.ignored) == ["specs/2/spec.md", "x/constitutional/friday.md"]
+    assert {key: (memory.get(key).id, memory.get(key).confidence) for key in moves.values()} == learned
+    every = memory.index(root)
+    assert (every.created, every.deleted, every.renamed) == ([], [], [])
+    assert sorted(every.updated) == ["specs/2/spec.md", "x/constitutional/friday.md"]
+    assert {key: (memory.get(key).id, memory.get(key).confidence) for key in moves.values()} == learned
+    assert not {*moves} & {*memory.keys()}
+
+
 @pytest.mark.requirement("T4")
 def test_checks_that_are_skipped_leave_limits_and_secrets_as_they_are(workspace: Path) -> None:
     secret = "ghp_" + "a1B2" * 9
