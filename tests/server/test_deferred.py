@@ -12,6 +12,7 @@ import embedding_service
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.memory.store.file.connection import Database
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_life import stored
 from tests.server.test_mcp_stdio import INITIALIZE
@@ -146,3 +147,53 @@ def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_fail
         assert maintained(workspace, environ=named)["state"] == "ran"
         assert {text for text in service.texts if "token bucket" in text}
         assert stored(workspace, "SELECT count(*) FROM memories WHERE embedding_status = 'pending'") == [(0,)]
+
+
+@pytest.mark.requirement("I9.finished", "M5.one")
+def test_what_was_paid_for_is_asked_once_whoever_takes_over_or_whatever_fails_meanwhile(workspace: Path) -> None:
+    answered: list[str] = []
+
+    def well(service: embedding_service.Service, body: dict[str, Any]) -> embedding_service.Answer:
+        answered.extend(body["input"])
+        return embedding_service.well(service, body)
+
+    def refused(_service: embedding_service.Service, _body: dict[str, Any]) -> embedding_service.Answer:
+        return 400, {}, b"{}"
+
+    def another_takes_over(service: embedding_service.Service, body: dict[str, Any]) -> embedding_service.Answer:
+        changed("INSERT OR REPLACE INTO job_lease VALUES (1, 'another', strftime('%s', 'now') + 60)")
+        return well(service, body)
+
+    def changed(statement: str) -> None:
+        with Database.open(workspace / "memory.db") as database, database.write() as txn:
+            txn.connection.execute(statement)
+
+    with embedding_service.running() as service:
+        named: dict[str, Any] = {
+            "SPECKIT_EMBEDDER": "openai:tiny",
+            "SPECKIT_EMBEDDER_URL": service.url,
+            "SPECKIT_EMBEDDER_KEY": "a-key",
+        }
+        assert call(workspace, ["index", "docs"], env=named).status == 0
+        (workspace / "docs/steps.md").write_text(
+            "".join(f"## Part {n}\n\n{f'Step {n} is done. ' * 50}\n" for n in range(80))
+        )
+        with Memory.open(workspace / "memory.db", root=workspace, environ=named) as memory:
+            assert memory.save_file(workspace / "docs/steps.md", defer_embedding=True, force=True).pending
+        waiting = "SELECT count(*) FROM chunks WHERE vector = 'pending'"
+        [(passages,)] = stored(workspace, waiting)
+        service.always = well
+        service.behaviours = [well, refused]  # the first group of passages is embedded, the second is not
+        assert maintained(workspace, status=1, environ=named)["state"] == "failed"
+        assert 0 < len(answered) < passages
+        changed("UPDATE job_runs SET ended_at = ended_at - 600 WHERE job = 'vectors'")
+        service.behaviours = [another_takes_over]
+        assert maintained(workspace, environ=named)["state"] == "waiting"
+        assert len(answered) == passages
+        assert stored(workspace, waiting) == [(passages,)]
+        changed("DELETE FROM job_lease")
+
+        done = maintained(workspace, environ=named)
+
+        assert (done["state"], done["count"]) == ("ran", passages)
+        assert len(answered) == len(set(answered)) == passages
