@@ -12,10 +12,11 @@ import embedding_service
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.memory.store.file.connection import Database
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_life import stored
-from tests.server.test_mcp_stdio import INITIALIZE
+from tests.server.test_mcp_stdio import INITIALIZE, calls
 
 VECTORS = (
     "SELECT m.key, c.ordinal, v.embedding, t.tokens FROM chunks c JOIN memories m ON m.id = c.memory_id "
@@ -197,3 +198,35 @@ def test_what_was_paid_for_is_asked_once_whoever_takes_over_or_whatever_fails_me
 
         assert (done["state"], done["count"]) == ("ran", passages)
         assert len(answered) == len(set(answered)) == passages
+
+
+@pytest.mark.requirement("I9.finished", "T9.undone", "M14")
+def test_who_brings_back_what_another_model_embedded_is_told_who_embeds_it(workspace: Path) -> None:
+    def out(*arguments: str, **environ: str) -> str:
+        ran = call(workspace, arguments, env=environ)
+        assert ran.status == 0, ran.err
+        return " ".join(ran.out.split())
+
+    with embedding_service.running() as service:
+        deletions = [call(workspace, ["delete", f"docs/{name}.md", "--json"]).json for name in ("tone", "cjk")]
+        assert call(workspace, ["checkpoint", "create", "before", "--folder", "docs/storage"]).status == 0
+        assert call(workspace, ["export", str(workspace.parent / "out")]).status == 0
+        named: dict[str, Any] = {
+            "SPECKIT_EMBEDDER": "openai:tiny",
+            "SPECKIT_EMBEDDER_URL": service.url,
+            "SPECKIT_EMBEDDER_KEY": "a-key",
+        }
+        assert call(workspace, ["delete", "docs/storage/wal.md"]).status == 0
+        assert call(workspace, ["delete", "docs/fusion.md"]).status == 0
+        out("index", "docs", **named)
+
+        assert f"1 passage without vectors: {WHO_EMBEDS}" in out("undelete", deletions[0]["undo"], **named)
+        assert f"2 passages without vectors of this embedding model: {WHO_EMBEDS}" in out(
+            "checkpoint", "restore", "before", **named
+        )
+        assert f"2 passages without vectors: {WHO_EMBEDS}" in out("import", str(workspace.parent / "out"))
+        assert WHO_EMBEDS in checks(workspace)["content"]["hint"]
+        assert maintained(workspace, environ=named)["state"] == "ran"
+        assert checks(workspace)["content"]["verdict"] == "ok"
+        [undone] = calls(workspace, ("memory_delete", {"undo": deletions[1]["undo"]}))
+        assert undone["hints"] == [f"words find all of it already; vectors follow: {WHO_EMBEDS}"]
