@@ -19,6 +19,7 @@ from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.shadowing.tally import tallied
 from speckit_memory.engine.shadowing.variant import WHY, ShadowState
 from speckit_memory.engine.vector_index import told_vectors
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridged, listed
 from speckit_memory.memory.store.file.connection import Database
@@ -169,7 +170,7 @@ def _content(seen: Examined) -> Check:
     stats = reader.statistics(seen.database.reader())
     detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
     if stats.pending_embeddings:
-        hint = "`speckit-memory maintain` embeds them, and a running server does so by itself within minutes."
+        hint = f"Vectors follow: {WHO_EMBEDS}."
         return Check("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
     return Check("content", True, detail)
 

@@ -118,8 +118,8 @@ class Remembering(ABC):
 
         With `force` it is saved whatever they find, which is told; with `skip_preflight` nobody looks at anchors, for
         memories with the same content or at the length, and what else is wrong with the document is still refused.
-        With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
-        The `session` that saves it attends to it from then on.
+        With `defer_embedding` the memory is stored at once and found by words alone, until the background work of a
+        server, `maintain` or an index run embeds it. The `session` that saves it attends to it from then on.
         """
         file = named_path(path)
 
