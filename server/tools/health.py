@@ -14,7 +14,7 @@ from speckit_memory.server.tools.parameters import Name
 from speckit_memory.server.workspace import Workspace
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.alias_report import AliasReport
+    from speckit_memory.engine import Memory
 
 BUDGET = 800
 MOST_KEYS = 10
@@ -33,7 +33,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.output import counted
 
         if reportMode == "divergent_aliases":
-            return _aliases(workspace.memory().aliases(specFolder, limit))
+            return _aliases(workspace.memory(), specFolder, limit)
         if specFolder:
             raise SpeckitError("E031", "a 'specFolder' needs reportMode: divergent_aliases")
         try:
@@ -62,9 +62,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     return memory_health
 
 
-def _aliases(report: "AliasReport") -> Reply:
+def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
+    from speckit_memory.server.folder_text import in_folder, missing_folder
     from speckit_memory.server.output import counted
 
+    report = memory.aliases(folder, limit)
     rows = [
         {
             "kind": group.kind,
@@ -73,11 +75,14 @@ def _aliases(report: "AliasReport") -> Reply:
         }
         for group in report.groups
     ]
-    hints = ("keep one of each: delete or exclude the others, or say what differs",) if rows else ()
+    # where there are rows, a folder may hold links alone, which are no memories
+    one_of_each = "keep one of each: delete or exclude the others, or say what differs"
+    hint = one_of_each if rows else missing_folder(memory, folder)
+    where = in_folder(folder)
     return Reply(
-        f"{counted(report.total, 'document')} in several folders",
+        f"{counted(report.total, 'document')}{where}{',' if where else ''} in several folders",
         {"total": report.total, "aliases": rows},
-        hints,
+        (hint,) if hint else (),
         rows="aliases",
         row_text=_alias_text,
     )

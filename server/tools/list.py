@@ -26,6 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeChunks: Flag = False,  # noqa: N803
     ) -> Reply:
         """List memories, newest or heaviest first, a page at a time."""
+        from speckit_memory.server.folder_text import in_folder, missing_folder
         from speckit_memory.server.listed import is_passage, rows_of, with_passages
         from speckit_memory.server.output import counted
 
@@ -43,8 +44,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             return f"{total - end} more: continue with offset={end}" if told and end < total else ""
 
         return Reply(
-            f"{counted(total, 'memory')} stored",
+            f"{counted(total, 'memory')} stored{in_folder(specFolder)}",
             {"total": total, "offset": offset, "memories": rows},
+            tuple(filter(None, [missing_folder(memory, specFolder)])),
             rows="memories",
             again=nothing,
             row_text=_memory_text,
