@@ -93,6 +93,25 @@ def test_what_was_judged_goes_along_with_an_export_and_is_taken_back_there(works
     assert known(root)["validation_count"] == 6
 
 
+@pytest.mark.requirement("F17.undone", "M14.edited")
+def test_of_two_stores_the_one_that_judged_last_knows_best_whatever_was_taken_back_before(workspace: Path) -> None:
+    judged(workspace, False, session="rash")
+    judged(workspace, True)
+    out = exported(workspace)
+    root = other(workspace)
+    assert here(root, ["import", str(out)]).status == 0
+    assert call(workspace, ["learned", "undo", "--session", "rash"]).status == 0
+    judged(root, True, True, True, True)
+    assert here(workspace, ["export", str(out)]).status == 0
+    assert outcomes(here(root, ["import", str(out), "--json"]))[TONE] == "kept"
+    assert (known(root)["confidence"], known(root)["validation_count"]) == (0.95, 6)
+    assert len(call(root, [*LISTED, "--memory", TONE]).json["judgements"]) == 6
+    later = workspace.parent / "later"
+    assert here(root, ["export", str(later)]).status == 0
+    assert outcomes(here(workspace, ["import", str(later), "--json"]))[TONE] == "updated"
+    assert (known(workspace)["confidence"], known(workspace)["validation_count"]) == (0.95, 6)
+
+
 @pytest.mark.requirement("F17.undone")
 def test_a_promotion_that_is_taken_back_after_an_import_leaves_the_tier_of_the_text_here(workspace: Path) -> None:
     judged(workspace, True, True, True, True, True, promote=True)
