@@ -11,7 +11,7 @@ from speckit_memory.memory.store.portable.records import Record
 JUDGED = {"kind": "useful", "judged_at": 50.0, "undone_at": None}
 
 
-def learned(count: int = 1, **rows: list[dict[str, Any]]) -> Record:
+def learned(rows: dict[str, list[dict[str, Any]]], count: int = 1) -> Record:
     return Record({"validation_count": count, "last_review": 60.0, "access_count": 3}, rows)
 
 
@@ -27,7 +27,7 @@ def learned(count: int = 1, **rows: list[dict[str, Any]]) -> Record:
     ids=["judged", "taken back", "brought back", "linked"],
 )
 def test_the_last_act_of_somebody_decides(later: dict[str, list[dict[str, Any]]]) -> None:
-    assert learned(1, **later).clock() > learned(9, judgements=[JUDGED]).clock()
+    assert learned(later).clock() > learned({"judgements": [JUDGED]}, 9).clock()
 
 
 @pytest.mark.requirement("M14.edited")
@@ -40,4 +40,4 @@ def test_the_last_act_of_somebody_decides(later: dict[str, list[dict[str, Any]]]
     ids=["used", "declared"],
 )
 def test_what_nobody_did_decides_nothing(rows: dict[str, list[dict[str, Any]]]) -> None:
-    assert learned(**rows).clock() == learned(judgements=[JUDGED]).clock()
+    assert learned(rows).clock() == learned({"judgements": [JUDGED]}).clock()
