@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from tests.server.doors import Ran, call
@@ -129,6 +131,45 @@ def test_a_promotion_that_is_taken_back_after_an_import_leaves_the_tier_of_the_t
     assert known(root)["tier"] == "critical"
     assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
     assert known(root)["tier"] == "important"
+
+
+def before_judgements_were_kept(file: Path) -> None:
+    """Makes a store one of the version before."""
+    with closing(apsw.Connection(str(file))) as old:
+        old.execute("DROP TABLE judgements; DELETE FROM migrations WHERE name >= '0019'")
+
+
+@pytest.mark.requirement("F17.undone")
+@pytest.mark.parametrize("declared", ["important", "temporary", "critical"])
+@pytest.mark.parametrize("first", ["index", "undo"])
+def test_a_promotion_of_an_older_store_leaves_the_tier_that_the_file_declares_now(
+    workspace: Path, declared: str, first: str
+) -> None:
+    judged(workspace, *[True] * 5, promote=True)
+    text = (workspace / TONE).read_text()
+    (workspace / TONE).write_text(f"---\nimportance_tier: {declared}\n---\n{text}")
+    assert here(workspace, ["index", "docs"]).status == 0
+    before_judgements_were_kept(workspace / "memory.db")
+    undo, index = ["learned", "undo", "--memory", TONE], ["index", "docs", "--json"]
+    one, other = (index, undo) if first == "index" else (undo, index)
+    assert here(workspace, one).status == 0
+    assert here(workspace, other).status == 0
+    assert known(workspace)["tier"] == declared
+    assert here(workspace, index).json["updated"] == []
+    assert call(workspace, ["doctor"]).status == 0
+
+
+@pytest.mark.requirement("F17.undone", "M14.lossless")
+def test_an_older_store_that_is_exported_before_it_is_indexed_tells_no_time_of_a_file_that_it_has_to_read(
+    workspace: Path,
+) -> None:
+    judged(workspace, *[True] * 5, promote=True)
+    before_judgements_were_kept(workspace / "memory.db")
+    out, root = exported(workspace), other(workspace)
+    assert here(root, ["import", str(out)]).status == 0
+    assert (root / TONE).stat().st_mtime_ns > 10**18
+    assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
+    assert known(root)["tier"] == "normal"
 
 
 @pytest.mark.requirement("F17.undone", "M14")
