@@ -17,7 +17,7 @@ from tests.server.test_exchange import exported, other, outcomes
 from tests.server.test_mcp_stdio import calls
 from tests.server.test_renames import memories
 
-TONE = "docs/tone.md"
+TONE, WAL = "docs/tone.md", "docs/storage/wal.md"
 LISTED = ["learned", "judgements", "--json"]
 
 
@@ -26,8 +26,10 @@ def known(root: Path, key: str = TONE) -> dict[str, Any]:
     return memories(root)[key]
 
 
-def judged(root: Path, *useful: bool, session: str = "", promote: bool = False) -> list[dict[str, Any]]:
-    said = {"id": known(root)["id"], **({"sessionId": session} if session else {})}
+def judged(
+    root: Path, *useful: bool, session: str = "", promote: bool = False, key: str = TONE
+) -> list[dict[str, Any]]:
+    said = {"id": known(root, key)["id"], **({"sessionId": session} if session else {})}
     wanted = [("memory_validate", {**said, "wasUseful": each}) for each in useful]
     if promote:
         wanted[-1][1]["promote"] = True
@@ -131,6 +133,24 @@ def test_a_promotion_that_is_taken_back_after_an_import_leaves_the_tier_of_the_t
     assert known(root)["tier"] == "critical"
     assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
     assert known(root)["tier"] == "important"
+
+
+@pytest.mark.requirement("F17.undone", "M14.rows")
+def test_what_comes_back_into_a_copy_that_went_another_way_keeps_its_order(workspace: Path) -> None:
+    copy = other(workspace)
+    shutil.copytree(workspace, copy, dirs_exist_ok=True)
+    judged(workspace, False, True, True, session="here", key=WAL)
+    assert call(workspace, ["checkpoint", "create", "storage", "--folder", "docs/storage"]).status == 0
+    for key in (TONE, WAL, WAL, TONE):  # the first number is another's then, and the others are free
+        judged(copy, True, key=key)
+    shutil.copytree(workspace / "memory.db.checkpoints", copy / "memory.db.checkpoints")
+    assert call(copy, ["checkpoint", "restore", "storage"]).status == 0
+    listed = call(copy, [*LISTED, "--memory", WAL])
+    assert told(listed) == [("useful", "here", False)] * 2 + [("not useful", "here", False)]
+    assert here(copy, ["learned", "undo", str(listed.json["judgements"][-1]["id"])]).status == 0
+    assert known(copy, WAL)["confidence"] == 0.7
+    assert [one["id"] for one in call(copy, [*LISTED, "--memory", TONE]).json["judgements"]] == [4, 1]
+    assert call(copy, ["doctor"]).status == 0
 
 
 def before_judgements_were_kept(file: Path) -> None:
