@@ -142,7 +142,7 @@ def _sqlite(seen: Examined) -> Check:
 def _store(seen: Examined) -> Check:
     from speckit_memory.engine.store_check import checked  # imported by who asks for it
 
-    wrong, unseen = checked(seen.database)
+    wrong, unseen, _ = checked(seen.database)
     path = seen.database.path
     if wrong:
         return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)

@@ -29,7 +29,7 @@ from speckit_memory.memory.store.tables import (
     token_sets,
     vectors,
 )
-from speckit_memory.memory.store.tables.promotions import tier_in_force
+from speckit_memory.memory.store.tables.promotions import settle, tier_in_force
 from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
 from speckit_memory.pipeline.ports import Tokens, Vectors
@@ -267,14 +267,16 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
     model = model_id or ""
     with txn.part():
         known = txn.connection.execute(
-            "SELECT id, fingerprint, embedding_status, content_hash FROM memories WHERE key = ?", (document.key,)
+            "SELECT id, fingerprint, embedding_status, content_hash, tier FROM memories WHERE key = ?", (document.key,)
         ).fetchone()
         if known is None:
             return _add(txn, [entry], now, model)[0]
         digest = entry.fingerprint or fingerprint(document)
         if known[1] == digest:
             matrix = entry.vectors if known[2] == "pending" else None
-            return _keep(txn, known[0], document, matrix, model, entry.tokens)
+            settled = settle(txn, known[0], known[4], document.tier)
+            kept = _keep(txn, known[0], document, matrix, model, entry.tokens)
+            return kept._replace(outcome="updated") if settled else kept
         return _replace(txn, known[0], entry, digest, now, model, edited=known[3] != document.content_hash)
 
 
