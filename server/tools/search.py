@@ -53,7 +53,8 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             bool, Field(strict=True, description="Whole memories")
         ] = False,
         key: Annotated[
-            str, Field(max_length=500, description="Read this memory (key or id) instead, or its anchors")
+            Annotated[str, Field(max_length=500)] | int,
+            Field(description="Read this memory (key or id) instead, or its anchors"),
         ] = "",
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
@@ -92,7 +93,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             timings,
         )  # fmt: skip
 
-        if key:
+        if key != "":
             from speckit_memory.server.tools.whole import BUDGET as BUDGET_OF_ONE
             from speckit_memory.server.tools.whole import read_whole
 
