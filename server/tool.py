@@ -22,6 +22,7 @@ from speckit_memory.server.as_meant import Parameters, told
 from speckit_memory.server.call_progress import CallProgress
 from speckit_memory.server.envelope import SCHEMA, Count, Fitted, Reply, failure, fitted
 from speckit_memory.server.failures import internal
+from speckit_memory.server.fitting_actions import for_client
 
 NOTES_PER_TOKEN = 1
 """Characters of notes on a call for each token of its answer's budget, which leaves them about a quarter of it."""
@@ -43,6 +44,7 @@ class SpeckitTool(Tool):
     _schema: dict[str, Any] = PrivateAttr()
     _whole: dict[str, Any] = PrivateAttr()
     _config_hash: Callable[[], str] = PrivateAttr()
+    _offers: Callable[[str], bool] = PrivateAttr()
 
     @classmethod
     def of(
@@ -58,12 +60,14 @@ class SpeckitTool(Tool):
         destructive: bool = False,
         cache: AnswerCache | None = None,
         config_hash: Callable[[], str] = str,
+        offers: Callable[[str], bool] = bool,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description; `title` names it to people.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
         of all tools; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the log which
-        configuration is in force.
+        configuration is in force; `offers` says whether a client has a tool of that name, so that errors can send it
+        there.
         """
         tool = cls.from_function(
             function,
@@ -87,6 +91,7 @@ class SpeckitTool(Tool):
         tool._count = count
         tool._cache = cache
         tool._config_hash = config_hash
+        tool._offers = offers
         return tool
 
     def saying_less(self, unsaid: Collection[str]) -> "SpeckitTool":
@@ -106,7 +111,7 @@ class SpeckitTool(Tool):
             return (time.perf_counter() - started) * 1000
 
         def failed(error: SpeckitError) -> tuple[CallToolResult, str]:
-            return failure(error, self.name, taken()), error.code
+            return failure(for_client(error, self._offers), self.name, taken()), error.code
 
         def answer() -> tuple[CallToolResult, str]:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
