@@ -188,18 +188,17 @@ def tools(workspace: Workspace, limiter: anyio.CapacityLimiter, profile: ToolPro
         "offers": partial(offers, profile),
     }
 
+    def of(module: Any, title: str, **about: Any) -> SpeckitTool:
+        idle = getattr(module, "idle", None)
+        return SpeckitTool.of(module.build(workspace), title=title, budget=module.BUDGET, idle=idle, **about, **shared)
+
     def reading(module: Any, title: str, *, kept: bool = False) -> SpeckitTool:
         """`kept` for a tool of whose answers some may be given again."""
         cache = workspace.answers if kept else None
-        return SpeckitTool.of(
-            module.build(workspace), title=title, budget=module.BUDGET, read_only=True, cache=cache, **shared
-        )
+        return of(module, title, read_only=True, cache=cache)
 
     def writing(module: Any, title: str, *, idempotent: bool = True, destructive: bool = False) -> SpeckitTool:
-        return SpeckitTool.of(
-            module.build(workspace), title=title, budget=module.BUDGET, read_only=False, idempotent=idempotent,
-            destructive=destructive, **shared,
-        )  # fmt: skip
+        return of(module, title, read_only=False, idempotent=idempotent, destructive=destructive)
 
     return [
         reading(context, "Get context", kept=True),

@@ -23,6 +23,7 @@ from speckit_memory.server.call_progress import CallProgress
 from speckit_memory.server.envelope import SCHEMA, Count, Fitted, Reply, failure, fitted
 from speckit_memory.server.failures import internal
 from speckit_memory.server.fitting_actions import for_client
+from speckit_memory.server.idle_parameters import Rule, told_idle
 
 NOTES_PER_TOKEN = 1
 """Characters of notes on a call for each token of its answer's budget, which leaves them about a quarter of it."""
@@ -45,6 +46,8 @@ class SpeckitTool(Tool):
     _whole: dict[str, Any] = PrivateAttr()
     _config_hash: Callable[[], str] = PrivateAttr()
     _offers: Callable[[str], bool] = PrivateAttr()
+    _idle: Rule | None = PrivateAttr()
+    _defaults: dict[str, Any] = PrivateAttr()
 
     @classmethod
     def of(
@@ -61,13 +64,14 @@ class SpeckitTool(Tool):
         cache: AnswerCache | None = None,
         config_hash: Callable[[], str] = str,
         offers: Callable[[str], bool] = bool,
+        idle: Rule | None = None,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description; `title` names it to people.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
         of all tools; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the log which
         configuration is in force; `offers` says whether a client has a tool of that name, so that errors can send it
-        there.
+        there; `idle` says which parameters do nothing beside others.
         """
         tool = cls.from_function(
             function,
@@ -92,6 +96,8 @@ class SpeckitTool(Tool):
         tool._cache = cache
         tool._config_hash = config_hash
         tool._offers = offers
+        tool._idle = idle
+        tool._defaults = {name: field.get_default() for name, field in arguments.model_fields.items()}
         return tool
 
     def saying_less(self, unsaid: Collection[str]) -> "SpeckitTool":
@@ -151,7 +157,8 @@ class SpeckitTool(Tool):
         cache = None if values.get("bypassCache") else self._cache
         answer, again = cache.answered(self.name, values, made) if cache else (made(), False)
         most = answer.meta.get("token_budget", 0) * NOTES_PER_TOKEN
-        return answer.noted(told(notes, most), self._count), again
+        hints = (*told(notes, most), *told_idle(self._idle, values, self._defaults))
+        return answer.noted(hints, self._count), again
 
     def _values(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
         """The arguments of the function, and a note on each that was read as it was meant. Raises SpeckitError with all
