@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.validations import Validated
 
 
-def validated_data(judged: Validated) -> dict[str, Any]:
-    """The memory that was judged, and how it stands now."""
+def validated_data(judged: Validated, session: str) -> dict[str, Any]:
+    """The memory that was judged, how it stands now, and the session that said so, if it has a name."""
     from speckit_memory.server.tools.rows import judgement
 
     return {
@@ -19,4 +19,5 @@ def validated_data(judged: Validated) -> dict[str, Any]:
         "eligible": judged.eligible,
         "kept_days": round(judged.kept_days, 1),
         **judgement(judged),
+        **({"session": session} if session else {}),
     }
