@@ -154,8 +154,12 @@ class SpeckitTool(Tool):
             reply: Reply = self.fn(**values)
             return fitted(reply, self.name, self._budget, self._count)
 
-        cache = None if values.get("bypassCache") else self._cache
-        answer, again = cache.answered(self.name, values, made) if cache else (made(), False)
+        if self._cache is None:
+            answer, again = made(), False
+        elif values.get("bypassCache"):
+            answer, again = self._cache.passing(made)
+        else:
+            answer, again = self._cache.answered(self.name, values, made)
         most = answer.meta.get("token_budget", 0) * NOTES_PER_TOKEN
         hints = (*told(notes, most), *told_idle(self._idle, values, self._defaults))
         return answer.noted(hints, self._count), again

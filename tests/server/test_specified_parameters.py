@@ -14,6 +14,7 @@ from speckit_memory.engine import Memory, path_patterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
 from speckit_memory.server import listed
+from speckit_memory.server.output import counted
 from tests.server.doors import call
 from tests.server.test_answer_cache import asking, served
 from tests.server.test_mcp_stdio import calls
@@ -128,6 +129,15 @@ def test_a_process_that_ends_early_or_cannot_be_started_is_told(monkeypatch: pyt
     monkeypatch.setattr(path_patterns, "COMMAND", ("/no/such/python",))
     with pytest.raises(SpeckitError, match="E096"):
         path_patterns.matching(["a"], ["a"])
+
+
+@pytest.mark.requirement("T6")
+def test_an_agent_is_told_of_folders_beyond_the_first(indexed: Path) -> None:
+    first, every = calls(indexed, ("memory_stats", {"limit": 1}), ("memory_stats", {}))
+    further = len(every["data"]["folders"]) - 1
+    assert further > 0
+    hint = f"{counted(further, 'folder')} more than the first 1: limit says how many are shown"
+    assert (first["hints"], every["hints"]) == ([hint], [])
 
 
 @pytest.mark.requirement("T6")
