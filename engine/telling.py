@@ -40,7 +40,12 @@ class Telling(ABC):
             found = self._of_its_store(result, lambda _, store: explanation(result.outcome, store, row.id))
             if found is not None:
                 return found
-        raise SpeckitError("E080", f"'{name}' is not among the results; ask why_not instead")
+        raise SpeckitError(
+            "E080",
+            f"'{name}' is not among the results",
+            hint="How a score came about is told of results alone.",
+            actions=("ask why_not instead",),
+        )
 
     def why_not(self, result: SearchResult, name: int | str) -> str:
         """Why a memory is not among the results: the step that lost it, and what would have kept it."""

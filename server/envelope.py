@@ -22,6 +22,8 @@ MIN_TEXT = 80
 CUT_PER_TOKEN = 2
 """Characters that are cut for a token too many: fewer than most tokens have, so that little is cut in vain."""
 SEAM = 3
+BREAK = 1
+"""Tokens of the line break between two rows."""
 RESERVED_FOR_HINT = 40
 """Tokens for the sentence that says how many rows were left out."""
 TEXT_FIELD = "memory_text"
@@ -60,8 +62,12 @@ class Reply:
     """What the text says of `data` beside the rows, in a line; stored text in it must be safe (`server.markdown`)."""
     row_text: Callable[[int, dict[str, Any]], str] = _listed
     """The Markdown of a row and its number from 1."""
+    unit: str = ""
+    """What the rows are called where their number is told; as their list unless given."""
     hint_of_count: Callable[[int], str] | None = None
     """A further hint that depends on how many rows are shown; empty for none."""
+    figures_of_count: Callable[[int], dict[str, int]] | None = None
+    """Figures of `data` that depend on how many rows are shown; `count` is that number unless it is among them."""
     after: Callable[[int], None] | None = None
     """Called with the number of rows shown, once it is known, in the thread that builds the envelope."""
     again: Callable[[int], None] | None = None
@@ -88,7 +94,8 @@ class _Draft:
     """Whether texts were cut."""
 
     def summary(self) -> str:
-        cut = f"; {len(self.rows)} of {self.total} {self.reply.rows} shown" if len(self.rows) < self.total else ""
+        unit = self.reply.unit or self.reply.rows
+        cut = f"; {len(self.rows)} of {self.total} {unit} shown" if len(self.rows) < self.total else ""
         return self.reply.summary + cut
 
     def all_hints(self) -> list[str]:
@@ -103,7 +110,9 @@ class _Draft:
     def document(self) -> dict[str, Any]:
         data = self.reply.data
         if self.reply.rows:
-            data = {**data, "count": len(self.rows), self.reply.rows: self.rows}
+            figures = self.reply.figures_of_count
+            counts = {"count": len(self.rows), **(figures(len(self.rows)) if figures else {})}
+            data = {**data, **counts, self.reply.rows: self.rows}
         # whatever a name or a message holds: what a client cannot read would end the connection
         whole = {"summary": self.summary(), "data": data, "hints": self.all_hints()}
         return {name: sendable(part) for name, part in whole.items()}
@@ -220,8 +229,7 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     """
 
     def counted() -> tuple[str, int]:
-        text = draft.text()
-        return text, count([text])[0]
+        return _counted(draft, count)
 
     budget = draft.budget
     text, size = counted()
@@ -236,15 +244,7 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
         text, size = counted()
     if size <= budget:
         return text, size
-    sizes = count(draft.row_texts())
-    room = RESERVED_FOR_HINT if len(draft.rows) == draft.total else 0
-    next_row: dict[str, Any] | None = None
-    while size > budget and len(draft.rows) > 1:
-        excess, room = size + room - budget, 0
-        while excess > 0 and len(draft.rows) > 1:
-            next_row = draft.rows.pop()
-            excess -= sizes.pop()
-        text, size = counted()
+    text, size, next_row = _without_lowest(draft, size, count)
     if next_row and draft.reply.last == "cut" and _added(draft, next_row, budget - size, count):
         text, size = counted()
     stored = draft.rows[0].get(TEXT_FIELD, "")
@@ -254,6 +254,35 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
         draft.rows[0][TEXT_FIELD] = stored + "…"
         text, size = counted()
     return text, size
+
+
+def _counted(draft: _Draft, count: Count) -> tuple[str, int]:
+    text = draft.text()
+    return text, count([text])[0]
+
+
+def _without_lowest(draft: _Draft, size: int, count: Count) -> tuple[str, int, dict[str, Any] | None]:
+    """The text of `size` tokens and its tokens after dropping as many of the lowest rows as its budget asks for, and
+    the best of these; one row stays in any case."""
+    budget, text = draft.budget, draft.text()
+    sizes = [tokens + BREAK for tokens in count(draft.row_texts())]
+    dropped: list[dict[str, Any]] = []
+    room = RESERVED_FOR_HINT if len(draft.rows) == draft.total else 0
+    while size > budget and len(draft.rows) > 1:
+        excess, room = size + room - budget, 0
+        while excess > 0 and len(draft.rows) > 1:
+            dropped.append(draft.rows.pop())
+            excess -= sizes[len(draft.rows)]
+        text, size = _counted(draft, count)
+    # the hint may be shorter than the room that was kept for it
+    while dropped and size + sizes[len(draft.rows)] <= budget:
+        draft.rows.append(dropped.pop())
+        longer, more = _counted(draft, count)
+        if more > budget:
+            dropped.append(draft.rows.pop())
+            break
+        text, size = longer, more
+    return text, size, dropped[-1] if dropped else None
 
 
 def _added(draft: _Draft, row: dict[str, Any], room: int, count: Count) -> bool:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 TAKEN_BACK = "it was put away: searches find it again"
 
 
-def validated_data(judged: Validated) -> dict[str, Any]:
-    """The memory that was judged, and how it stands now."""
+def validated_data(judged: Validated, session: str) -> dict[str, Any]:
+    """The memory that was judged, how it stands now, and the session that said so, if it has a name."""
     from speckit_memory.server.tools.rows import judgement
 
     return {
@@ -22,4 +22,5 @@ def validated_data(judged: Validated) -> dict[str, Any]:
         "kept_days": round(judged.kept_days, 1),
         **({"restored": True} if judged.restored else {}),
         **judgement(judged),
+        **({"session": session} if session else {}),
     }

@@ -6,7 +6,7 @@ import click
 
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.folder_text import in_folder, missing_folder
-from speckit_memory.server.listed import is_passage, passage_text, rows_of, with_passages
+from speckit_memory.server.listed import PartOfPage, is_passage, passage_text, rows_of, with_passages
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
 
@@ -45,8 +45,11 @@ def command(common: Common, folder: str, sort: str, limit: int, offset: int, chu
         title = row["title"] if row["title"] != row["key"] else ""
         facts = (title, f"id {row['id']}", "" if row["tier"] == "normal" else row["tier"], row["updated"][:DATE])
         click.echo(wrapped(" · ".join([row["key"], *filter(None, facts)]), indent="    ", first=""))
-    end = offset + len(memories)
-    more = f"; --offset {end} goes on" if memories and end < total else ""
+    part = PartOfPage(rows, len(rows))
+    end = offset + part.memories
+    more = f"; --offset {end} goes on" if part.memories and end < total else ""
+    if part.is_cut:
+        click.echo(wrapped(f"{part.told_cut()}; `speckit-memory show` has the whole document", dim=True))
     if missing:
         click.echo(wrapped(f"warning: {missing}", fg="yellow"))
-    click.echo(wrapped(f"{len(memories)} of {counted(total, 'memory')}{in_folder(folder)}{more}", dim=True))
+    click.echo(wrapped(f"{part.memories} of {counted(total, 'memory')}{in_folder(folder)}{more}", dim=True))

@@ -1,6 +1,6 @@
 """`memory_health`: is everything in order? (feature T7)"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -8,6 +8,7 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.log_stream import lost_lines
 from speckit_memory.server.markdown import about, one_line
 from speckit_memory.server.tools.parameters import Name
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 BUDGET = 800
 MOST_KEYS = 10
 """Of one document that are shown; the others are counted."""
+
+
+def idle(values: Mapping[str, Any]) -> Idle | None:
+    """What bounds a list that the full report does not have."""
+    return Idle(("limit",), "the full report lists no aliases") if values["reportMode"] == "full" else None
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:

@@ -1,13 +1,14 @@
 """`memory_search`: search with every option (feature T2)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.markdown import one_line
 from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm, rows_of
 from speckit_memory.server.tools.parameters import (
@@ -28,6 +29,15 @@ from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
 USUAL_ROWS = 10
+BY_KEY = frozenset({"key", "anchors", "fromLine", "sessionId", "tokenBudget", "bypassCache"})
+"""What counts where one memory is read."""
+
+
+def idle(values: Mapping[str, Any]) -> Idle | None:
+    """What says nothing of a memory that is read, or of a search."""
+    if values["key"] != "":
+        return Idle(values.keys() - BY_KEY, "one memory is read by its key")
+    return Idle(("fromLine",), "no key is given")
 
 
 def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[..., Reply]:
@@ -53,7 +63,8 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             bool, Field(strict=True, description="Whole memories")
         ] = False,
         key: Annotated[
-            str, Field(max_length=500, description="Read this memory (key or id) instead, or its anchors")
+            Annotated[str, Field(max_length=500)] | int,
+            Field(description="Read this memory (key or id) instead, or its anchors"),
         ] = "",
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
@@ -92,7 +103,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             timings,
         )  # fmt: skip
 
-        if key:
+        if key != "":
             from speckit_memory.server.tools.whole import BUDGET as BUDGET_OF_ONE
             from speckit_memory.server.tools.whole import read_whole
 

@@ -32,7 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         hint = "eligible for the tier critical: the next memory_validate may say promote"
         return Reply(
             f"{judged.key}: confidence {judged.confidence:g} after {counted(judged.validation_count, 'validation')}",
-            {**validated_data(judged), **({"session": sessionId} if sessionId else {})},
+            validated_data(judged, sessionId),
             facts=fields({"tier": str(judged.tier), "promoted": judgement(judged).get("promoted")}),
             hints=(*[TAKEN_BACK] * judged.restored, *[hint] * judged.eligible),
         )

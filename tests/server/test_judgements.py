@@ -210,3 +210,35 @@ def test_what_is_brought_back_can_be_taken_back(workspace: Path) -> None:
     assert call(workspace, ["index", "docs"]).status == 0
     assert call(workspace, ["learned", "undo", "--memory", "docs/voice.md"]).status == 0
     assert (known(workspace, "docs/voice.md")["confidence"], call(workspace, ["doctor"]).status) == (0.5, 0)
+
+
+@pytest.mark.requirement("F17.undone")
+def test_a_session_of_the_console_judges_and_numbers_are_taken_as_they_are_shown(workspace: Path) -> None:
+    said = call(workspace, ["validate", TONE, "--useful", "--session", "mine", "--json"]).json
+    assert (said["session"], said["validations"]) == ("mine", 1)
+    assert "session" not in call(workspace, ["validate", TONE, "--useful", "--json"]).json
+    assert told(call(workspace, LISTED)) == [("useful", "", False), ("useful", "mine", False)]
+    shown = call(workspace, ["learned", "judgements"]).out
+    assert "#2" in shown
+    for wrong in ("##2", "#", "#-1", "2#", "#0"):
+        assert call(workspace, ["learned", "undo", wrong]).status == 2
+    assert "1 judgement taken back" in call(workspace, ["learned", "undo", "#2"]).out
+
+    undo = ["learned", "undo", "--session"]
+    nobody = call(workspace, [*undo, "nobody"])
+    assert nobody.out == "0 judgements taken back: no judgement by session 'nobody' is on record\n"
+    assert call(workspace, [*undo, "nobody", "--json"]).json["undone"] == []
+    assert call(workspace, [*undo, "mine"]).out.endswith("1 judgement taken back\n")
+    again = f"0 judgements taken back: every judgement of {TONE} by session 'mine' was taken back before\n"
+    assert call(workspace, [*undo, "mine", "--memory", TONE]).out == again
+    assert "validations" not in known(workspace)
+
+
+@pytest.mark.requirement("M7")
+def test_changes_of_links_are_undone_by_the_numbers_that_are_shown(workspace: Path) -> None:
+    assert call(workspace, ["links", "add", TONE, "supports", "docs/storage/wal.md"]).status == 0
+    [change, *_] = call(workspace, ["links", "history"]).out.split()
+    assert change.startswith("#")
+    assert "1 change undone" in call(workspace, ["links", "undo", change]).out
+    assert call(workspace, ["links", "remove", "#999"]).status == 2
+    assert "there is no contradiction 7" in call(workspace, ["links", "review", "--dismiss", "#7"]).err
