@@ -95,7 +95,8 @@ def test_every_wish_that_a_pipeline_has_no_step_for_is_said(memory: Memory, want
 
 
 def test_nobody_is_limited_by_state_who_does_not_want_it(memory: Memory) -> None:
-    limited = {"pipeline": "limited", "annotate": {"change": [{"use": "state_filter", "limits": {"HOT": 1, "COLD": 0}}]}}
+    change = {"use": "state_filter", "limits": {"HOT": 1, "COLD": 0}}
+    limited = {"pipeline": "limited", "annotate": {"change": [change]}}
     with memory.using(limited) as few:
         found = few._searching.adjusted(Adjustment(state_limits=False)).runner.pipeline
         [before], [after] = (
