@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from speckit_memory.config.yaml_reader import plain
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.memory.lifecycle.states import STATES
 from speckit_memory.pipeline.effective import Effective
@@ -98,6 +99,10 @@ def _ageing(whole: Effective, on: bool | None, unmet: list[str]) -> Effective:
         return whole
     whole = _without(whole, AGEING)
     whole = _set(whole, "folder_score", fade="0")
+    for step in whole.slots["fusion"]:
+        weights = step.params.get("weights")
+        if weights and plain(weights.value) == "by_intent":
+            whole = with_values(whole, {f"{step.id}.weights": "by_intent_ageless"})
     return _set(whole, "composite", decay="false")
 
 

@@ -10,8 +10,8 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model import INTENTS
-from speckit_memory.stages.candidates.intent import INTENTS as KNOWN
-from tests.server.test_tool_parameters import QUOKKA, SPEC, answers, memory, scores
+from speckit_memory.stages.candidates.intent import SIGNS
+from tests.server.test_tool_parameters import DEEP, QUOKKA, SPEC, answers, memory, scores
 
 __all__ = ["memory"]  # the fixture
 YEAR = 365 * 86_400.0
@@ -110,17 +110,18 @@ def test_nobody_is_limited_by_state_who_does_not_want_it(memory: Memory) -> None
 @pytest.mark.requirement("T2.parameters")
 @pytest.mark.parametrize("model", ["five_factor", "six_factor", "by_intent"])
 def test_no_age_counts_for_who_does_not_want_it(memory: Memory, model: str) -> None:
-    """Whichever factors the composite has: what counts after a lifetime is what counts today."""
+    """Whichever factors the composite has: what counts after a lifetime is what counts today. The question has an
+    intent, by which fusion knows how much recency counts."""
     values = {"composite.model": model}
     on = {"SPECKIT_FOLDER_SCORING": "true", "SPECKIT_NOVELTY_BOOST": "true", "SPECKIT_RECENCY_BOOST": "true"}
     config = memory.settings
     with Memory.open(config.db, "catalogue", root=config.root, environ=on, overrides=values) as aged:
-        [row, *_] = aged.search("quokka cache").results
+        [row, *_] = aged.search(DEEP).results
         now = aged.get(row.id).updated_at or 0.0
         wanted = Adjustment(decay=False)
-        early, late = (aged.search("quokka cache", now=at, adjust=wanted) for at in (now + 60, now + 80 * YEAR))
+        early, late = (aged.search(DEEP, now=at, adjust=wanted) for at in (now + 60, now + 80 * YEAR))
         told = [[(row.id, row.score, row.steps) for row in found.results] for found in (early, late)]
-        faded = aged.search("quokka cache", now=now + 80 * YEAR)
+        faded = aged.search(DEEP, now=now + 80 * YEAR)
     assert told[0] == told[1]
     assert [(row.id, row.score, row.steps) for row in faded.results] != told[0]
 
@@ -169,7 +170,7 @@ def test_an_intent_that_was_said_is_sure_and_nothing_looks_for_another(memory: M
     assert "intent" not in {step.step for step in asked.timings_ms.steps}
     none = memory.search("why was the quokka cache chosen?", intent="")
     assert (none.plan.intent, none.plan.intent_confidence) == ("understand", 0.0)
-    assert tuple(KNOWN) == INTENTS
+    assert sorted(SIGNS) == sorted(INTENTS)
 
 
 def test_four_modes_search_differently(memory: Memory, tmp_path: Path) -> None:
