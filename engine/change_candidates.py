@@ -8,6 +8,7 @@ from itertools import chain
 
 from speckit_memory.engine.absence import Absence, Sighting
 from speckit_memory.engine.changes import Change, Kind
+from speckit_memory.engine.doors import ANY_DOOR, Door
 from speckit_memory.engine.questions import MAX_LIMIT, Asked
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.resuming import asks_for_handover
@@ -21,23 +22,6 @@ from speckit_memory.pipeline.trace import DEADLINE
 
 FARTHEST = 100.0
 """A number without a bound is changed by this factor at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """What callers of a door can change of a question.
-
-    `modes` are those they can ask for; with `repeats` they can ask for what a session was sent without leaving it; with
-    `parameter_is_enough` they want to know of nothing else where a higher limit does it, or a wish of theirs less.
-    """
-
-    modes: tuple[str, ...] = ("quick", "focused", "deep", "auto")
-    repeats: bool = False
-    parameter_is_enough: bool = False
-
-
-ANY_DOOR = Door()
-"""That of the command line and of Python."""
 
 
 @dataclass(frozen=True, slots=True)

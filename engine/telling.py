@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from speckit_memory.engine import assembly
 from speckit_memory.engine.answer import explanation
+from speckit_memory.engine.doors import ANY_DOOR, Door
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.results import Explanation, SearchResult
 from speckit_memory.engine.serving import Served
@@ -19,7 +20,6 @@ from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.view import StoreView
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.change_candidates import Door
     from speckit_memory.engine.smallest_change import SmallestChange
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Telling(ABC):
         )
 
     def why_not_change(
-        self, result: SearchResult, name: int | str, *, door: Door | None = None, until: float = math.inf
+        self, result: SearchResult, name: int | str, *, door: Door = ANY_DOOR, until: float = math.inf
     ) -> SmallestChange | None:
         """The smallest single change of a value, flag or step that brings a memory in; None when it is a result.
 
@@ -62,13 +62,12 @@ class Telling(ABC):
         says what callers can change, and nothing more is tried after `until`, in seconds of `time.perf_counter`.
         """
         # imported by who asks for it: it looks for pipelines, and a search has its own
-        from speckit_memory.engine.change_candidates import ANY_DOOR
         from speckit_memory.engine.why_not_change import why_not_change
 
         return self._of_its_store(
             result,
             lambda opened, store: why_not_change(
-                self._in_force.answered(result), opened, result, _memory(opened, name), store, door or ANY_DOOR, until
+                self._in_force.answered(result), opened, result, _memory(opened, name), store, door, until
             ),
         )
 

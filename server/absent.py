@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from speckit_memory.engine.doors import ANY_DOOR, Door
 from speckit_memory.server.memory_names import of_known
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.engine.change_candidates import Door
     from speckit_memory.engine.results import SearchResult
     from speckit_memory.engine.smallest_change import SmallestChange
 
@@ -20,7 +20,7 @@ def reason_of_absence(
     typed: str | int,
     again: str = "",
     *,
-    door: Door | None = None,
+    door: Door = ANY_DOOR,
     until: float = math.inf,
 ) -> tuple[str, SmallestChange | None]:
     """Why the memory of an id, a key or a path is no result, and what would make it one, None when it is one.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.config.settings import FLAGS_FILE, PIPELINE_FILE
-from speckit_memory.engine.change_candidates import Door
 from speckit_memory.engine.changes import yaml_text
+from speckit_memory.engine.doors import Door
 from speckit_memory.server.absent import reason_of_absence
 from speckit_memory.server.envelope import Aside
 from speckit_memory.server.markdown import one_line
