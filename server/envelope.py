@@ -44,6 +44,14 @@ def _listed(_number: int, row: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """What an answer says beside its rows: a line of the text, in which stored text must be safe, and more `data`."""
+
+    text: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a tool has to say. `rows` names the list in `data` that may be shortened, best rows first."""
 
@@ -68,6 +76,10 @@ class Reply:
     """A further hint that depends on how many rows are shown; empty for none."""
     figures_of_count: Callable[[int], dict[str, int]] | None = None
     """Figures of `data` that depend on how many rows are shown; `count` is that number unless it is among them."""
+    aside: Callable[[int], Aside] | None = None
+    """What is said by the number of rows that are shown. Its line is cut where rows leave no room, its data never."""
+    pipeline: str = ""
+    """The hash of the pipeline that answered, "" where none did: what the log names the call by."""
     after: Callable[[int], None] | None = None
     """Called with the number of rows shown, once it is known, in the thread that builds the envelope."""
     again: Callable[[int], None] | None = None
@@ -92,6 +104,8 @@ class _Draft:
     """Hints of this call alone, before those of the reply."""
     cut: bool = False
     """Whether texts were cut."""
+    aside_room: int | None = None
+    """To so many characters the aside is cut; None for the whole of it."""
 
     def summary(self) -> str:
         unit = self.reply.unit or self.reply.rows
@@ -107,8 +121,16 @@ class _Draft:
             further.append(f"{left} of {self.total} rows were left out to stay within {self.budget} tokens")
         return [*self.notes, *self.reply.hints, *further]
 
+    def aside(self) -> str:
+        if self.reply.aside is None or self.aside_room == 0:
+            return ""
+        line = self.reply.aside(len(self.rows)).text
+        return line if self.aside_room is None or len(line) <= self.aside_room else line[: self.aside_room] + "…"
+
     def document(self) -> dict[str, Any]:
         data = self.reply.data
+        if self.reply.aside:
+            data = {**data, **self.reply.aside(len(self.rows)).data}
         if self.reply.rows:
             figures = self.reply.figures_of_count
             counts = {"count": len(self.rows), **(figures(len(self.rows)) if figures else {})}
@@ -127,7 +149,7 @@ class _Draft:
             f"{one_line(part['instead'])}; loss of confidence: {part['confidence_impact']}"
             for part in self.reply.degraded
         ]
-        head = [f"# {one_line(self.reply.summary)}", self.reply.facts]
+        head = [f"# {one_line(self.reply.summary)}", self.reply.facts, self.aside()]
         # a blank line, without which the notes would be part of a list or quotation above them
         blocks = ["\n".join(filter(None, [*head, *self.row_texts()])), "\n".join(notes)]
         return shown("\n\n".join(filter(None, blocks)))
@@ -147,6 +169,8 @@ class Fitted:
     after: Callable[[int], None] | None
     again: Callable[[int], None] | None
     """None for one that is not to be kept."""
+    pipeline: str = ""
+    """The hash of the pipeline that answered."""
     draft: _Draft | None = None
     """What it was made of but for the rows, which are those of the document."""
 
@@ -191,7 +215,7 @@ def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
     document = draft.document()
     # without what the reply holds to be done afterwards, and without rows that were left out: answers are kept
     light = replace(draft, reply=replace(reply, data=document["data"], after=None, again=None), rows=[])
-    return Fitted(text, document, meta, len(draft.rows), reply.after, again, light)
+    return Fitted(text, document, meta, len(draft.rows), reply.after, again, reply.pipeline, light)
 
 
 def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
@@ -222,6 +246,17 @@ def failure(error: SpeckitError, tool: str, latency_ms: float) -> CallToolResult
 
 
 def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
+    """The text and its tokens, within the budget if that has room for the shortest form of one row."""
+    text, size = _rows_fitted(draft, count)
+    room = len(draft.aside())
+    while size > draft.budget and room:
+        draft.aside_room = room = max(room - max(size - draft.budget, 8), 0)
+        text = draft.text()
+        [size] = count([text])
+    return text, size
+
+
+def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     """The text and its tokens, after cutting texts (unless they shall be whole), then dropping the lowest rows, then
     cutting the last text, or putting back the best of those rows with as much of its text as there is room for.
 

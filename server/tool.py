@@ -111,7 +111,7 @@ class SpeckitTool(Tool):
         """Validates, calls, wraps. Never raises for a failure of the tool."""
         started = time.perf_counter()
         call, progress = Withdrawal(), CallProgress(context, "documents")
-        again = False
+        again, answered_by = False, ""
 
         def taken() -> float:
             return (time.perf_counter() - started) * 1000
@@ -122,10 +122,11 @@ class SpeckitTool(Tool):
         def answer() -> tuple[CallToolResult, str]:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
             # would end the event loop, and with it the server. The thread of a cancelled call ends by itself.
-            nonlocal again
+            nonlocal again, answered_by
             try:
                 with SERVING.serving(), call.asking(), progress.telling():
                     found, again = self._answered(arguments)
+                    answered_by = found.pipeline
                     require_wanted()  # what nobody waits for was not served
                     # this too: what follows a reply writes to the store, and the loop must not wait for that
                     return found.sent(taken(), again=again), ""
@@ -140,7 +141,8 @@ class SpeckitTool(Tool):
             result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             call.withdraw()
-        logs.tool_called(self.name, taken(), code, arguments, cached=again, config_hash=self._config_hash())
+        config_hash = answered_by or self._config_hash()
+        logs.tool_called(self.name, taken(), code, arguments, cached=again, config_hash=config_hash)
         return result
 
     def _answered(self, arguments: dict[str, Any]) -> tuple[Fitted, bool]:

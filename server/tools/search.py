@@ -9,7 +9,6 @@ from pydantic import Field
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.idle_parameters import Idle
-from speckit_memory.server.markdown import one_line
 from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm, rows_of
 from speckit_memory.server.tools.parameters import (
     Anchors,
@@ -69,8 +68,8 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
         whyNot: Annotated[  # noqa: N803
-            str | int, Field(description="Why is this memory no result?")
-        ] = "",
+            str | int | None, Field(description="Why is this memory no result?")
+        ] = None,
         tokenBudget: TokenBudget | None = None,  # noqa: N803
         deadlineMs: Annotated[  # noqa: N803
             float | None, Field(ge=0, description="Skip costly steps after so long; 0: never")
@@ -146,15 +145,11 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
             data["timings_ms"] = timings(result)
-        absent = ""
-        if whyNot:
-            from speckit_memory.server.absent import reason_of_absence
+        aside = None
+        if whyNot is not None and whyNot != "":
+            from speckit_memory.server.tools.missing import missing
 
-            reason, change = reason_of_absence(memory, result, whyNot)
-            data["why_not"] = {"memory": whyNot, "reason": reason, "change": change.as_json() if change else None}
-            absent = (
-                f"why not {one_line(str(whyNot))}: {one_line(reason)} {one_line(change.sentence) if change else ''}"
-            )
+            aside = missing(memory, result, whyNot, budget).told
         return Reply(
             found(result),
             data,
@@ -164,10 +159,12 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             ),
             degraded(result),
             rows="results",
-            facts="\n".join(filter(None, [search_facts(result), absent.rstrip()])),
+            facts=search_facts(result),
+            aside=aside,
             row_text=partial(search_row_text, why=form.why),
             budget=budget,
             last=form.last,
+            pipeline=result.pipeline.hash,
             after=partial(note_served, memory, result),
             again=None if sessionId or explain else partial(note_served_again, memory, result.without_texts()),
         )
