@@ -8,6 +8,7 @@ from itertools import chain
 
 from speckit_memory.engine.absence import Absence, Sighting
 from speckit_memory.engine.changes import Change, Kind
+from speckit_memory.engine.doors import ANY_DOOR, Door
 from speckit_memory.engine.questions import MAX_LIMIT, Asked
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.resuming import asks_for_handover
@@ -21,7 +22,6 @@ from speckit_memory.pipeline.trace import DEADLINE
 
 FARTHEST = 100.0
 """A number without a bound is changed by this factor at most."""
-MODES = ("quick", "focused", "deep", "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,14 @@ def candidates(
     result: SearchResult,
     memory: MemoryRecord,
     seen: Sequence[Sighting],
+    door: Door = ANY_DOOR,
 ) -> Iterator[Candidate]:
     """What may matter, the most promising first. `checked` is the pipeline that answered, without steps if its values
-    cannot be set; `seen` is what its channels know of the memory."""
+    cannot be set; `seen` is what its channels know of the memory; `door` is where it is asked."""
     places = {entry.id: place for place, entry in enumerate(checked.bound, start=1)}
-    yield from _of_question(lost, asked, result, memory)
+    if lost.where != "limit":
+        yield from _wishes(asked, checked)
+    yield from _of_question(lost, asked, checked, result, memory, door)
     silent = {record.step for record in result.outcome.trace.steps if record.stage == "candidates" and not record.n_out}
     if lost.where == "scope" and not result.outcome.query.wanted.folders:
         return  # the question alone has set the scope
@@ -64,10 +67,19 @@ def candidates(
         yield from switches
 
 
-def _of_question(lost: Absence, asked: Asked, result: SearchResult, memory: MemoryRecord) -> Iterator[Candidate]:
+def _wishes(asked: Asked, checked: Checked) -> Iterator[Candidate]:
+    """What the caller wanted otherwise than the pipeline says, left to the pipeline; that of hand-overs heeds none."""
+    for name in asked.adjust.named if checked.bound else ():
+        yield _single("wish", name, getattr(asked.adjust, name), None, 0)
+
+
+def _of_question(
+    lost: Absence, asked: Asked, checked: Checked, result: SearchResult, memory: MemoryRecord, door: Door
+) -> Iterator[Candidate]:
     question = asked.question
     if lost.where == "limit":
         yield _number("question", "limit", question.limit, (question.limit, MAX_LIMIT), 0, True, lost.rank)
+        yield from _wishes(asked, checked)
     if any(part.part == DEADLINE for part in result.notes.degraded):
         yield _single("question", "deadline_ms", asked.allowed_ms, 0, 0)
     if lost.where == "scope":
@@ -79,14 +91,18 @@ def _of_question(lost: Absence, asked: Asked, result: SearchResult, memory: Memo
         if question.concepts and question.text.strip():
             yield _single("question", "concepts", ", ".join(question.concepts), None, 0)
     if lost.where == "step":
-        if question.session:
+        if question.session and door.repeats and question.dedup:
+            yield _single("question", "dedup", True, False, 0)
+        elif question.session and not door.repeats:
             yield _single("question", "session", question.session, "", 0)
         if question.anchors:
             yield _single("question", "anchors", ", ".join(question.anchors), None, 0)
     if question.token_usage is not None:
         yield _single("question", "token_usage", question.token_usage, None, 0)
     if not asks_for_handover(result.outcome.query):
-        ways = tuple((Change("question", "mode", question.mode, mode, 0),) for mode in MODES if mode != question.mode)
+        ways = tuple(
+            (Change("question", "mode", question.mode, mode, 0),) for mode in door.modes if mode != question.mode
+        )
         yield Candidate("mode", ways)
 
 

@@ -1,4 +1,4 @@
-"""One thing changed in a search: a word of the question, a value, a flag or a step of the pipeline (feature P8)."""
+"""One thing changed in a search: a word of the question, a wish, a value, a flag or a step (feature P8)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.plain_leaves import Plain
 from speckit_memory.pipeline.variants import with_flag, with_values, without
 
-Kind = Literal["question", "value", "flag", "step"]
+Kind = Literal["question", "wish", "value", "flag", "step"]
 
 OPTIONS = {
     "limit": "--limit",
@@ -31,8 +31,9 @@ LISTS = ("concepts", "anchors")
 class Change:
     """One thing that is to be otherwise. `place` is that of the step in running order, 0 for the question itself.
 
-    `name` is a parameter of `Memory.search`, "step.parameter" or "step.parameter.key", a flag, or the id of a step to
-    leave out. `file` is the pipeline file that says the same, where only a file can say it.
+    `name` is a parameter of `Memory.search`, a field of its `adjust` that is left to the pipeline, "step.parameter" or
+    "step.parameter.key", a flag, or the id of a step to leave out. `file` is the pipeline file that says the same,
+    where only a file can say it.
     """
 
     kind: Kind
@@ -83,6 +84,8 @@ class Change:
                 return f"{shlex.join(self.arguments)} (now {yaml_text(self.before)})"
             case "question":
                 return f"{self.name}={self.after!r} in Python (now {self.before!r})"
+            case "wish":
+                return f"adjust without {self.name} in Python (now {self.before!r})"
             case "value":
                 return f"{shlex.join(self.arguments)} (now {yaml_text(self.before)})"
             case "flag":
@@ -90,13 +93,18 @@ class Change:
         return f"leaving out the step '{self.name}'" + (", with the pipeline file below" if self.file else "")
 
     def applied(self, asked: Asked, whole: Effective) -> tuple[Asked, Effective]:
-        """The question and the pipeline with the change; what cannot be changed so is a problem of the pipeline."""
+        """The question and the pipeline with the change; what cannot be changed so is a problem of the pipeline.
+
+        A wish that is left changes the question alone, which is answered by another pipeline then.
+        """
         match self.kind:
             case "question" if self.name == "deadline_ms":
                 return replace(asked, allowed_ms=None), whole
             case "question":
                 changes: dict[str, Any] = {self.name: () if self.name in LISTS else self.after}
                 return replace(asked, question=replace(asked.question, **changes)), whole
+            case "wish":
+                return replace(asked, adjust=asked.adjust.without(self.name)), whole
             case "value":
                 return asked, with_values(whole, {self.name: yaml_text(self.after)})
             case "flag":

@@ -126,22 +126,20 @@ class Checkpointing(ABC):
 
         def mend(opened: assembly.OpenStore) -> list[str]:
             with opened.database.write() as txn:
-                done = mending.mend(txn)
-                if new := [fault for fault in inconsistencies(txn.connection) if fault not in wrong]:
+                done = mending.mend(txn, found.stale)
+                if new := [fault for fault in inconsistencies(txn.connection) if fault not in found.wrong]:
                     raise SpeckitError("E024", f"mending would break the store: {new[0]}; nothing was changed")
                 return done
 
-        def wrong_now() -> tuple[str, ...]:
-            return self._followed.run(lambda opened: checked(opened.database, every_word=True).wrong)
-
-        wrong = wrong_now()
-        if not wrong:
+        found = self._followed.run(lambda opened: checked(opened.database, every_word=True))
+        if not found.wrong:
             return Repaired((), (), "")
         before = timed("before-repair")
-        self._made(before, "", {"before": "repair", "wrong": wrong[:_NAMED]}, ())
+        self._made(before, "", {"before": "repair", "wrong": found.wrong[:_NAMED]}, ())
         done = self._followed.run(mend, writes=True)
         self._followed.upkeep.indexed()
-        return Repaired(tuple(done), wrong_now(), before)
+        left = self._followed.run(lambda opened: checked(opened.database, only=found.stale).wrong)
+        return Repaired(tuple(done), left, before)
 
     def checkpoint_delete(self, name: str) -> Checkpoint:
         """Removes a checkpoint for good. Raises E060 and E062."""

@@ -15,6 +15,7 @@ from speckit_memory.engine.checkpointing import Checkpointing, timed
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import listed
+from speckit_memory.memory.store.missing import EmptyFolderError
 from speckit_memory.memory.store.records import MemoryRecord, Tier
 from speckit_memory.pipeline.withdrawal import require_wanted
 
@@ -85,7 +86,7 @@ class Deleting(Checkpointing):
             raise SpeckitError("E030", "the folder to be deleted is the whole workspace", actions=("name a folder",))
         memories = self._all(below)
         if not memories:
-            raise SpeckitError("E080", f"there is no memory in the folder '{below}'")
+            raise EmptyFolderError(below)
         if spared := [one.key for one in memories if one.tier in PROTECTED]:
             message = f"'{below}' holds protected memories, {len(spared)} in all: {listed(spared, NAMED)}"
             raise SpeckitError("E107", message)

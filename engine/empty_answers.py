@@ -19,14 +19,18 @@ MAX_SECTIONS = 12
 """How many sections are named where none of those asked for was there."""
 
 
+def no_memory_in(folder: str) -> str:
+    """That no memory lies in a folder or below it, as every door says it."""
+    return f"no memory lies in a folder '{abridged(folder)}'; folders are named from the workspace root, as in the keys"
+
+
 def nothing_to_find(query: Query, store: Store) -> str:
     """What keeps every query like this one from finding anything; empty when there is no such thing."""
     if not store.attributes.count:
         return EMPTY_STORE
     wanted = replace(query.wanted, folders=(), memories=None)
     if wanted.folder and not store.attributes.scope(Filter(wanted.folder), query.now).size:
-        named = "folders are named from the workspace root, as in the keys"
-        return f"no memory lies in a folder '{abridged(wanted.folder)}'; {named}"
+        return no_memory_in(wanted.folder)
     if (wanted.tier or wanted.context_type) and not store.attributes.scope(wanted, query.now).size:
         asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
         return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)

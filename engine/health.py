@@ -19,6 +19,7 @@ from speckit_memory.engine.serving import Serving
 from speckit_memory.engine.shadowing.tally import tallied
 from speckit_memory.engine.shadowing.variant import WHY, ShadowState
 from speckit_memory.engine.vector_index import told_vectors
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridged, listed
 from speckit_memory.memory.store.file.connection import Database
@@ -141,7 +142,7 @@ def _sqlite(seen: Examined) -> Check:
 def _store(seen: Examined) -> Check:
     from speckit_memory.engine.store_check import checked  # imported by who asks for it
 
-    wrong, unseen = checked(seen.database)
+    wrong, unseen, _ = checked(seen.database)
     path = seen.database.path
     if wrong:
         return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
@@ -169,7 +170,7 @@ def _content(seen: Examined) -> Check:
     stats = reader.statistics(seen.database.reader())
     detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
     if stats.pending_embeddings:
-        hint = "`speckit-memory maintain` embeds them, and a running server does so by itself within minutes."
+        hint = f"Vectors follow: {WHO_EMBEDS}."
         return Check("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)
     return Check("content", True, detail)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
 
+from speckit_memory.engine.heartbeat import heartbeat
 from speckit_memory.engine.maintenance_jobs import JOBS, Job, Prepared
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
@@ -18,6 +19,10 @@ MOST_BATCHES = 20
 """So many batches one run of a job does; the next run goes on."""
 AGAIN_SECONDS = 600.0
 """What failed is tried again after so long."""
+BEAT_SECONDS = jobs.LEASE_SECONDS / 3
+"""So often the lease is renewed while a batch is prepared, which may take longer than a lease lasts."""
+MOST_BEATS = 90
+"""Half an hour: a batch that takes longer hangs, and another process may go on."""
 NOT_THE_JOBS = ("E022", "E026", "E027")
 """Failures of the store as a whole: it is busy, was replaced, or is closed."""
 
@@ -187,11 +192,12 @@ class _Runner:
             try:
                 batch = self._batch(job, now)
                 with self._database.write(self._patience_ms) as txn:
-                    if not jobs.renew(txn, self._holder, now):
+                    ended = time.time()  # preparing may have taken minutes
+                    if not jobs.renew(txn, self._holder, ended):
                         raise _LostError
                     more = batch(txn, now)
                     changed, remains = changed + more, more > 0
-                    jobs.note(txn, Run(job.name, began, None if remains else now, changed, remains, ""))
+                    jobs.note(txn, Run(job.name, began, None if remains else ended, changed, remains, ""))
             except _LostError:
                 raise
             except Exception as error:  # of this job alone; the others run
@@ -205,13 +211,22 @@ class _Runner:
     def _batch(self, job: Job, now: float) -> Callable[[Transaction, float], int]:
         if not isinstance(job.batch, Prepared):
             return job.batch
-        with self._database.snapshot_read() as connection:
-            found = job.batch.find(connection, now)
+        with heartbeat(self._beat, BEAT_SECONDS, MOST_BEATS):
+            found = job.batch.find(self._database, now)
         write = job.batch.write
         return lambda txn, now: write(txn, now, found)
 
+    def _beat(self) -> bool:
+        """Renews the lease; False when that is not to be tried again, and whoever writes the batch finds out why."""
+        try:
+            with self._database.write() as txn:
+                return jobs.renew(txn, self._holder, time.time())
+        except SpeckitError as error:
+            return error.code == "E022"  # there is time for another one before the lease ends
+
     def _noted(self, job: Job, run: Run) -> Done:
-        with self._database.write(self._patience_ms) as txn:
+        # nobody is to try again at once what failed, such as a service that is paid for: that is worth waiting for
+        with self._database.write(None if run.failure else self._patience_ms) as txn:
             if not jobs.renew(txn, self._holder, time.time()):
                 raise _LostError
             jobs.note(txn, run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,14 @@ from speckit_memory.engine import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
 from speckit_memory.memory.indexing import interrupted, pending, summaries, suspicions
 from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
-from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.tables import embedding_cache
 
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
     from speckit_memory.memory.indexing.embedders import Embedder
     from speckit_memory.memory.indexing.pending import Completed
+    from speckit_memory.pipeline.ports import Vectors
 
 HOUR = 3600.0
 WEEK = 7 * 24 * HOUR
@@ -24,11 +26,24 @@ WEEK = 7 * 24 * HOUR
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch whose work is done before anybody is kept from writing: `find` reads one state and computes what `write`
-    then stores. What changed in between is found by the next batch."""
+    """A batch whose work is done before anybody is kept from writing: `find` computes what `write` then stores. What
+    changed in between is found by the next batch."""
 
-    find: Callable[[Connection, float], Any]
+    find: Callable[[Database, float], Any]
     write: Callable[[Transaction, float, Any], int]
+
+
+def _from_one_state(
+    read: Callable[[Connection, float], Any], write: Callable[[Transaction, float, Any], int]
+) -> Prepared:
+    """Work on what one state of the store holds. The log of the store is not cut meanwhile, so that it must not wait
+    for anything."""
+
+    def find(database: Database, now: float) -> Any:
+        with database.snapshot_read() as connection:
+            return read(connection, now)
+
+    return Prepared(find, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +72,30 @@ JOBS = (
     Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
     Job(
         "verdicts", HOUR, "saves judged that an interruption left", interrupted.waiting,
-        Prepared(interrupted.judged, interrupted.write),
+        _from_one_state(interrupted.judged, interrupted.write),
     ),
     Job(
         "contradictions", WEEK, "memories compared for contradictions", suspicions.waiting,
-        Prepared(suspicions.compared, suspicions.write),
+        _from_one_state(suspicions.compared, suspicions.write),
     ),
     Job("consolidation", WEEK, "links that use or idleness bears on", consolidation.waiting, consolidation.consolidate),
     Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
     Job(
-        "summaries", HOUR, "memories summarised", summaries.waiting, Prepared(summaries.found, summaries.keep)
+        "summaries", HOUR, "memories summarised", summaries.waiting,
+        _from_one_state(summaries.found, summaries.keep),
     ),
-    Job("ranks", HOUR, "memories ranked", ranking.stale, Prepared(ranking.computed, ranking.write)),
+    Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.computed, ranking.write)),
 )  # fmt: skip
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""
 
 NAME_JOBS = (
     Job(
-        "names", HOUR, "memories searched for names", entity_scan.waiting, Prepared(entity_scan.found, entity_scan.keep)
+        "names", HOUR, "memories searched for names", entity_scan.waiting,
+        _from_one_state(entity_scan.found, entity_scan.keep),
     ),
     Job(
         "entities", HOUR, "links of what names the same changed", entity_links.waiting,
-        Prepared(entity_links.differences, entity_links.write),
+        _from_one_state(entity_links.differences, entity_links.write),
     ),
 )  # fmt: skip
 """What a workspace asks for by `entities: link`."""
@@ -98,20 +115,26 @@ def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
 
 def _vectors(embedder: Callable[[], Embedder]) -> Job:
     """Embeds what waits, by the model of the vectors in use. No other one comes in its place, and none that the store
-    alone names is asked over the network: see `ServingModels`."""
+    alone names is asked over the network: see `ServingModels`. Each group of vectors goes into the cache as it comes:
+    what was paid for is not asked for again, whatever becomes of the batch."""
     return Job(
         VECTORS,
         HOUR,
         "passages embedded that waited",
         lambda connection, _now: pending.waiting(connection),
-        Prepared(partial(_completed, embedder), pending.keep),
+        Prepared(partial(_completed, embedder), pending.store),
         at_once=True,
     )
 
 
-def _completed(embedder: Callable[[], Embedder], connection: Connection, _now: float) -> Completed | None:
-    if not pending.waiting(connection):
+def _completed(embedder: Callable[[], Embedder], database: Database, now: float) -> Completed | None:
+    if not pending.waiting(database.reader()):
         return None  # no model is read, nor asked what it is
     model = embedder()
-    pending.in_use(connection, model)
-    return pending.completed(connection, model)
+    pending.in_use(database.reader(), model)
+
+    def keep(vectors: Mapping[str, Vectors]) -> None:
+        with database.write() as txn:
+            embedding_cache.store(txn, model.model_id, vectors, now)
+
+    return pending.completed(database, model, keep)

@@ -17,7 +17,7 @@ from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly, consumption, events
-from speckit_memory.engine.adjusting import Adjustment
+from speckit_memory.engine.adjusting import NOTHING, Adjustment
 from speckit_memory.engine.configuring import Configuring
 from speckit_memory.engine.connecting import Connecting
 from speckit_memory.engine.deleting import Deleting
@@ -268,7 +268,7 @@ class Memory(
         words only where there are none; `anchors` are the only sections wanted; `token_usage` is the share of the
         caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `intent` is
         one of seven (docs/queries.md), "" for none, and found in the words unless it is given; `adjust` is what this
-        search wants otherwise than the pipeline says, which then runs with nothing beside it. After
+        search wants otherwise than the pipeline says; what does not do that as it is runs with nothing beside it. After
         `deadline_ms` what is costly or optional is left out and the answer says so; opening the store does not count,
         and None or 0 is no deadline. That and `now` (epoch seconds) make a search reproducible. `snippet` is the length
         of the texts shown, 0 for none; `content` adds the whole text of every memory. `query_id`, 16 hexadecimal
@@ -281,6 +281,7 @@ class Memory(
             concepts=texts(concepts, "concepts"), anchors=texts(anchors, "anchors"), token_usage=token_usage,
             dedup=dedup, intent=intent,
         )  # fmt: skip
+        question.require_types()
         self.look_at_files()
         set_ms = self.settings.deadline_ms
         allowed_ms = set_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
@@ -291,15 +292,16 @@ class Memory(
             asked = time.time() if now is None else now
             if watched:
                 watched.again()
-            searching = serving.searching.adjusted(adjust) if adjust else serving.searching
-            result = searching.search(
-                opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched
-            )
+            result = wished.searching.search(
+                opened, question, now=asked, allowed_ms=allowed_ms, snippet=snippet, content=content, watched=watched,
+                wished=wished,
+            )  # fmt: skip
             return replace(result, origin=opened.name, query_id=query_id)
 
         self._followed.upkeep.asked()
         with SERVING.serving(), self._in_force.using() as serving:
-            watched = None if adjust else serving.watched(query_id)
+            wished = serving.searching.wished(adjust or NOTHING, session)
+            watched = serving.watched(query_id) if wished.searching is serving.searching else None
             try:
                 return self._followed.run(found).warned(after=self._amiss)
             finally:
@@ -369,9 +371,13 @@ class Memory(
         files = self.look_at_files()
         return health(Examined(self._open, self._in_force.now, self.replacements, ask, self.shadows, files))
 
-    def check(self) -> tuple[str, ...]:
-        """What is wrong with the store's file, one sentence each; empty when it is healthy."""
-        return self._followed.run(lambda opened: checked(opened.database).wrong)
+    def check(self, *, every_word: bool = True) -> tuple[str, ...]:
+        """What is wrong with the store's file, one sentence each; empty when it is healthy.
+
+        Comparing the words of its full-text rows takes some seconds per million words. Without `every_word` only a part
+        of those is compared in a store of more than half a million, as by `health`, which says of how many.
+        """
+        return self._followed.run(lambda opened: checked(opened.database, every_word=every_word).wrong)
 
     def graph(self) -> GraphReport:
         """How dense the causal graph is, who made its edges, and what is computed of it."""

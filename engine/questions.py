@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from speckit_memory.engine.adjusting import NOTHING, Adjustment
 from speckit_memory.engine.query_syntax import Typed, read
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
@@ -43,13 +44,17 @@ class Question:
     dedup: bool = True
     intent: str | None = None
 
+    def require_types(self) -> None:
+        """Raises E030 for all that is of another type than the parameter says."""
+        if misfits := list(_misfits(self)):
+            raise SpeckitError.of(misfits)
+
     def query(self, store: Store, now: float, deadline_ns: int | None) -> Query:
         """The checked question for the pipeline. Raises SpeckitError with everything that is wrong with it.
 
         Lone surrogates, as shells pass on bytes that are not UTF-8, become U+FFFD: no encoding holds them.
         """
-        if misfits := list(_misfits(self)):
-            raise SpeckitError.of(misfits)
+        self.require_types()
         folder, session = clean(self.folder), clean(self.session)
         concepts, anchors = tuple(map(clean, self.concepts)), tuple(map(clean, self.anchors))
         typed = read(clean(self.text))
@@ -76,11 +81,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with what else decides on its answer: the moment (epoch seconds), and how long it may take."""
+    """A question with what else decides on its answer: the moment (epoch seconds), how long it may take, and what the
+    search wanted otherwise than its pipeline says."""
 
     question: Question
     now: float
     allowed_ms: float | None
+    adjust: Adjustment = NOTHING
 
 
 def texts(given: object, name: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import sections
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.memory.store.tables import archivals
 from speckit_memory.pipeline.ports import Passage
 
 
@@ -25,6 +26,8 @@ class Reading:
     sections: tuple[str, ...]
     origin: str = ""
     """The store that it was read in."""
+    put_away: tuple[archivals.Reason, float] | None = None
+    """Why no search finds it, and since when (epoch seconds)."""
 
 
 def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: int) -> Reading:
@@ -45,7 +48,10 @@ def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: 
     if skipped >= len(lines):
         last = first + len(lines) - 1
         raise SpeckitError("E032", f"{memory.key} has no line {first_line} there: lines {first} to {last}")
-    return Reading(memory, "\n".join(lines[skipped:]), first + skipped, first + len(lines) - 1, names, opened.name)
+    return Reading(
+        memory, "\n".join(lines[skipped:]), first + skipped, first + len(lines) - 1, names, opened.name,
+        archivals.reason_of(connection, memory.id),
+    )  # fmt: skip
 
 
 def _lines_above(passages: Sequence[Passage], body: str) -> int:

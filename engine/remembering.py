@@ -50,8 +50,8 @@ class Remembering(ABC):
         What is named is taken, hidden or ignored as it may be; below a folder, what `docs/workspace.md` says.
         A file that cannot be read or parsed is reported with its reason; the rest is indexed. Of a thousand files or
         more, up to so many further `processes` read and analyse them. Documents in folders named `constitutional`, or
-        spec documents below `specs`, are left as they are where they are not to be included: neither read nor deleted.
-        Raises E014, and E030 for what is no path.
+        spec documents below `specs`, are left as they are where they are not to be included: neither read nor deleted;
+        memories follow their files there and from there all the same. Raises E014, and E030 for what is no path.
         """
         from speckit_memory.memory.indexing.left_alone import kinds_left_alone
 
@@ -118,8 +118,8 @@ class Remembering(ABC):
 
         With `force` it is saved whatever they find, which is told; with `skip_preflight` nobody looks at anchors, for
         memories with the same content or at the length, and what else is wrong with the document is still refused.
-        With `defer_embedding` the memory is stored at once, found by words alone, and embedded by the next index run.
-        The `session` that saves it attends to it from then on.
+        With `defer_embedding` the memory is stored at once and found by words alone, until the background work of a
+        server, `maintain` or an index run embeds it. The `session` that saves it attends to it from then on.
         """
         file = named_path(path)
 
@@ -174,7 +174,8 @@ class Remembering(ABC):
     ) -> validations.Validated:
         """Notes that a memory, by id or key, was useful, or was not: its confidence rises or falls (feature F17).
 
-        With `promote` it is made critical after that. `judgements` tells of it, with the `session` that says so, and
+        With `promote` it is made critical after that. What was put away and was useful is taken back, as by
+        `unarchive`. `judgements` tells of it, with the `session` that says so, and
         `undo_judgements` takes it back. Raises E080, and E082 when it may not be; nothing is noted then.
         """
 

@@ -42,6 +42,11 @@ def no_handover(query: Query, instead: str) -> str:
     return f"no memory has a section of a hand-over ({sections}); {instead}"
 
 
+def as_it_is(wanted: Sequence[str]) -> str:
+    """What to say where hand-overs answer a question that wanted these things otherwise than its pipeline says."""
+    return f"hand-overs answered, through a pipeline of their own that stays as it is whatever {', '.join(wanted)} says"
+
+
 def admitted(attended: Sequence[Attended], query: Query, store: Store) -> list[Attended]:
     """What the session attended to when it was last heard of that the question may see, most of all first."""
     scope = store.attributes.scope(query.wanted, query.now)

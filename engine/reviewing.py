@@ -36,5 +36,8 @@ def dismiss(database: Database, number: int, now: float) -> None:
     with database.write() as txn:
         if not suspicions.dismiss(txn, number, now):
             raise SpeckitError(
-                "E080", f"there is no contradiction {number}", hint="`links review` shows all there are."
+                "E080",
+                f"there is no contradiction {number}",
+                hint="Pairs that were dismissed or settled are not kept for review.",
+                actions=("`speckit-memory links review` shows all there are",),
             )

@@ -7,7 +7,8 @@ from pathlib import Path
 from threading import Lock
 
 from speckit_memory.config.files.paths import resolved
-from speckit_memory.pipeline.builder import assemble
+from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.pipeline.builder import Checked, assemble
 from speckit_memory.pipeline.rollouts import Rollout, bucket
 from speckit_memory.pipeline.runner import Runner
 
@@ -24,10 +25,19 @@ class RolledOut:
 
     def runner(self, session: str, store: Path) -> Runner | None:
         """The one that answers a session, without a session whoever asks this store; None for the control."""
+        share = self._share(session, store)
+        return self._of(share) if share else None
+
+    def checked(self, session: str, store: Path) -> Checked | None:
+        """What that is made of; None for the control."""
+        share = self._share(session, store)
+        return share.checked if share else None
+
+    def _share(self, session: str, store: Path) -> Rollout | None:
         if not self._rollouts:
             return None
-        place = bucket(session or str(resolved(store)))
-        return next((self._of(one) for one in self._rollouts if place < one.percent), None)
+        place = bucket(clean(session) or str(resolved(store)))
+        return next((one for one in self._rollouts if place < one.percent), None)
 
     def has(self, runner: Runner) -> bool:
         """Whether this is the pipeline of a share."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
-from threading import Lock
 
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.flags import misspelt_variables
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, resuming
-from speckit_memory.engine.adjusting import Adjustment, adjusted
+from speckit_memory.engine.adjusting import NOTHING, Adjustment
 from speckit_memory.engine.answer import answer, named
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.plans import PlanReport, plan_report
@@ -23,6 +21,7 @@ from speckit_memory.engine.results import SearchResult
 from speckit_memory.engine.rollout import RolledOut
 from speckit_memory.engine.shadowing.search import Search, Shown
 from speckit_memory.engine.why_not import why_not
+from speckit_memory.engine.wishes import Wished, Wishes
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.read_model.listed_matrix import answered_by_lists
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
@@ -42,8 +41,6 @@ from speckit_memory.pipeline.view import StoreView
 
 APPROXIMATE = ("vectors_from", "lists")
 """The fact about an answer that rests on the index of vectors."""
-MOST_ADJUSTED = 16
-"""Pipelines that single searches wanted and that are kept."""
 
 
 class Searching:
@@ -72,9 +69,7 @@ class Searching:
         self.unusable = unusable
         self._rollouts = rollouts
         self._extensions = extensions
-        self._unmet: tuple[str, ...] = ()
-        self._adjusted: OrderedDict[Adjustment, Searching] = OrderedDict()
-        self._guard = Lock()
+        self._wishes = Wishes()
 
     @classmethod
     def through(
@@ -129,30 +124,25 @@ class Searching:
 
     def changed(self, whole: Effective) -> Searching:
         """The same through another pipeline, with nothing beside it. Raises SpeckitError with all that is wrong."""
-        checked = examined(whole, self.registry)
+        return self.through_checked(examined(whole, self.registry))
+
+    def through_checked(self, checked: Checked) -> Searching:
+        """The same through a pipeline that was examined, with nothing beside it. Raises as `changed` does."""
         if checked.problems:
             raise SpeckitError.of(checked.problems)
         runner = Runner(assemble(checked), strict=self.runner.strict)
         return Searching(runner, self.config, checked=checked, extensions=self._extensions)
 
-    def adjusted(self, wanted: Adjustment) -> Searching:
-        """The same as single searches want it, with nothing beside it; what has no step for it is said with answers.
+    def wished(self, wanted: Adjustment, session: str = "") -> Wished:
+        """Who answers what a session wants so. What is wanted changes the pipeline that answers the session.
 
         Raises E030 for a pipeline that was put together of objects, and for values that are not accepted.
         """
-        wanted.check()
-        with self._guard:
-            found = self._adjusted.pop(wanted, None)
-            if found is None:
-                if self.checked is None:
-                    raise SpeckitError("E030", "a pipeline that was put together of objects answers as it is")
-                whole, unmet = adjusted(self.checked.effective, wanted)
-                found = self.changed(whole)
-                found._unmet = unmet
-            self._adjusted[wanted] = found
-            if len(self._adjusted) > MOST_ADJUSTED:
-                self._adjusted.popitem(last=False)
-        return found
+        return self._wishes.of(self, self._rolled_out.checked(session, self.config.db) or self.checked, wanted)
+
+    def adjusted(self, wanted: Adjustment, session: str = "") -> Searching:
+        """The same as a single search wants it: itself, where the pipeline does that as it is. Raises as `wished`."""
+        return self.wished(wanted, session).searching
 
     def runner_for(self, session: str) -> Runner:
         """The one that answers a session, the same in every process; "" for questions without a session."""
@@ -163,7 +153,7 @@ class Searching:
         """What was asked for and does not run beside, and what the environment was most likely to decide on this
         pipeline, and does not."""
         flags = self.checked.effective.flags if self.checked else {}
-        idle = self._unmet + tuple(f"a pipeline does not run beside this one: {problem}" for problem in self.unusable)
+        idle = tuple(f"a pipeline does not run beside this one: {problem}" for problem in self.unusable)
         if not flags:
             return idle
         return (*idle, *misspelt_variables(self.config.environ, flags, self.registry.flag_files))
@@ -183,10 +173,12 @@ class Searching:
         snippet: int,
         content: bool,
         watched: Search | None = None,
+        wished: Wished | None = None,
     ) -> SearchResult:
         """The answer of a store to a question asked at `now` (epoch seconds), see `Memory.search`.
 
-        `watched` is told of what the pipeline itself has answered.
+        `watched` is told of what the pipeline itself has answered. `wished` is what has chosen this pipeline for the
+        question.
         """
         opened_before = opening_ns()
         with ExitStack() as search:
@@ -195,7 +187,7 @@ class Searching:
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
             shown = _shown(store, snippet, content, opened_before)
-            asked = Asked(question, now, allowed_ms)
+            asked = Asked(question, now, allowed_ms, wished.wanted if wished else NOTHING)
             before = answered_by_lists()
             try:
                 result = self._answered(query, store, shown, watched)
@@ -203,10 +195,17 @@ class Searching:
                     result = result.with_fact(*APPROXIMATE)
                 if watched is not None:
                     result = watched.beside(result, store, shown)
-                return self._told(result.warned(after=_pending(opened)), asked, store)
+                result = result.warned(after=_pending(opened))
+                return self._told(result.warned(after=self._unmet(result, wished)), asked, store)
             finally:
                 if watched is not None:
                     watched.answered(store, opened, question)
+
+    def _unmet(self, result: SearchResult, wished: Wished | None) -> tuple[str, ...]:
+        """What is not as a search wanted it."""
+        if wished and wished.wanted and self.by_handovers(result):
+            return (resuming.as_it_is(wished.wanted.named),)
+        return wished.unmet if wished else ()
 
     def _told(self, result: SearchResult, asked: Asked, store: Snapshot) -> SearchResult:
         """The answer with what no step of a pipeline knows."""
@@ -261,13 +260,22 @@ class Searching:
     def answering(self, result: SearchResult) -> Runner:
         """The runner of an answer: the preset of hand-overs answers questions of its mode alone."""
         answered_by = result.outcome.trace.config_hash
-        if resuming.asks_for_handover(result.outcome.query) and answered_by == self._handovers.pipeline.hash:
+        if self.by_handovers(result):
             return self._handovers
         if found := self._rolled_out.answering(answered_by):
             return found
-        with self._guard:
-            runners = [other.runner for other in self._adjusted.values()]
-        return next((runner for runner in runners if runner.pipeline.hash == answered_by), self.runner)
+        asked = result.asked
+        if asked is not None and asked.adjust and self.checked is not None:
+            with suppress(SpeckitError):  # what another pipeline could do
+                runner = self.adjusted(asked.adjust, asked.question.session).runner
+                if runner.pipeline.hash == answered_by:
+                    return runner
+        return self.runner
+
+    def by_handovers(self, result: SearchResult) -> bool:
+        """Whether the preset of hand-overs gave an answer."""
+        asked = resuming.asks_for_handover(result.outcome.query)
+        return asked and result.outcome.trace.config_hash == self._handovers.pipeline.hash
 
 
 def _pending(opened: assembly.OpenStore) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,8 +33,9 @@ class SmallestChange:
 
     With it the memory is result `rank`, and the results with the keys `leaves` are no longer shown. `runs` searches
     were made in `ms` milliseconds over the values called `tried`; `complete` is false when runs or time were over
-    before all of these were tried to the end. `nearest` is the change that came nearest where none did, and `got` says
-    how far the memory got with it. `never` says why nothing could, "" when something might have.
+    before all of these were tried to the end, or when what was found was enough. `nearest` is the change that came
+    nearest where none did, and `got` says how far the memory got with it. `never` says why nothing could, "" when
+    something might have.
     """
 
     change: Change | None = None
@@ -49,26 +51,32 @@ class SmallestChange:
 
     @property
     def sentence(self) -> str:
-        """The finding in words."""
+        """The finding in words, with changes as they are typed at the command line."""
+        return self.told(lambda change: change.told)
+
+    def told(self, tell: Callable[[Change], str]) -> str:
+        """The finding in words, with changes as a door tells them."""
         spent = f"{self.runs} searches in {self.ms:,.0f} ms"
         if self.never:
             return f"No change of a value brings it in: {self.never}."
         if self.change:
             smallest = "The smallest single change" if self.complete else "The smallest single change found so far"
-            said = f"{smallest} that brings it in: {self.change.told}. It becomes result {self.rank}"
+            said = f"{smallest} that brings it in: {tell(self.change)}. It becomes result {self.rank}"
             open_end = "" if self.complete else "; the search for a smaller one was ended there"
             return f"{said}, {_leaving(self.leaves)}. Verified by searching ({spent}{open_end})."
+        if not self.runs and not self.complete:
+            return "No time was left to try what would bring it in."
         what = f"{len(self.tried)} values, flags and steps" if len(self.tried) != 1 else self.tried[0]
         said = f"No single change brings it in: tried {what} in {spent}"
         said += "." if self.complete else ", where the search was ended before all were tried."
         if self.nearest and self.got:
-            said += f" Nearest came {self.nearest.told}: {self.got}."
+            said += f" Nearest came {tell(self.nearest)}: {self.got}."
         return said
 
-    def as_json(self) -> dict[str, Any]:
-        """The entry `why_not_change` of `search --json`."""
+    def as_json(self, data: Callable[[Change], dict[str, Any]] = Change.as_json) -> dict[str, Any]:
+        """The entry `why_not_change` of `search --json`; `data` makes the entries of changes."""
         return {
-            "change": self.change.as_json() if self.change else None,
+            "change": data(self.change) if self.change else None,
             "sentence": self.sentence,
             "rank": self.rank or None,
             "leaves": list(self.leaves),
@@ -76,7 +84,7 @@ class SmallestChange:
             "ms": round(self.ms, 3),
             "complete": self.complete,
             "tried": list(self.tried),
-            "nearest": self.nearest.as_json() if self.nearest else None,
+            "nearest": data(self.nearest) if self.nearest else None,
         }
 
 
@@ -97,7 +105,7 @@ def _got(lost: Absence) -> str:
 
 
 class _SpentError(Exception):
-    """Runs or time are over."""
+    """Runs or time are over, or no more is wanted."""
 
 
 @dataclass(slots=True)
@@ -110,7 +118,7 @@ class _Search:
     store: Store
     steps: tuple[str, ...]
     clock: Callable[[], float]
-    begun: float
+    ends: float
     runs: int = 0
     best: tuple[Change, SearchResult] | None = None
     nearest: tuple[tuple[int, int], Change, Absence] | None = None
@@ -118,7 +126,7 @@ class _Search:
 
     def progress(self, change: Change) -> tuple[int, int]:
         """How far the memory gets with a change, as `Absence.progress`; (-1, 0) when there is no answer."""
-        if self.runs >= RUNS or self.clock() - self.begun >= SECONDS:
+        if self.runs >= RUNS or self.clock() >= self.ends:
             raise _SpentError
         self.runs += 1
         self.tried[change.name] = None
@@ -147,13 +155,17 @@ def smallest_change(
     store: Store,
     steps: tuple[str, ...],
     clock: Callable[[], float] = time.perf_counter,
+    until: float = math.inf,
+    enough: Collection[str] = (),
 ) -> SmallestChange:
     """Tries candidates in their order; every one that works narrows what is worth trying of the others.
 
+    Nothing is tried after the moment `until` of the `clock`, in seconds, nor once a candidate named in `enough` works.
     `run` searches with a change, as `result` came about without; `memory` is the id of what that lost; `steps` are
     those of the pipeline in running order.
     """
-    search = _Search(run, result, memory, store, steps, clock, clock())
+    begun = clock()
+    search = _Search(run, result, memory, store, steps, clock, min(begun + SECONDS, until))
     before, complete = absence(result, memory, store), True
     present = before.progress(steps)
     try:
@@ -161,6 +173,8 @@ def smallest_change(
             for way in candidate.ways:
                 if _along(search, way, candidate.first, present) and len(way) > 1:
                     break  # the other direction leads away
+            if search.best and search.best[0].name in enough:
+                raise _SpentError
     except _SpentError:
         complete = False
     facts: dict[str, Any] = {}
@@ -173,7 +187,7 @@ def smallest_change(
     elif search.nearest and search.nearest[0] > present:
         _, facts["nearest"], lost = search.nearest
         facts["got"] = _got(lost)
-    spent = (clock() - search.begun) * 1000
+    spent = (clock() - begun) * 1000
     return SmallestChange(runs=search.runs, ms=spent, complete=complete, tried=tuple(search.tried), **facts)
 
 

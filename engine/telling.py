@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from speckit_memory.engine import assembly
 from speckit_memory.engine.answer import explanation
+from speckit_memory.engine.doors import ANY_DOOR, Door
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.results import Explanation, SearchResult
 from speckit_memory.engine.serving import Served
@@ -40,7 +42,12 @@ class Telling(ABC):
             found = self._of_its_store(result, lambda _, store: explanation(result.outcome, store, row.id))
             if found is not None:
                 return found
-        raise SpeckitError("E080", f"'{name}' is not among the results; ask why_not instead")
+        raise SpeckitError(
+            "E080",
+            f"'{name}' is not among the results",
+            hint="How a score came about is told of results alone.",
+            actions=("ask why_not instead",),
+        )
 
     def why_not(self, result: SearchResult, name: int | str) -> str:
         """Why a memory is not among the results: the step that lost it, and what would have kept it."""
@@ -49,11 +56,15 @@ class Telling(ABC):
             lambda opened, store: self._in_force.answered(result).why_not(result, _memory(opened, name), store),
         )
 
-    def why_not_change(self, result: SearchResult, name: int | str) -> SmallestChange | None:
+    def why_not_change(
+        self, result: SearchResult, name: int | str, *, door: Door = ANY_DOOR, until: float = math.inf
+    ) -> SmallestChange | None:
         """The smallest single change of a value, flag or step that brings a memory in; None when it is a result.
 
         It is found by searching anew, at most 60 times and for about two seconds, and holds when it is made: the same
         question gets that answer as long as the store stays as it is. Nothing is written, and nothing counts as used.
+        What the search wanted otherwise than its pipeline says (`adjust`) holds for it, and is tried without. `door`
+        says what callers can change, and nothing more is tried after `until`, in seconds of `time.perf_counter`.
         """
         # imported by who asks for it: it looks for pipelines, and a search has its own
         from speckit_memory.engine.why_not_change import why_not_change
@@ -61,7 +72,7 @@ class Telling(ABC):
         return self._of_its_store(
             result,
             lambda opened, store: why_not_change(
-                self._in_force.answered(result), opened, result, _memory(opened, name), store
+                self._in_force.answered(result), opened, result, _memory(opened, name), store, door, until
             ),
         )
 

@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 NO_RANK = -1
 INTENTS = ("add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision")
-"""What a question may be asked for (feature C8), in the order that breaks ties."""
+"""What a question may be asked for (feature C8). Of two that as much speaks for, it is the one that comes first."""
 
 
 def total_order(scores: Column, ids: Ids) -> NDArray[np.intp]:

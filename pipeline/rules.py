@@ -16,7 +16,7 @@ from speckit_memory.pipeline.contracts import Role
 from speckit_memory.pipeline.declared import scale_by_parameters, weighing_by_parameters
 from speckit_memory.pipeline.scale_rules import bounds_of_signals, scales_agree
 
-BY_INTENT = "by_intent"
+BY_INTENT = ("by_intent", "by_intent_ageless")
 """The value of parameters that go by it, whatever the parameter is called."""
 
 Rule = Callable[[Sequence[Bound], Places], Iterator[Problem]]
@@ -110,7 +110,7 @@ def intent_is_determined(bound: Sequence[Bound], _: Places) -> Iterator[Problem]
         return
     for entry in bound:
         for name, field in type(entry.params).model_fields.items() if entry.params else ():
-            if getattr(entry.params, name) == BY_INTENT:
+            if getattr(entry.params, name) in BY_INTENT:
                 message = f"'{entry.step.id}' weighs by intent, which no step determines; "
                 message += "add 'intent' under 'understand'"
                 where = locate(entry.step.params, (field.alias or name,))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from speckit_memory.engine.doors import ANY_DOOR, Door
 from speckit_memory.server.memory_names import of_known
 
 if TYPE_CHECKING:
@@ -13,12 +15,21 @@ if TYPE_CHECKING:
 
 
 def reason_of_absence(
-    memory: Memory, result: SearchResult, typed: str | int, again: str = ""
+    memory: Memory,
+    result: SearchResult,
+    typed: str | int,
+    again: str = "",
+    *,
+    door: Door = ANY_DOOR,
+    until: float = math.inf,
 ) -> tuple[str, SmallestChange | None]:
     """Why the memory of an id, a key or a path is no result, and what would make it one, None when it is one.
 
-    Raises E080 with the nearest keys, and with the command to try `again` where it is given.
+    What callers of the `door` can change is tried until then (`time.perf_counter`). Raises E080 with the nearest keys,
+    and with the command to try `again` where it is given.
     """
-    return of_known(
-        memory, typed, lambda name: (memory.why_not(result, name), memory.why_not_change(result, name)), again=again
-    )
+
+    def told(name: str | int) -> tuple[str, SmallestChange | None]:
+        return memory.why_not(result, name), memory.why_not_change(result, name, door=door, until=until)
+
+    return of_known(memory, typed, told, again=again)

@@ -29,8 +29,8 @@ class CacheFigures:
     """What became of the calls of tools whose answers may be kept, since the server began.
 
     `hits` were answered from here, `misses` were not there, `passed` must not be kept: those of a session, explained or
-    degraded ones, and all while pipelines run beside. `changed` counts how often everything was dropped for a change,
-    `evicted` the answers that were dropped for age or room.
+    degraded ones, those that were to bypass it, and all while pipelines run beside. `changed` counts how often
+    everything was dropped for a change, `evicted` the answers that were dropped for age or room.
     """
 
     hits: int
@@ -93,10 +93,7 @@ class AnswerCache:
         """
         before = self._now()
         if before is None:
-            made = make()
-            with self._guard:
-                self._passed += 1
-            return made, False
+            return self.passing(make)
         key = f"{tool} {json.dumps(values, sort_keys=True)}"
         with self._guard:
             self._turn_to(before)
@@ -114,6 +111,13 @@ class AnswerCache:
             self._misses += 1
             if after == before:
                 self._keep(before, key, made)
+        return made, False
+
+    def passing(self, make: Callable[[], Fitted]) -> tuple[Fitted, bool]:
+        """An answer that is neither looked for nor kept, as `answered` gives one; it counts as passed."""
+        made = make()
+        with self._guard:
+            self._passed += 1
         return made, False
 
     def clear(self) -> None:

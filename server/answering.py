@@ -15,6 +15,7 @@ from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError
 from speckit_memory.server.failures import internal
+from speckit_memory.server.fitting_actions import for_client
 
 Found = TypeVar("Found")
 CALLERS_FAULT = 2
@@ -22,10 +23,14 @@ CALLERS_FAULT = 2
 
 
 class Answering:
-    """Runs work for requests in threads that `limiter` bounds, together with those of all tools."""
+    """Runs work for requests in threads that `limiter` bounds, together with those of all tools.
 
-    def __init__(self, limiter: anyio.CapacityLimiter) -> None:
+    `offers` says whether the client has a tool of that name.
+    """
+
+    def __init__(self, limiter: anyio.CapacityLimiter, offers: Callable[[str], bool] = bool) -> None:
         self._limiter = limiter
+        self._offers = offers
 
     async def run(self, work: Callable[[], Found], **about: str) -> Found:
         """What `work` returns. Raises MCPError for whatever it raises; `about` stands in its data, such as the URI.
@@ -42,7 +47,7 @@ class Answering:
             except MCPError:
                 raise
             except SpeckitError as error:
-                raise as_protocol_error(error, **about) from None
+                raise as_protocol_error(for_client(error, self._offers), **about) from None
             except WithdrawnError:
                 raise MCPError(code=INTERNAL_ERROR, message="taken back") from None  # which nobody reads
             except BaseException as error:

@@ -32,7 +32,7 @@ from speckit_memory.server.listening.attached import Listening
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.offering import Offering
 from speckit_memory.server.options import Common
-from speckit_memory.server.profiles import left_out, offered
+from speckit_memory.server.profiles import left_out, offered, offers
 from speckit_memory.server.tool import SpeckitTool
 from speckit_memory.server.tools import (
     bulk_delete,
@@ -179,22 +179,26 @@ def workspace_of(
     )
 
 
-def tools(workspace: Workspace, limiter: anyio.CapacityLimiter) -> list[SpeckitTool]:
-    """All tools, most general first."""
-    shared: dict[str, Any] = {"limiter": limiter, "count": workspace.count_tokens, "config_hash": workspace.config_hash}
+def tools(workspace: Workspace, limiter: anyio.CapacityLimiter, profile: ToolProfile = "full") -> list[SpeckitTool]:
+    """All tools, most general first, for clients that are offered those of a profile."""
+    shared: dict[str, Any] = {
+        "limiter": limiter,
+        "count": workspace.count_tokens,
+        "config_hash": workspace.config_hash,
+        "offers": partial(offers, profile),
+    }
+
+    def of(module: Any, title: str, **about: Any) -> SpeckitTool:
+        idle = getattr(module, "idle", None)
+        return SpeckitTool.of(module.build(workspace), title=title, budget=module.BUDGET, idle=idle, **about, **shared)
 
     def reading(module: Any, title: str, *, kept: bool = False) -> SpeckitTool:
         """`kept` for a tool of whose answers some may be given again."""
         cache = workspace.answers if kept else None
-        return SpeckitTool.of(
-            module.build(workspace), title=title, budget=module.BUDGET, read_only=True, cache=cache, **shared
-        )
+        return of(module, title, read_only=True, cache=cache)
 
     def writing(module: Any, title: str, *, idempotent: bool = True, destructive: bool = False) -> SpeckitTool:
-        return SpeckitTool.of(
-            module.build(workspace), title=title, budget=module.BUDGET, read_only=False, idempotent=idempotent,
-            destructive=destructive, **shared,
-        )  # fmt: skip
+        return of(module, title, read_only=False, idempotent=idempotent, destructive=destructive)
 
     return [
         reading(context, "Get context", kept=True),
@@ -236,7 +240,7 @@ def build(
 ) -> MemoryServer:
     """The server over a workspace. Nothing of the store is loaded before a tool is called or the warm-up begins, unless
     it is to `watch` the files."""
-    every = tools(workspace, limiter)
+    every = tools(workspace, limiter, profile)
     shown = offered(every, profile)
     listening = Listening(workspace, limiter, watch=watch)
     with logs.without_rich():
@@ -253,7 +257,8 @@ def build(
             lifespan=listening.lifespan,
         )
     by_name = {tool.name: tool for tool in every}
-    server.offer(Offering(workspace, by_name, Answering(limiter), listening.seen), listening.clients)
+    has = partial(offers, profile)
+    server.offer(Offering(workspace, by_name, Answering(limiter, has), listening.seen, has), listening.clients)
     server.profile, server.further = profile, frozenset(by_name) - {tool.name for tool in shown}
     server.middleware.insert(0, Fence(workspace.name))
     return server

@@ -12,7 +12,9 @@ from typing import Any
 
 from speckit_memory.errors.echo import LISTED
 
-TO_THE_LETTER = frozenset({"confirm", "confirmName", "skipCheckpoint", "clearExisting", "force", "promote"})
+TO_THE_LETTER = frozenset(
+    {"confirm", "confirmName", "skipCheckpoint", "skipPreflight", "clearExisting", "force", "promote"}
+)
 """Parameters that allow what cannot be taken back, or waive a check that guards against it. They are taken as they are
 written or not at all, name and value: a slip of a client must never be what lets memories go."""
 LONGEST_NAME = 64
@@ -24,6 +26,11 @@ WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
 EXACT = 2.0**53
 """Up to here a floating-point number without a fraction is one whole number and no other."""
+
+SEPARATORS = frozenset(",;，；、")
+"""With one of them (some are of other scripts), or in several lines, a text may be several items: which ones, only its
+writer knows."""
+NO_ITEM = frozenset({"none", "null", "nil", "undefined"})
 
 _NOTHING = object()
 
@@ -39,8 +46,13 @@ class AsMeant:
 class Parameters:
     """The parameters of a tool, which tell what an argument can have been meant for."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        """From the JSON Schema of all parameters together, as it is sent."""
+    def __init__(self, schema: Mapping[str, Any], *, destructive: bool = False) -> None:
+        """From the JSON Schema of all parameters together, as it is sent.
+
+        Of a `destructive` tool none is left open by a text that says so: what its caller gave may be what narrows or
+        withholds the deed, such as a number of days or a dry run.
+        """
+        self._opened = not destructive
         self._forms: dict[str, Mapping[str, Any]] = schema.get("properties", {})
         plain = Counter(map(_plain, self._forms))
         self._named = {_plain(name): name for name in self._forms if plain[_plain(name)] == 1}
@@ -49,13 +61,16 @@ class Parameters:
         """Valid arguments as they are. What is no spelling of a parameter, or no form of a value of it, stays too, for
         the validation to refuse it."""
         spelt = self._spelt(arguments)
+        filled = frozenset(spelt.values())
         read: dict[str, Any] = {}
         notes: dict[str, str] = {}
         for written, value in arguments.items():
             name = spelt.get(written, written)
             said = [f"read as {name}"] if written in spelt else []
             if name in self._forms and name not in TO_THE_LETTER:
-                value, how = _read(self._forms[name], value)  # noqa: PLW2901 -- it is the same value, read
+                if written in filled and self._open(name, value):
+                    continue  # another spelling fills it, and the note on that says so
+                value, how = self._read(name, value)  # noqa: PLW2901 -- it is the same value, read
                 said += [how] if how else []
             if value is not _NOTHING:
                 read[name] = value
@@ -79,15 +94,37 @@ class Parameters:
 
     def _absent(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a parameter is not given by its own name, or left open by that."""
-        return name not in arguments or _read(self._forms[name], arguments[name])[0] is _NOTHING
+        return name not in arguments or self._open(name, arguments[name])
+
+    def _open(self, name: str, value: Any) -> bool:
+        """Whether a value says that the parameter is left open, and may say so."""
+        text = "string" in _types(self._forms[name])
+        return self._opened and not text and isinstance(value, str) and value.strip() == "null"
+
+    def _read(self, name: str, value: Any) -> tuple[Any, str]:
+        """A value in a form that its parameter asks for, and how it was read."""
+        if self._open(name, value):
+            return _NOTHING, "left open, as the text 'null' says"
+        return _read(self._forms[name], value)
 
 
 def told(notes: Mapping[str, str], most_characters: int) -> tuple[str, ...]:
-    """The notes, each a hint; the parameters alone in one hint, where they would take more characters than that."""
+    """The notes, each a hint; where they would take more characters than that, one hint with how many parameters they
+    are about, and with as many of their names as there is room for."""
     hints = tuple(notes.values())
     if sum(map(len, hints)) <= most_characters:
         return hints
-    return (f"read as they were meant: {', '.join(list(notes)[:LISTED])}",)
+    said = (
+        f"{len(notes)} parameters were read as they were meant" if len(notes) > 1 else "1 parameter was read as meant"
+    )
+    named = list(notes)[:LISTED]
+    while named and len(joint := _joint(said, named, len(notes))) > most_characters:
+        named.pop()
+    return (joint if named else said,)
+
+
+def _joint(said: str, named: list[str], times: int) -> str:
+    return f"{said}: {', '.join([*named, *(['…'] if len(named) < times else [])])}"
 
 
 def _plain(name: str) -> str:
@@ -118,8 +155,6 @@ def _read(form: Mapping[str, Any], value: Any) -> tuple[Any, str]:
 def _read_text(form: Mapping[str, Any], types: list[str], text: str) -> tuple[Any, str]:
     """A text where none was asked for."""
     bare = text.strip() if len(text) <= LONGEST_NUMBER else ""
-    if bare == "null":
-        return _NOTHING, "left open, as the text 'null' says"
     if "boolean" in types and bare.lower() in ("true", "false"):
         return bare.lower() == "true", f"read the text '{bare}' as {bare.lower()}"
     if "integer" in types and WHOLE.fullmatch(bare):
@@ -132,10 +167,17 @@ def _read_text(form: Mapping[str, Any], types: list[str], text: str) -> tuple[An
         if isinstance(found := _parsed(text, "["), list):
             items, how = _read_items(form, found)
             return items, ", ".join(filter(None, ["read the JSON text as a list", how]))
-        if text.strip() and not text.lstrip().startswith("[") and "string" in _types(form.get("items", {})):
+        if _is_one_item(text) and "string" in _types(form.get("items", {})):
             items, how = _read_items(form, [text])
             return items, ", ".join(filter(None, ["read the text as a list of one", how]))
     return text, ""
+
+
+def _is_one_item(text: str) -> bool:
+    """Whether a text can be meant for one item of a list, and for nothing else."""
+    plain = text.strip().lower()
+    several = len(text.splitlines()) > 1 or not SEPARATORS.isdisjoint(text)
+    return bool(plain) and plain not in NO_ITEM and not plain.startswith(("[", "{")) and not several
 
 
 def _read_items(form: Mapping[str, Any], items: list[Any]) -> tuple[list[Any], str]:

@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.server.output import counted
 from speckit_memory.server.tools.rows import when
 
@@ -49,7 +50,7 @@ def told_restore(result: Restored) -> str:
     parts = [f"{result.returned} came back", f"{result.set_back} set back", f"{result.removed} removed"]
     if result.pending:
         waiting = counted(result.pending, "passage")
-        parts.append(f"{waiting} of another embedding model: index again to embed them")
+        parts.append(f"{waiting} without vectors of this embedding model: {WHO_EMBEDS}")
     if result.faults:
         parts.append(f"it was made of a store with faults: {result.faults[0]}")
     return f"{result.checkpoint.name}: {', '.join(parts)}"

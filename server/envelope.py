@@ -22,6 +22,8 @@ MIN_TEXT = 80
 CUT_PER_TOKEN = 2
 """Characters that are cut for a token too many: fewer than most tokens have, so that little is cut in vain."""
 SEAM = 3
+BREAK = 1
+"""Tokens of the line break between two rows."""
 RESERVED_FOR_HINT = 40
 """Tokens for the sentence that says how many rows were left out."""
 TEXT_FIELD = "memory_text"
@@ -39,6 +41,14 @@ Count = Callable[[Sequence[str]], list[int]]
 
 def _listed(_number: int, row: dict[str, Any]) -> str:
     return f"- {fields(row)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What an answer says beside its rows: a line of the text, in which stored text must be safe, and more `data`."""
+
+    text: str
+    data: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,16 @@ class Reply:
     """What the text says of `data` beside the rows, in a line; stored text in it must be safe (`server.markdown`)."""
     row_text: Callable[[int, dict[str, Any]], str] = _listed
     """The Markdown of a row and its number from 1."""
+    unit: str = ""
+    """What the rows are called where their number is told; as their list unless given."""
     hint_of_count: Callable[[int], str] | None = None
     """A further hint that depends on how many rows are shown; empty for none."""
+    figures_of_count: Callable[[int], dict[str, int]] | None = None
+    """Figures of `data` that depend on how many rows are shown; `count` is that number unless it is among them."""
+    aside: Callable[[int], Aside] | None = None
+    """What is said by the number of rows that are shown. Its line is cut where rows leave no room, its data never."""
+    pipeline: str = ""
+    """The hash of the pipeline that answered, "" where none did: what the log names the call by."""
     after: Callable[[int], None] | None = None
     """Called with the number of rows shown, once it is known, in the thread that builds the envelope."""
     again: Callable[[int], None] | None = None
@@ -86,9 +104,12 @@ class _Draft:
     """Hints of this call alone, before those of the reply."""
     cut: bool = False
     """Whether texts were cut."""
+    aside_room: int | None = None
+    """To so many characters the aside is cut; None for the whole of it."""
 
     def summary(self) -> str:
-        cut = f"; {len(self.rows)} of {self.total} {self.reply.rows} shown" if len(self.rows) < self.total else ""
+        unit = self.reply.unit or self.reply.rows
+        cut = f"; {len(self.rows)} of {self.total} {unit} shown" if len(self.rows) < self.total else ""
         return self.reply.summary + cut
 
     def all_hints(self) -> list[str]:
@@ -100,10 +121,20 @@ class _Draft:
             further.append(f"{left} of {self.total} rows were left out to stay within {self.budget} tokens")
         return [*self.notes, *self.reply.hints, *further]
 
+    def aside(self) -> str:
+        if self.reply.aside is None or self.aside_room == 0:
+            return ""
+        line = self.reply.aside(len(self.rows)).text
+        return line if self.aside_room is None or len(line) <= self.aside_room else line[: self.aside_room] + "…"
+
     def document(self) -> dict[str, Any]:
         data = self.reply.data
+        if self.reply.aside:
+            data = {**data, **self.reply.aside(len(self.rows)).data}
         if self.reply.rows:
-            data = {**data, "count": len(self.rows), self.reply.rows: self.rows}
+            figures = self.reply.figures_of_count
+            counts = {"count": len(self.rows), **(figures(len(self.rows)) if figures else {})}
+            data = {**data, **counts, self.reply.rows: self.rows}
         # whatever a name or a message holds: what a client cannot read would end the connection
         whole = {"summary": self.summary(), "data": data, "hints": self.all_hints()}
         return {name: sendable(part) for name, part in whole.items()}
@@ -118,7 +149,7 @@ class _Draft:
             f"{one_line(part['instead'])}; loss of confidence: {part['confidence_impact']}"
             for part in self.reply.degraded
         ]
-        head = [f"# {one_line(self.reply.summary)}", self.reply.facts]
+        head = [f"# {one_line(self.reply.summary)}", self.reply.facts, self.aside()]
         # a blank line, without which the notes would be part of a list or quotation above them
         blocks = ["\n".join(filter(None, [*head, *self.row_texts()])), "\n".join(notes)]
         return shown("\n\n".join(filter(None, blocks)))
@@ -138,6 +169,8 @@ class Fitted:
     after: Callable[[int], None] | None
     again: Callable[[int], None] | None
     """None for one that is not to be kept."""
+    pipeline: str = ""
+    """The hash of the pipeline that answered."""
     draft: _Draft | None = None
     """What it was made of but for the rows, which are those of the document."""
 
@@ -182,7 +215,7 @@ def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
     document = draft.document()
     # without what the reply holds to be done afterwards, and without rows that were left out: answers are kept
     light = replace(draft, reply=replace(reply, data=document["data"], after=None, again=None), rows=[])
-    return Fitted(text, document, meta, len(draft.rows), reply.after, again, light)
+    return Fitted(text, document, meta, len(draft.rows), reply.after, again, reply.pipeline, light)
 
 
 def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
@@ -213,6 +246,17 @@ def failure(error: SpeckitError, tool: str, latency_ms: float) -> CallToolResult
 
 
 def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
+    """The text and its tokens, within the budget if that has room for the shortest form of one row."""
+    text, size = _rows_fitted(draft, count)
+    room = len(draft.aside())
+    while size > draft.budget and room:
+        draft.aside_room = room = max(room - max(size - draft.budget, 8), 0)
+        text = draft.text()
+        [size] = count([text])
+    return text, size
+
+
+def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     """The text and its tokens, after cutting texts (unless they shall be whole), then dropping the lowest rows, then
     cutting the last text, or putting back the best of those rows with as much of its text as there is room for.
 
@@ -220,8 +264,7 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     """
 
     def counted() -> tuple[str, int]:
-        text = draft.text()
-        return text, count([text])[0]
+        return _counted(draft, count)
 
     budget = draft.budget
     text, size = counted()
@@ -236,15 +279,7 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
         text, size = counted()
     if size <= budget:
         return text, size
-    sizes = count(draft.row_texts())
-    room = RESERVED_FOR_HINT if len(draft.rows) == draft.total else 0
-    next_row: dict[str, Any] | None = None
-    while size > budget and len(draft.rows) > 1:
-        excess, room = size + room - budget, 0
-        while excess > 0 and len(draft.rows) > 1:
-            next_row = draft.rows.pop()
-            excess -= sizes.pop()
-        text, size = counted()
+    text, size, next_row = _without_lowest(draft, size, count)
     if next_row and draft.reply.last == "cut" and _added(draft, next_row, budget - size, count):
         text, size = counted()
     stored = draft.rows[0].get(TEXT_FIELD, "")
@@ -254,6 +289,35 @@ def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
         draft.rows[0][TEXT_FIELD] = stored + "…"
         text, size = counted()
     return text, size
+
+
+def _counted(draft: _Draft, count: Count) -> tuple[str, int]:
+    text = draft.text()
+    return text, count([text])[0]
+
+
+def _without_lowest(draft: _Draft, size: int, count: Count) -> tuple[str, int, dict[str, Any] | None]:
+    """The text of `size` tokens and its tokens after dropping as many of the lowest rows as its budget asks for, and
+    the best of these; one row stays in any case."""
+    budget, text = draft.budget, draft.text()
+    sizes = [tokens + BREAK for tokens in count(draft.row_texts())]
+    dropped: list[dict[str, Any]] = []
+    room = RESERVED_FOR_HINT if len(draft.rows) == draft.total else 0
+    while size > budget and len(draft.rows) > 1:
+        excess, room = size + room - budget, 0
+        while excess > 0 and len(draft.rows) > 1:
+            dropped.append(draft.rows.pop())
+            excess -= sizes[len(draft.rows)]
+        text, size = _counted(draft, count)
+    # the hint may be shorter than the room that was kept for it
+    while dropped and size + sizes[len(draft.rows)] <= budget:
+        draft.rows.append(dropped.pop())
+        longer, more = _counted(draft, count)
+        if more > budget:
+            dropped.append(draft.rows.pop())
+            break
+        text, size = longer, more
+    return text, size, dropped[-1] if dropped else None
 
 
 def _added(draft: _Draft, row: dict[str, Any], room: int, count: Count) -> bool:

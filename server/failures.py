@@ -14,6 +14,7 @@ from speckit_memory.config.settings import DEBUG_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridged
 from speckit_memory.server import standard_streams
+from speckit_memory.server.fitting_actions import for_console
 from speckit_memory.server.output import print_json, printable, wrapped
 
 DEBUG = DEBUG_VARIABLE
@@ -29,6 +30,7 @@ LONGEST_TRACEBACK = 50_000
 
 def show(error: SpeckitError, as_json: bool) -> int:
     """Prints every problem of an error; returns the exit status."""
+    error = for_console(error)
     if as_json:
         print_json(error.as_json())
     else:

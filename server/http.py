@@ -183,8 +183,7 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
         for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
     }
     app = ByPath(apps, verifier) if served.roots else apps[PATH]
-    watched = Health(LongBodies(app), lambda: runner.should_exit)
-    runner = QuietServer(configuration(Guard(watched, own_names(host, allowed))))
+    runner = QuietServer(configuration(Guard(Health(LongBodies(app)), own_names(host, allowed))))
     address = f"http://{_shown(host)}:{listener.getsockname()[1]}"
     for path in apps:
         logs.event("listening", url=f"{address}{path}", token=bool(token))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 from starlette.responses import JSONResponse, PlainTextResponse
@@ -15,14 +15,14 @@ UNKEPT = {"Cache-Control": "no-store"}
 
 
 class Health:
-    """Answers at one path 200, or 503 once the server has begun to end; all other requests go on.
+    """Answers at one path 200; all other requests go on.
 
-    It asks nothing of a store: one that is busy or damaged makes no server that has to be started again.
+    It asks nothing of a store: one that is busy or damaged makes no server that has to be started again. A server that
+    has begun to end needs no word for that: it takes no connections, and calls under way have theirs.
     """
 
-    def __init__(self, app: App, ending: Callable[[], bool]) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._ending = ending
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         """Passes the request on, or answers it."""
@@ -31,7 +31,5 @@ class Health:
         elif scope["method"] not in METHODS:
             allowed = {"Allow": ", ".join(METHODS)}
             await PlainTextResponse("Method Not Allowed", 405, allowed)(scope, receive, send)
-        elif self._ending():
-            await JSONResponse({"status": "ending"}, 503, UNKEPT)(scope, receive, send)
         else:
             await JSONResponse({"status": "ok"}, 200, UNKEPT)(scope, receive, send)

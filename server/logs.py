@@ -136,7 +136,7 @@ def tool_called(
     tool: str, latency_ms: float, code: str, arguments: dict[str, Any], *, cached: bool = False, config_hash: str = ""
 ) -> None:
     """Notes a tool call: how long it took, the code of its failure, whether its answer had been made before, and the
-    hash of the pipeline in force, if one was; the arguments only when content is wanted."""
+    hash of the pipeline that answered or was in force, if one was; the arguments only when content is wanted."""
     further: dict[str, Any] = {"hash": config_hash} if config_hash else {}
     if cached:
         further["cached"] = True

@@ -37,13 +37,20 @@ class Offering:
     """Answers these requests over a workspace. What is always there is listed without the store."""
 
     def __init__(
-        self, workspace: Workspace, tools: Mapping[str, SpeckitTool], answering: Answering, seen: Callable[[], None]
+        self,
+        workspace: Workspace,
+        tools: Mapping[str, SpeckitTool],
+        answering: Answering,
+        seen: Callable[[], None],
+        offers: Callable[[str], bool],
     ) -> None:
-        """`seen` is called before memories are listed: what comes after that is a change of the list."""
+        """`seen` is called before memories are listed: what comes after that is a change of the list. Of all `tools`,
+        which prompts ask, the client has those that `offers` says."""
         self._workspace = workspace
         self._seen = seen
         self._tools = tools
         self._answering = answering
+        self._offers = offers
 
     def attach(self, server: Server[Any]) -> None:
         """Takes these requests over from the SDK, whose own handlers know neither pages nor our errors."""
@@ -73,7 +80,7 @@ class Offering:
         return prompts.listed()
 
     async def _prompt(self, _asked: Asked, params: GetPromptRequestParams) -> GetPromptResult:
-        return await prompts.message(params.name, params.arguments or {}, self._tools)
+        return await prompts.message(params.name, params.arguments or {}, self._tools, self._offers)
 
     async def _complete(self, _asked: Asked, params: CompleteRequestParams) -> CompleteResult:
         asked = partial(completed, self._workspace, params.ref, params.argument.name, params.argument.value)

@@ -32,11 +32,16 @@ UNSAID = {
 """Parameters that the small profile's definitions are silent about: an agent hardly ever needs them."""
 
 
+def offers(profile: ToolProfile, name: str) -> bool:
+    """Whether a profile has the tool of this name."""
+    return profile == "full" or name in CORE
+
+
 def offered(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[SpeckitTool]:
     """The tools of a profile, in the order in which they are given."""
     if profile == "full":
         return list(tools)
-    return [tool.saying_less(UNSAID.get(tool.name, ())) for tool in tools if tool.name in CORE]
+    return [tool.saying_less(UNSAID.get(tool.name, ())) for tool in tools if offers(profile, tool.name)]
 
 
 def left_out(name: str, profile: ToolProfile) -> SpeckitError:

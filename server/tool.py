@@ -12,24 +12,21 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
 
 from speckit_memory.engine.shadowing.gate import SERVING
-from speckit_memory.errors import Problem, SpeckitError, closest, nearest
-from speckit_memory.errors.echo import LISTED, abridged
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError, require_wanted
 from speckit_memory.server import logs
 from speckit_memory.server.answer_cache import AnswerCache
+from speckit_memory.server.argument_problems import FAR, problems_of
 from speckit_memory.server.as_meant import Parameters, told
 from speckit_memory.server.call_progress import CallProgress
 from speckit_memory.server.envelope import SCHEMA, Count, Fitted, Reply, failure, fitted
 from speckit_memory.server.failures import internal
-
-RANGES = frozenset(
-    {"greater_than_equal", "less_than_equal", "greater_than", "less_than", "too_long", "too_short", "string_too_short"}
-)
+from speckit_memory.server.fitting_actions import for_client
+from speckit_memory.server.idle_parameters import Rule, told_idle
 
 NOTES_PER_TOKEN = 1
 """Characters of notes on a call for each token of its answer's budget, which leaves them about a quarter of it."""
-FAR = 100_000
-"""Numbers from here on bound nothing that a client would ask for."""
 
 
 class SpeckitTool(Tool):
@@ -46,7 +43,11 @@ class SpeckitTool(Tool):
     _cache: AnswerCache | None = PrivateAttr(default=None)
     _accepted: Parameters = PrivateAttr()
     _schema: dict[str, Any] = PrivateAttr()
+    _whole: dict[str, Any] = PrivateAttr()
     _config_hash: Callable[[], str] = PrivateAttr()
+    _offers: Callable[[str], bool] = PrivateAttr()
+    _idle: Rule | None = PrivateAttr()
+    _defaults: dict[str, Any] = PrivateAttr()
 
     @classmethod
     def of(
@@ -62,12 +63,15 @@ class SpeckitTool(Tool):
         destructive: bool = False,
         cache: AnswerCache | None = None,
         config_hash: Callable[[], str] = str,
+        offers: Callable[[str], bool] = bool,
+        idle: Rule | None = None,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description; `title` names it to people.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
         of all tools; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the log which
-        configuration is in force.
+        configuration is in force; `offers` says whether a client has a tool of that name, so that errors can send it
+        there; `idle` says which parameters do nothing beside others.
         """
         tool = cls.from_function(
             function,
@@ -81,15 +85,19 @@ class SpeckitTool(Tool):
         arguments.model_config["extra"] = "forbid"
         arguments.model_config["hide_input_in_errors"] = True
         arguments.model_rebuild(force=True)
-        tool.parameters = _lean(arguments.model_json_schema(by_alias=True))
+        tool._whole = arguments.model_json_schema(by_alias=True)
+        tool.parameters = _lean(tool._whole)
         tool.fn_metadata.output_schema = SCHEMA
         tool._schema = tool.parameters
-        tool._accepted = Parameters(tool.parameters)
+        tool._accepted = Parameters(tool.parameters, destructive=destructive)
         tool._budget = budget
         tool._limiter = limiter
         tool._count = count
         tool._cache = cache
         tool._config_hash = config_hash
+        tool._offers = offers
+        tool._idle = idle
+        tool._defaults = {name: field.get_default() for name, field in arguments.model_fields.items()}
         return tool
 
     def saying_less(self, unsaid: Collection[str]) -> "SpeckitTool":
@@ -103,21 +111,22 @@ class SpeckitTool(Tool):
         """Validates, calls, wraps. Never raises for a failure of the tool."""
         started = time.perf_counter()
         call, progress = Withdrawal(), CallProgress(context, "documents")
-        again = False
+        again, answered_by = False, ""
 
         def taken() -> float:
             return (time.perf_counter() - started) * 1000
 
         def failed(error: SpeckitError) -> tuple[CallToolResult, str]:
-            return failure(error, self.name, taken()), error.code
+            return failure(for_client(error, self._offers), self.name, taken()), error.code
 
         def answer() -> tuple[CallToolResult, str]:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
             # would end the event loop, and with it the server. The thread of a cancelled call ends by itself.
-            nonlocal again
+            nonlocal again, answered_by
             try:
                 with SERVING.serving(), call.asking(), progress.telling():
                     found, again = self._answered(arguments)
+                    answered_by = found.pipeline
                     require_wanted()  # what nobody waits for was not served
                     # this too: what follows a reply writes to the store, and the loop must not wait for that
                     return found.sent(taken(), again=again), ""
@@ -132,7 +141,8 @@ class SpeckitTool(Tool):
             result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             call.withdraw()
-        logs.tool_called(self.name, taken(), code, arguments, cached=again, config_hash=self._config_hash())
+        config_hash = answered_by or self._config_hash()
+        logs.tool_called(self.name, taken(), code, arguments, cached=again, config_hash=config_hash)
         return result
 
     def _answered(self, arguments: dict[str, Any]) -> tuple[Fitted, bool]:
@@ -146,10 +156,15 @@ class SpeckitTool(Tool):
             reply: Reply = self.fn(**values)
             return fitted(reply, self.name, self._budget, self._count)
 
-        cache = None if values.get("bypassCache") else self._cache
-        answer, again = cache.answered(self.name, values, made) if cache else (made(), False)
+        if self._cache is None:
+            answer, again = made(), False
+        elif values.get("bypassCache"):
+            answer, again = self._cache.passing(made)
+        else:
+            answer, again = self._cache.answered(self.name, values, made)
         most = answer.meta.get("token_budget", 0) * NOTES_PER_TOKEN
-        return answer.noted(told(notes, most), self._count), again
+        hints = (*told(notes, most), *told_idle(self._idle, values, self._defaults))
+        return answer.noted(hints, self._count), again
 
     def _values(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
         """The arguments of the function, and a note on each that was read as it was meant. Raises SpeckitError with all
@@ -166,48 +181,11 @@ class SpeckitTool(Tool):
             # strictly: what may be read in another form has been, and was noted
             return arguments_of.model_validate(given, strict=True).model_dump_one_level(), meant.notes
         except ValidationError as error:
-            problems = self._problems(error)
+            details = error.errors(include_url=False, include_context=False)
+            problems = problems_of(self.name, details, self._whole)
         if surplus:
             problems.append(Problem("E033", f"{self.name} does not have {len(surplus):,} more of the parameters given"))
         raise SpeckitError.of(problems)
-
-    def _problems(self, error: ValidationError) -> list[Problem]:
-        """The SDK's validation messages in our words; the rejected values are left out, they are content."""
-        accepted = list(self.fn_metadata.arg_model.model_fields)
-        details = error.errors(include_url=False, include_context=False)
-        details, further = details[: 2 * LISTED], len(details) - 2 * LISTED
-        missing = [str(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
-        told = False
-        problems = []
-        for detail in details:
-            name = ".".join(abridged(str(part)) for part in detail["loc"])
-            kind = detail["type"]
-            if kind == "extra_forbidden":
-                # an unknown name beside a single missing one is most likely meant for it
-                meant = missing[0] if len(missing) == 1 else closest(name, accepted)
-                offer = f"; did you mean '{meant}'?" if meant else "" if told else f"; {nearest(name, accepted)}"
-                told = told or not meant  # the accepted ones are listed once
-                problems.append(Problem("E033", f"{self.name} has no parameter '{name}'{offer}"))
-            elif kind == "missing":
-                problems.append(Problem("E031", f"{self.name} needs the parameter '{name}'"))
-            elif kind == "string_too_long":
-                code = "E042" if name in ("query", "input") else "E032"
-                problems.append(Problem(code, f"'{name}' is too long: {_lowered(detail['msg'])}"))
-            else:
-                code = "E032" if kind in RANGES else "E030"
-                likely = self._likely(str(detail["loc"][0]), detail["input"]) if kind == "literal_error" else ""
-                problems.append(Problem(code, f"'{name}': {_lowered(detail['msg'])}{likely}"))
-        if further > 0:
-            problems.append(Problem("E030", f"and {further:,} more problems of this kind"))
-        return problems
-
-    def _likely(self, name: str, value: object) -> str:
-        """An offer of the accepted word that a misspelt one most likely means, as a value or in a list of them."""
-        accepted = self._schema["properties"][name]
-        while "enum" not in accepted:
-            accepted = accepted["items"] if "items" in accepted else accepted["anyOf"][0]
-        word = closest(abridged(str(value)).lower(), accepted["enum"])
-        return f"; did you mean '{word}'?" if word else ""
 
 
 def _told(*, read_only: bool, destructive: bool, idempotent: bool) -> ToolAnnotations:
@@ -218,10 +196,6 @@ def _told(*, read_only: bool, destructive: bool, idempotent: bool) -> ToolAnnota
     if read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return ToolAnnotations(destructive_hint=destructive, idempotent_hint=idempotent or None, open_world_hint=False)
-
-
-def _lowered(message: str) -> str:
-    return message[:1].lower() + message[1:]
 
 
 def _is_surplus(key: str, item: Any, schema: dict[str, Any]) -> bool:

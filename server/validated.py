@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.validations import Validated
 
+TAKEN_BACK = "it was put away: searches find it again"
 
-def validated_data(judged: Validated) -> dict[str, Any]:
-    """The memory that was judged, and how it stands now."""
+
+def validated_data(judged: Validated, session: str) -> dict[str, Any]:
+    """The memory that was judged, how it stands now, and the session that said so, if it has a name."""
     from speckit_memory.server.tools.rows import judgement
 
     return {
@@ -18,5 +20,7 @@ def validated_data(judged: Validated) -> dict[str, Any]:
         "tier": str(judged.tier),
         "eligible": judged.eligible,
         "kept_days": round(judged.kept_days, 1),
+        **({"restored": True} if judged.restored else {}),
         **judgement(judged),
+        **({"session": session} if session else {}),
     }

@@ -53,6 +53,7 @@ DOCUMENTS = {
 }
 """Multipliers of document types; others count 1."""
 
+_OF_AGE = ("temporal", "recency", "citation")
 _CITED_WITHIN_DAYS = 90.0
 _FADE_PER_DAY = 0.1
 
@@ -69,7 +70,7 @@ class CompositeParams(SignalParams):
         "by_intent: similarity, importance and recency weighed by the query's intent.",
     )
     classification_decay: bool = Field(False, description="Stability is multiplied by context and tier.")
-    decay: bool = Field(True, description="Retrievability fades with time; without it the temporal factor is 1.")
+    decay: bool = Field(True, description="Age counts; without it the factors temporal, recency and citation are 1.")
     documents: bool = Field(True, description="Document types multiply the composite.")
 
 
@@ -119,6 +120,8 @@ class Composite:
     def _factor(self, name: str, query: Query, pool: Pool, store: Store) -> Column:
         """One factor of every row, in [0, 1]."""
         facts, ids = store.attributes, pool.ids
+        if name in _OF_AGE and not self._params.decay:
+            return np.ones(len(pool))
         match name:
             case "similarity":
                 return np.clip(pool.score, 0.0, 1.0)
@@ -145,8 +148,6 @@ class Composite:
                 return np.nan_to_num(1.0 / (1.0 + _FADE_PER_DAY * days))
 
     def _temporal(self, now: float, facts: Attributes, ids: Ids) -> Column:
-        if not self._params.decay:
-            return np.ones(len(ids))
         stability, tiers = facts.number("stability", ids), facts.label("tier", ids)
         if self._params.classification_decay:
             stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)

@@ -21,6 +21,7 @@ from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.portable import records
 from speckit_memory.memory.store.portable.records import Record
+from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 Outcome = Literal["created", "updated", "unchanged", "kept", "refused"]
 
@@ -63,9 +64,9 @@ class Decided:
 
     @property
     def mtime_ns(self) -> int | None:
-        """The time of modification that its file had, where it is the same."""
+        """The time of modification that its file had, where it is the same and known."""
         told = self.offer.record.memory.get("mtime_ns") if self.as_exported and self.offer.record else None
-        return told if isinstance(told, int) else None
+        return told if isinstance(told, int) and told != TO_BE_READ else None
 
 
 def decided(

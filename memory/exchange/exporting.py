@@ -25,6 +25,7 @@ from speckit_memory.memory.indexing import inside
 from speckit_memory.memory.indexing.scanner import LARGEST_FILE, below
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.missing import EmptyFolderError
 from speckit_memory.memory.store.portable import records
 from speckit_memory.memory.store.tables import source_paths, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
@@ -80,7 +81,7 @@ class _Export:
         found = rows(self._connection, "SELECT key, folder, mtime_ns, content_hash FROM memories ORDER BY id")
         chosen = [(key, mtime, stored) for key, lies, mtime, stored in found if below(lies, self._folder)]
         if self._folder and not chosen:
-            raise SpeckitError("E080", f"no memory is in the folder '{self._folder}'")
+            raise EmptyFolderError(self._folder)
         get = {key: self._getter(key, mtime) for key, mtime, _ in chosen}
         paths = layout.places((key, text().is_file) for key, text in get.items())
         self._require_unedited(paths, get)

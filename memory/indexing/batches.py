@@ -159,11 +159,10 @@ class BatchWriter:
         return embedding_text(title, heading, text, repeats)
 
     def _complete_pending(self, progress: OnProgress | None) -> None:
-        connection = self._database.reader()
-        done, total = 0, pending.waiting(connection) if self._embedder and progress else 0
+        done, total = 0, pending.waiting(self._database.reader()) if self._embedder and progress else 0
         while self._embedder:
             try:
-                found = pending.completed(connection, self._embedder)
+                found = pending.completed(self._database, self._embedder)
             except SpeckitError as error:
                 self._give_up(error)
                 return
@@ -171,7 +170,7 @@ class BatchWriter:
                 return
             self._counted(found.embedded)
             with self._database.write() as txn:
-                done += pending.keep(txn, self._now, found)
+                done += pending.store(txn, self._now, found)
             if progress:
                 progress(Progress(done, max(done, total), found.last))
 

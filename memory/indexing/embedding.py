@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -12,6 +12,7 @@ from speckit_memory.memory.indexing.anchors import without_tags
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, PoolingModel, Provenance, Stamped, TokenModel
 from speckit_memory.memory.indexing.embedders.static import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import embedding_cache, embedding_models, token_sets
 from speckit_memory.memory.store.tables.embedding_models import Stamp
@@ -35,6 +36,17 @@ def embedding_text(title: str, heading: str, text: str, repeats: int = TITLE_REP
 def title_repeats(embedder: Embedder) -> int:
     """How often this model is to see a title."""
     return TITLE_REPEATS if isinstance(embedder, PoolingModel) else 1
+
+
+def texts_of(connection: Connection, chunks: Sequence[int], repeats: int) -> dict[int, str]:
+    """What is embedded of each of these passages, by its id; of one that is gone, nothing."""
+    found = rows(
+        connection,
+        "SELECT c.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, c.heading, c.text FROM chunks c "
+        "JOIN memories m ON m.id = c.memory_id WHERE c.id IN (SELECT value FROM carray(?))",
+        (integers(chunks),),
+    )
+    return {chunk: embedding_text(title, heading, text, repeats) for chunk, title, heading, text in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +123,17 @@ def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[P
     return Embedded(rows, tokens, embedder.token_model_id, computed, tuple(cached), embedder.provenance)
 
 
-def embed(connection: Connection, embedder: Embedder, texts: Iterable[str]) -> Embedded:
-    """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing.
+def embed(
+    connection: Connection,
+    embedder: Embedder,
+    texts: Iterable[str],
+    keep: Callable[[Mapping[str, Vectors]], None] | None = None,
+) -> Embedded:
+    """The vectors of texts; each distinct text that is not in the cache is embedded once. Writes nothing itself.
 
-    Texts are taken in groups, so that few of them, and of what a tokeniser makes of them, are held at a time.
+    Texts are taken in groups, so that few of them, and of what a tokeniser makes of them, are held at a time. `keep`
+    is given the new vectors of each group, by hash, and puts them into the cache: they are in use then, as if they had
+    been there, whatever becomes of the next group.
     """
     waiting = iter(texts)
     hashes: list[str] = []
@@ -132,7 +151,12 @@ def embed(connection: Connection, embedder: Embedder, texts: Iterable[str]) -> E
             found = embedder.embed_documents([group[at] for at in missing.values()])
         else:
             found = np.empty((0, 0), np.float32)  # a model that has nothing to do is not loaded
-        computed |= dict(zip(missing, found, strict=True))
+        new = dict(zip(missing, found, strict=True))
+        if keep is None:
+            computed |= new
+        elif new:
+            keep(new)
+            cached |= new
         hashes += keys
         if tokens is not None and sequences is not None:
             tokens += [np.unique(sequence) for sequence in sequences]

@@ -20,11 +20,12 @@ from speckit_memory.memory.indexing.forgetting import forget, still_stored
 from speckit_memory.memory.indexing.full_memories import resolve_and_tell
 from speckit_memory.memory.indexing.helpers import beside
 from speckit_memory.memory.indexing.intake import REMARKS, Intake
-from speckit_memory.memory.indexing.left_alone import leave_alone, others
+from speckit_memory.memory.indexing.keys import with_folders
+from speckit_memory.memory.indexing.left_alone import leave_alone
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
-from speckit_memory.memory.indexing.returned import returned
-from speckit_memory.memory.indexing.scanner import FoundFile, Scan, below, decide, scan
+from speckit_memory.memory.indexing.returned import Returned
+from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
@@ -84,45 +85,47 @@ class Indexer:
         `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
         reported, and the rest is indexed. `now` is in epoch seconds. Up to so many further `processes` read and analyse
         the files where they are many: see `beside`. Documents of the kinds to `leave` (`classify.document_type`) are
-        left as they are: not read, and what is stored of them stays.
+        left as they are: not read, and what is stored of them stays; memories follow their files there and from there.
         """
         report = IndexReport(dry_run=dry_run)
         connection = self._database.reader()
         known = reader.known_files(connection)
         patterns = self._patterns()
-        found = scan(paths, self._root, patterns, self._sources.overruling(connection))
+        overruling = self._sources.overruling(connection)
+        found = scan(paths, self._root, patterns, overruling)
         found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
-        leave_alone(found, leave)
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
         force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
         elsewhere = self._sources.elsewhere(connection)
-        decision = decide(found, others(known, leave), force, elsewhere)
-        if back := returned(decision.gone, found, self._root, patterns):
+        decision = decide(found, known, force, elsewhere)
+        returned = Returned(found, self._root, patterns, overruling)
+        if back := returned.among(decision.gone):
             found.hidden += back
-            decision = decide(found, others(known, leave), force, elsewhere)
-        moved = found_moves(connection, others(known, leave), decision, self._root, elsewhere)
+            decision = decide(found, known, force, elsewhere)
+        moved = found_moves(connection, known, decision, self._root, elsewhere)
         if moved and not dry_run:
             moved = follow(self._database, known, moved, now)
         if moved:
             known = followed(known, moved) if dry_run else reader.known_files(connection)
-            decision = decide(found, others(known, leave), force, elsewhere)
+            decision = decide(found, known, force, elsewhere)
+        decision = leave_alone(decision, found, leave)
         aliases.links(self._database, found.links, force, report)
         report.failures += found.problems
         report.problems += found.remarks
         report.ignored |= found.ignored
         report.overruled |= found.overruled
+        told = {place for key in (*decision.gone, *back, *(m.old for m in moved)) for place in with_folders(key)}
         report.failures += [
-            Problem("E010", f"{key}: there is no such file or folder")
-            for key in found.missing
-            if not any(below(gone, key) for gone in (*decision.gone, *(move.old for move in moved)))
+            Problem("E010", f"{key}: there is no such file or folder") for key in found.missing if key not in told
         ]
         report.unchanged += decision.skip
         hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
         tasks = self._tasks(decision.read, known, force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
-        again = {*returned(decision.gone, found, self._root, patterns)}  # a run takes a while
+        again = {*returned.among(decision.gone)}  # a run takes a while
+        report.problems += returned.remarks()
         gone = [*(key for key in decision.gone if key not in again), *(key for key in without if key in known)]
         if dry_run:
             report.deleted += gone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 
@@ -11,6 +12,14 @@ def folder_of(key: str) -> str:
         return key.rpartition("/")[0]
     folder = str(PurePosixPath(key).parent)
     return "" if folder == "." else folder
+
+
+def with_folders(key: str) -> Iterator[str]:
+    """The key itself, and then the folders it lies in from the nearest on; the last one is "", the root."""
+    while key:
+        yield key
+        key = key.rpartition("/")[0]
+    yield ""
 
 
 def without_suffix(key: str) -> str:

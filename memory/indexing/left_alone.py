@@ -1,14 +1,14 @@
-"""Kinds of documents that an index run leaves as they are: neither read, nor taken out of the store (feature I8)."""
+"""Kinds of documents that an index run leaves as they are: neither read, nor taken out of the store (feature I8).
+
+A memory follows its file into such a kind or out of it all the same: what was learned of it would be lost otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TypeVar
+from collections.abc import Collection
 
 from speckit_memory.memory.indexing.classify import SPEC_DOCUMENTS, document_type
-from speckit_memory.memory.indexing.scanner import Scan
-
-Known = TypeVar("Known")
+from speckit_memory.memory.indexing.scanner import Decision, Scan
 
 
 def kinds_left_alone(*, constitutional: bool, spec_docs: bool) -> frozenset[str]:
@@ -17,13 +17,14 @@ def kinds_left_alone(*, constitutional: bool, spec_docs: bool) -> frozenset[str]
     return frozenset({*rules, *(() if spec_docs else SPEC_DOCUMENTS.values())})
 
 
-def leave_alone(found: Scan, kinds: Collection[str]) -> None:
-    """Takes files of these kinds out of what was found."""
-    for key in [key for key in found.files if document_type(key) in kinds]:
-        del found.files[key]
-        found.ignored[key] = f"left as it is: {document_type(key).replace('_', ' ')} documents are not wanted"
-
-
-def others(known: Mapping[str, Known], kinds: Collection[str]) -> Mapping[str, Known]:
-    """What is stored of all other kinds, by key."""
-    return {key: file for key, file in known.items() if document_type(key) not in kinds} if kinds else known
+def leave_alone(decision: Decision, found: Scan, kinds: Collection[str]) -> Decision:
+    """What was decided of all other kinds; the files of these that were found count as ignored."""
+    if not kinds:
+        return decision
+    for key in found.files:
+        if (kind := document_type(key)) in kinds:
+            found.ignored[key] = f"left as it is: {kind.replace('_', ' ')} documents are not wanted"
+    return Decision(
+        tuple(file for file in decision.read if document_type(file.key) not in kinds),
+        *(tuple(key for key in keys if document_type(key) not in kinds) for keys in (decision.skip, decision.gone)),
+    )

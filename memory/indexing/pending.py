@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.protocol import Embedder
-from speckit_memory.memory.indexing.embedding import Embedded, embed, embedding_text, title_repeats
-from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.indexing.embedding import Embedded, embed, texts_of, title_repeats
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables import vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.writing import writer
+from speckit_memory.pipeline.ports import Vectors
 
 BATCH = 128
 """Passages whose vectors are completed in one transaction: a sentence encoder reads so many in some seconds."""
@@ -24,11 +26,13 @@ _WAITING = (
 
 
 class Completed(NamedTuple):
-    """Passages that waited, in order, with their vectors by this model, and the key of the last one's memory."""
+    """Passages that waited, by id and in order, what was embedded of each, their vectors by this model, which sees
+    titles so often, and the key of the last one's memory."""
 
-    chunks: list[int]
+    texts: dict[int, str]
     embedded: Embedded
     model_id: str
+    repeats: int
     last: str
 
 
@@ -38,18 +42,24 @@ def waiting(connection: Connection) -> int:
     return number
 
 
-def completed(connection: Connection, embedder: Embedder) -> Completed | None:
-    """The vectors of the next passages that wait, None when none does. Writes nothing. Raises E001."""
-    found = reader.pending_chunks(connection, BATCH)
-    if not found:
-        return None
-    memories = {memory: reader.get_memory(connection, memory) for _, memory in found}
-    titles = {memory.id: "" if memory.title == memory.key else memory.title for memory in memories.values()}
-    passages = reader.passages(connection, [chunk for chunk, _ in found])
+def completed(
+    database: Database, embedder: Embedder, keep: Callable[[Mapping[str, Vectors]], None] | None = None
+) -> Completed | None:
+    """The vectors of the next passages that wait, None when none does. Writes nothing itself; `keep` as in `embed`.
+
+    The passages are read in one state, which is let go of before the model is asked: that may take minutes. What
+    becomes of them meanwhile is seen by `store`. Raises E001.
+    """
     repeats = title_repeats(embedder)
-    texts = (embedding_text(titles[each.memory], each.heading, each.text, repeats) for each in passages)
-    embedded = embed(connection, embedder, texts)
-    return Completed([each.id for each in passages], embedded, embedder.model_id, memories[found[-1][1]].key)
+    with database.snapshot_read() as connection:
+        found = reader.pending_chunks(connection, BATCH)
+        if not found:
+            return None
+        chunks = [chunk for chunk, _ in found]
+        read = texts_of(connection, chunks, repeats)
+        last = reader.get_memory(connection, found[-1][1]).key
+    texts = {chunk: read[chunk] for chunk in chunks}
+    return Completed(texts, embed(database.reader(), embedder, texts.values(), keep), embedder.model_id, repeats, last)
 
 
 def in_use(connection: Connection, embedder: Embedder) -> None:
@@ -65,11 +75,18 @@ def in_use(connection: Connection, embedder: Embedder) -> None:
         )
 
 
-def keep(txn: Transaction, now: float, found: Completed | None) -> int:
-    """Writes the vectors of passages that still wait; returns how many were made."""
+def store(txn: Transaction, now: float, found: Completed | None) -> int:
+    """Writes the vectors of passages that still wait and read as they did; returns how many those were."""
     if found is None:
         return 0
     found.embedded.note(txn, found.model_id, now)
-    tokens = dict(zip(found.chunks, found.embedded.tokens, strict=True)) if found.embedded.tokens else None
-    writer.set_vectors(txn, dict(zip(found.chunks, found.embedded.rows, strict=True)), found.model_id, tokens)
-    return len(found.chunks)
+    # an edit gives the number of a passage to its new text
+    read = texts_of(txn.connection, list(found.texts), found.repeats)
+    same = {chunk: at for at, (chunk, text) in enumerate(found.texts.items()) if read.get(chunk) == text}
+    rows, tokens = found.embedded.rows, found.embedded.tokens
+    return writer.set_vectors(
+        txn,
+        {chunk: rows[at] for chunk, at in same.items()},
+        found.model_id,
+        {chunk: tokens[at] for chunk, at in same.items()} if tokens else None,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EACCES, EFBIG, ENOENT, EPERM
@@ -18,6 +18,7 @@ from speckit_memory.errors.names import shown
 from speckit_memory.memory.indexing import inside
 from speckit_memory.memory.indexing.encoding import decode
 from speckit_memory.memory.indexing.ignore_files import IgnoreFiles
+from speckit_memory.memory.indexing.keys import with_folders
 from speckit_memory.memory.indexing.selection import Selection, reason_to_leave_out
 from speckit_memory.memory.store.reading.reader import KnownFile
 
@@ -122,8 +123,9 @@ def scan(
             found.missing.append(key)
         elif reason := _left_out(path, root, patterns):
             found.overruled[key] = reason
-    for key in sorted(set(remembered) - set(found.covered)):
-        if any(below(key, folder) for folder in found.covered):
+    covered = frozenset(found.covered)
+    for key in sorted(set(remembered) - covered):
+        if below_any(key, covered):
             _enter(root / key, root, patterns, found, seen, found.remarks)
     for key in (*found.covered, *remembered):  # left out on the way from above, and taken by name
         found.ignored.pop(key, None)
@@ -151,13 +153,14 @@ def decide(
             skip.append(key)
         else:
             read.append(file)
+    covered, hidden = frozenset(found.covered), frozenset(found.hidden)
     gone = tuple(
         key
         for key, stored in known.items()
         if stored.mtime_ns is not None
         and key not in found.files
-        and any(below(key, folder) for folder in found.covered)
-        and not any(below(key, folder) for folder in found.hidden)
+        and below_any(key, covered)
+        and not below_any(key, hidden)
         and not elsewhere(key)
     )
     return Decision(tuple(read), tuple(skip), gone)
@@ -307,6 +310,11 @@ def _hide(key: str, error: OSError, found: Scan, problems: list[Problem] | None 
 def below(key: str, folder: str) -> bool:
     """Whether a key is that of a folder, or of what it holds; "" is the root."""
     return not folder or key == folder or key.startswith(f"{folder}/")
+
+
+def below_any(key: str, folders: Set[str]) -> bool:
+    """The same for any of several folders, in a time that their number makes no longer."""
+    return any(each in folders for each in with_folders(key))
 
 
 def _os_error(key: str, error: OSError) -> SpeckitError:

@@ -119,19 +119,42 @@ class Selection:
         return HIDDEN if hidden else NOT_INCLUDED
 
 
+class OneByOne:
+    """Why single paths below the folder of a selection are not taken. What is on the way to them is looked at once."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._remarks: list[Problem] = []  # whoever walks these folders reports them
+        self._ways: dict[Path, IgnoreFiles | str] = {}
+
+    def reason(self, path: Path) -> str:
+        """Why a run over the folder would not take a path below it, "" when it would."""
+        way = self._ways.get(path.parent)  # of most paths the folder is known: that is half of what one takes
+        if way is None:
+            way = self._way(path.parent)
+        return way if isinstance(way, str) else self._why(path, way)
+
+    def _way(self, folder: Path) -> IgnoreFiles | str:
+        """The ignore files in force inside a folder, or why it is not entered."""
+        at = self._selection.folder
+        way = self._ways.get(at)
+        if way is None:
+            way = self._ways[at] = self._selection.ignore_files(self._remarks).inside(at, self._remarks)
+        for part in folder.relative_to(at).parts:
+            at /= part
+            if at not in self._ways:
+                self._ways[at] = way if isinstance(way, str) else self._why(at, way) or way.inside(at, self._remarks)
+            way = self._ways[at]
+        return way
+
+    def _why(self, path: Path, ignores: IgnoreFiles) -> str:
+        reason = self._selection.leaves_out(path, is_folder(path), ignores)
+        return "" if reason is None else reason or NO_DOCUMENT
+
+
 def reason_to_leave_out(path: Path, root: Path, patterns: SourcePatterns) -> str:
     """Why a run over the whole workspace would not take a path below the root, "" when it would."""
-    if path == root:
-        return ""
-    selection = Selection.below(root, root, patterns)
-    remarks: list[Problem] = []  # whoever walks these folders reports them
-    ignores, folder = selection.ignore_files(remarks), root
-    for part in path.relative_to(root).parts:
-        ignores, folder = ignores.inside(folder, remarks), folder / part
-        reason = selection.leaves_out(folder, is_folder(folder), ignores)
-        if reason is not None:
-            return reason or NO_DOCUMENT
-    return ""
+    return "" if path == root else OneByOne(Selection.below(root, root, patterns)).reason(path)
 
 
 def refusal(parts: tuple[str, ...], is_folder: bool, patterns: SourcePatterns) -> str:

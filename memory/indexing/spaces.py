@@ -17,10 +17,10 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders.protocol import Embedder, Stamped, TokenModel
-from speckit_memory.memory.indexing.embedding import GROUP, embedding_text, title_repeats
+from speckit_memory.memory.indexing.embedding import GROUP, texts_of, title_repeats
 from speckit_memory.memory.indexing.sources import OnProgress, Progress
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables import embedding_cache, embedding_models, token_sets, vectors
 from speckit_memory.memory.store.tables.embedding_models import LEASE_SECONDS, Build, Stamp
@@ -181,23 +181,13 @@ def _pages(connection: Connection, size: int) -> Iterator[list[int]]:
 
 def _texts(connection: Connection, ids: Sequence[int], repeats: int) -> dict[str, str]:
     """What is embedded of each passage, by its hash."""
-    return {sha256(text.encode()).hexdigest(): text for text in _embedded(connection, ids, repeats).values()}
+    return {sha256(text.encode()).hexdigest(): text for text in texts_of(connection, ids, repeats).values()}
 
 
 def _keys(connection: Connection, ids: Sequence[int], repeats: int) -> dict[int, str]:
     """The hash of what is embedded of each passage."""
-    embedded = _embedded(connection, ids, repeats)
+    embedded = texts_of(connection, ids, repeats)
     return {chunk: sha256(text.encode()).hexdigest() for chunk, text in embedded.items()}
-
-
-def _embedded(connection: Connection, ids: Sequence[int], repeats: int) -> dict[int, str]:
-    found = rows(
-        connection,
-        "SELECT c.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, c.heading, c.text FROM chunks c "
-        "JOIN memories m ON m.id = c.memory_id WHERE c.id IN (SELECT value FROM carray(?))",
-        (integers(ids),),
-    )
-    return {chunk: embedding_text(title, heading, text, repeats) for chunk, title, heading, text in found}
 
 
 def token_model_of(embedder: Embedder) -> str:

@@ -63,7 +63,12 @@ def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRe
     """
     with database.write() as txn:
         memory = get_memory(txn.connection, name)
-        return memory, archivals.restore(txn, memory.id, now, TEMPORARY_LIFE)
+        return memory, take_back(txn, memory.id, now)
+
+
+def take_back(txn: Transaction, memory: int, now: float) -> bool:
+    """Has a stored memory found by searches again from `now` on; False when it was not put away."""
+    return archivals.restore(txn, memory, now, TEMPORARY_LIFE)
 
 
 def _count(connection: Connection, condition: str, now: float) -> int:

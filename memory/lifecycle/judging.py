@@ -13,6 +13,8 @@ from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.tables import judgements, promotions
 from speckit_memory.memory.store.tables.judgements import Judgement, Regard
 
+_LOOK = ("`speckit-memory learned judgements` lists them, with what was taken back",)
+
 
 class TakenBack(NamedTuple):
     """What was taken back, first to last, and the promotions that do not stand without it and went too."""
@@ -39,10 +41,16 @@ def undo(txn: Transaction, numbers: Sequence[int], now: float) -> TakenBack:
             raise SpeckitError(
                 "E080",
                 f"there is no judgement {number}",
-                hint=f"Of each memory the last {judgements.MOST_KEPT} are kept: learned judgements lists them.",
+                hint=f"Of each memory the last {judgements.MOST_KEPT} are kept.",
+                actions=_LOOK,
             )
         if found[number].undone_at is not None:
-            raise SpeckitError("E030", f"judgement {number} was taken back before")
+            raise SpeckitError(
+                "E030",
+                f"judgement {number} was taken back before",
+                hint="What was taken back counts no more; there is nothing left to undo.",
+                actions=_LOOK,
+            )
     followed: list[Judgement] = []
     for memory in sorted({one.memory for one in found.values()}):
         chosen = frozenset(one.id for one in found.values() if one.memory == memory)

@@ -101,7 +101,10 @@ def postflight(
                 "E010",
                 f"no task_preflight is recorded of the task '{name}' in '{folder}'",
                 hint=f"Tasks of the folder that wait for one: {', '.join(known[-5:]) or 'none'}.",
-                actions=("record task_preflight at the beginning of the next task",),
+                actions=(
+                    "record task_preflight at the beginning of the next task",
+                    "record `speckit-memory task preflight` at the beginning of the next task",
+                ),
             )
         task = replace(
             _task(found), after=after, gaps_closed=tuple(gaps_closed), new_gaps=tuple(new_gaps), completed_at=now

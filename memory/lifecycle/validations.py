@@ -8,10 +8,10 @@ leaves no trace.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.lifecycle import confidence, judging
+from speckit_memory.memory.lifecycle import archival, confidence, judging
 from speckit_memory.memory.lifecycle.reviews import NOT_USEFUL, USEFUL, Review, review, stability
 from speckit_memory.memory.lifecycle.scheduler import interval
 from speckit_memory.memory.store.file.connection import Database, Transaction
@@ -36,6 +36,8 @@ class Validated:
     promotion: Promotion | None
     kept_days: float
     """Days after its last review until its retrievability has fallen to 90 %, unless its tier lasts."""
+    restored: bool = False
+    """Whether it was put away, and the judgement took it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ def validate(
     database: Database, name: int | str, useful: bool, *, promote: bool, now: float, session: str = ""
 ) -> Validated:
     """Notes that the memory with this id or key was useful, or was not, and then makes it critical when asked to.
+
+    One that was put away and was useful is found by searches again (feature M5).
 
     `now` is in epoch seconds; the `session` is who says so, "" where nobody knows. Raises E080, and E082 when it may
     not be made critical; nothing is noted then.
@@ -72,7 +76,8 @@ def validate(
             edge_uses.note_used(txn, [memory.id], now)
         if promote:
             promotions.promote(txn, memory.id, now, session)
-        return _standing(txn, name)
+        restored = useful and archival.take_back(txn, memory.id, now)
+        return replace(_standing(txn, name), restored=restored)
 
 
 def promote(database: Database, name: int | str, *, now: float, session: str = "") -> Validated:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.server.options import Common, NamedPath, shared
 from speckit_memory.server.output import counted, print_json, wrapped
 from speckit_memory.server.progress import ProgressReporter
@@ -71,5 +72,5 @@ def command(common: Common, source: Path, merge: bool, replace: bool, into: str 
     if done.left_out:
         click.echo(wrapped(f"{counted(done.left_out, 'link')} to memories that are not here left out", dim=True))
     if done.pending:
-        click.echo(wrapped(f"{counted(done.pending, 'passage')} without vectors: index again to embed them", dim=True))
+        click.echo(wrapped(f"{counted(done.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
     return 1 if refused else 0

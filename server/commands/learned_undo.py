@@ -11,13 +11,14 @@ from speckit_memory.server.judgements_text import cells, row
 from speckit_memory.server.memory_names import known_key
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.shown_number import ShownNumber
 
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.validations import Validated
 
 
 @click.command("undo")
-@click.argument("numbers", nargs=-1, type=click.IntRange(min=1, max=2**63 - 1), metavar="[JUDGEMENT]...")
+@click.argument("numbers", nargs=-1, type=ShownNumber(), metavar="[JUDGEMENT]...")
 @click.option("--memory", "name", metavar="ID|KEY", help="All that was judged of this memory.")
 @click.option("--session", default="", metavar="NAME", help="All that this session judged.")
 @shared("db", "json")
@@ -31,7 +32,9 @@ def command(common: Common, numbers: tuple[int, ...], name: str | None, session:
     if bool(numbers) is bool(name or session):
         raise click.UsageError("say which judgements, by their numbers or with --memory or --session")
     with existing_store(common) as memory:
-        found = memory.undo_judgements(numbers, name=known_key(memory, name) if name else None, session=session)
+        key = known_key(memory, name) if name else None
+        found = memory.undo_judgements(numbers, name=key, session=session)
+        kept = bool(found.undone or memory.judgements(key, session=session, limit=1))
     if common.as_json:
         print_json(
             {
@@ -50,7 +53,15 @@ def command(common: Common, numbers: tuple[int, ...], name: str | None, session:
             )
         )
     without = f"; {counted(len(found.followed), 'promotion')} with too little left for it" if found.followed else ""
-    click.echo(wrapped(f"{counted(len(found.undone), 'judgement')} taken back{without}"))
+    why = "" if found.undone else f": {_nothing(key, session, kept)}"
+    click.echo(wrapped(f"{counted(len(found.undone), 'judgement')} taken back{why}{without}"))
+
+
+def _nothing(key: str | None, session: str, kept: bool) -> str:
+    """Why nothing was there to be taken back; `kept` where there are judgements on record."""
+    of, by = f" of {key}" if key else "", f" by session '{session}'" if session else ""
+    what = f"judgement{of}{by}"
+    return f"every {what} was taken back before" if kept else f"no {what} is on record"
 
 
 def _stands(one: Validated) -> dict[str, object]:

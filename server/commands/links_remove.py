@@ -8,10 +8,11 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.links_text import edge_text
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.shown_number import ShownNumber
 
 
 @click.command("remove")
-@click.argument("link", type=click.IntRange(min=1, max=2**63 - 1), metavar="LINK")
+@click.argument("link", type=ShownNumber(), metavar="LINK")
 @shared("db", "json")
 def command(common: Common, link: int) -> None:
     """Remove the link with the number LINK, which `lineage` shows. `links undo` brings it back.

@@ -9,6 +9,7 @@ import click
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
+from speckit_memory.server.shown_number import ShownNumber
 
 MOST_STALE = 20
 """Stale memories that are named to a reader; JSON has all."""
@@ -17,7 +18,7 @@ MOST_STALE = 20
 @click.command("review")
 @click.option(
     "--dismiss",
-    type=click.IntRange(min=1, max=2**63 - 1),
+    type=ShownNumber(),
     metavar="NUMBER",
     help="Say that these two do not contradict.",
 )

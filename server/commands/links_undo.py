@@ -8,10 +8,11 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.links_text import change_cells
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, table_rows, wrapped
+from speckit_memory.server.shown_number import ShownNumber
 
 
 @click.command("undo")
-@click.argument("changes", nargs=-1, type=click.IntRange(min=1, max=2**63 - 1), metavar="[CHANGE]...")
+@click.argument("changes", nargs=-1, type=ShownNumber(), metavar="[CHANGE]...")
 @click.option("--by", default="", metavar="MAKER", help="All that this maker changed, such as consolidation.")
 @shared("db", "json")
 def command(common: Common, changes: tuple[int, ...], by: str) -> int:

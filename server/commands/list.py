@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.listed import is_passage, passage_text, rows_of, with_passages
+from speckit_memory.server.folder_text import in_folder, missing_folder
+from speckit_memory.server.listed import PartOfPage, is_passage, passage_text, rows_of, with_passages
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
 
@@ -33,8 +34,9 @@ def command(common: Common, folder: str, sort: str, limit: int, offset: int, chu
     with existing_store(common) as memory:
         memories, total = memory.list(folder, sort, limit, offset)
         rows = with_passages(memory, rows_of(memories)) if chunks else rows_of(memories)
+        missing = missing_folder(memory, folder)
     if common.as_json:
-        print_json({"total": total, "offset": offset, "memories": rows})
+        print_json({"total": total, "offset": offset, "memories": rows, "warnings": [missing] if missing else []})
         return
     for row in rows:
         if is_passage(row):
@@ -43,6 +45,11 @@ def command(common: Common, folder: str, sort: str, limit: int, offset: int, chu
         title = row["title"] if row["title"] != row["key"] else ""
         facts = (title, f"id {row['id']}", "" if row["tier"] == "normal" else row["tier"], row["updated"][:DATE])
         click.echo(wrapped(" · ".join([row["key"], *filter(None, facts)]), indent="    ", first=""))
-    end = offset + len(memories)
-    more = f"; --offset {end} goes on" if memories and end < total else ""
-    click.echo(wrapped(f"{len(memories)} of {counted(total, 'memory')}{more}", dim=True))
+    part = PartOfPage(rows, len(rows))
+    end = offset + part.memories
+    more = f"; --offset {end} goes on" if part.memories and end < total else ""
+    if part.is_cut:
+        click.echo(wrapped(f"{part.told_cut()}; `speckit-memory show` has the whole document", dim=True))
+    if missing:
+        click.echo(wrapped(f"warning: {missing}", fg="yellow"))
+    click.echo(wrapped(f"{part.memories} of {counted(total, 'memory')}{in_folder(folder)}{more}", dim=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
@@ -18,6 +19,10 @@ from speckit_memory.server.trigger_rows import trigger_rows
 @shared("db", "json")
 def command(common: Common, prompt: str, limit: int, session: str, turn: int | None) -> None:
     """Find memories whose trigger phrases stand in a PROMPT, which is faster than a search."""
+    if not prompt.strip():
+        raise SpeckitError("E043", "the prompt is empty", actions=("say in which words triggers may stand",))
+    if turn is not None and not session:
+        raise click.UsageError("--turn is of the conversation of a session: name it with --session")
     with existing_store(common) as memory:
         found = memory.match_triggers(prompt, limit=limit, session=session, turn=turn)
         rows = trigger_rows(found, text_field="text", state=True, attention=bool(session))
@@ -29,7 +34,9 @@ def command(common: Common, prompt: str, limit: int, session: str, turn: int | N
     for row in rows:
         title = f", {row['title']}" if row["title"] != row["key"] else ""
         click.echo(wrapped(f"{row['key']}{title}", bold=True))
-        click.echo(wrapped(f"triggered by: {', '.join(row['phrases'])}", indent="  ") if row["phrases"] else "")
+        learned = row.get("learned_phrases", 0)
+        triggers = [*row["phrases"], *([counted(learned, "learned phrase")] if learned else [])]
+        click.echo(wrapped(f"triggered by: {', '.join(triggers)}", indent="  "))
         click.echo(wrapped(row["text"], indent="  "))
     click.echo(wrapped(f"{counted(found.total, 'memory')} triggered", dim=True))
     if not rows:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, table, wrapped
@@ -31,9 +32,7 @@ def command(common: Common, deletion: str | None) -> None:
         memories, files = counted(len(back.memories), "memory"), counted(len(back.files), "file")
         click.echo(wrapped(f"{memories} and {files} are back"))
         if back.pending:
-            click.echo(
-                wrapped(f"{counted(back.pending, 'passage')} without vectors until the next index run", dim=True)
-            )
+            click.echo(wrapped(f"{counted(back.pending, 'passage')} without vectors: {WHO_EMBEDS}", dim=True))
         return
     rows = [
         {"name": one.name, "at": datetime.fromtimestamp(one.at, UTC).isoformat(timespec="seconds"), "what": one.why,

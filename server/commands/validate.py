@@ -8,24 +8,29 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.memory_names import of_known
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.validated import validated_data
+from speckit_memory.server.validated import TAKEN_BACK, validated_data
 
 
 @click.command("validate")
 @click.argument("name", metavar="ID|KEY")
 @click.option("--useful/--not-useful", default=None, help="Whether it was; one of them is needed.")
 @click.option("--promote", is_flag=True, help="Make it critical, once readers trust it.")
+@click.option("--session", default="", metavar="NAME", help="Name of the session that says so.")
 @shared("db", "json")
-def command(common: Common, name: str, useful: bool | None, promote: bool) -> None:
+def command(common: Common, name: str, useful: bool | None, promote: bool, session: str) -> None:
     """Tell whether a memory that you read was useful: its confidence rises or falls."""
     if useful is None:
         raise click.UsageError("one of --useful and --not-useful is needed", click.get_current_context())
     with existing_store(common) as memory:
-        judged = of_known(memory, name, lambda one: memory.validate(one, useful=useful, promote=promote))
+        judged = of_known(
+            memory, name, lambda one: memory.validate(one, useful=useful, promote=promote, session=session)
+        )
     if common.as_json:
-        print_json(validated_data(judged))
+        print_json(validated_data(judged, session))
         return
     times = counted(judged.validation_count, "validation")
     click.echo(wrapped(f"{judged.key}: confidence {judged.confidence:g} after {times}, tier {judged.tier}"))
+    if judged.restored:
+        click.echo(wrapped(TAKEN_BACK))
     if judged.eligible:
         click.echo(wrapped("it may become critical: the next `validate` may say --promote"))

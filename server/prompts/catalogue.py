@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_types import CallToolResult, GetPromptResult, ListPromptsResult, PromptMessage, TextContent
@@ -33,18 +33,28 @@ def named(name: str) -> Prompt:
     return PROMPTS[name]
 
 
-async def message(name: str, arguments: Mapping[str, str], tools: Mapping[str, SpeckitTool]) -> GetPromptResult:
-    """The message of a prompt. Raises MCPError for an unknown one, for arguments, and as the tools that it asks."""
+class _Asking:
+    """Asks all tools; the client has those that `offers` says."""
+
+    def __init__(self, tools: Mapping[str, SpeckitTool], offers: Callable[[str], bool]) -> None:
+        self._tools = tools
+        self.offers = offers
+
+    async def __call__(self, tool: str, **given: Any) -> CallToolResult:
+        return await self._tools[tool].run({key: value for key, value in given.items() if value != ""}, None)
+
+
+async def message(
+    name: str, arguments: Mapping[str, str], tools: Mapping[str, SpeckitTool], offers: Callable[[str], bool]
+) -> GetPromptResult:
+    """The message of a prompt, which asks all tools and sends its reader to those that the client `offers`. Raises
+    MCPError for an unknown one, for arguments, and as the tools that it asks."""
     prompt = named(name)
-
-    async def ask(tool: str, **given: Any) -> CallToolResult:
-        return await tools[tool].run({key: value for key, value in given.items() if value != ""}, None)
-
     try:
         checked = prompt.checked(arguments)
     except SpeckitError as error:
         raise as_protocol_error(error, prompt=name) from None
-    text = shown(await prompt.write(checked, ask))
+    text = shown(await prompt.write(checked, _Asking(tools, offers)))
     return GetPromptResult(
         description=prompt.description, messages=[PromptMessage(role="user", content=TextContent(text=text))]
     )

@@ -37,6 +37,10 @@ class Ask(Protocol):
     async def __call__(self, tool: str, **arguments: Any) -> CallToolResult:
         """The answer, which may be a failure."""
 
+    @property
+    def offers(self) -> Callable[[str], bool]:
+        """Whether the reader of the prompt has a tool of that name."""
+
 
 Write = Callable[[Mapping[str, str], Ask], Awaitable[str]]
 """Writes the message of a prompt from its arguments, each "" that was left open."""

@@ -10,6 +10,9 @@ from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt
 
 _RELATED = 5
 _NO_STORE = "E010"
+_LINK = "memory_causal_link"
+_LINKED = f"is linked to it: {_LINK} with relation=supersedes."
+_DECLARED = "says so before its first heading: ---, causalLinks: {supersedes: [KEY]}, --- on lines of their own."
 _FORM = """\
 ```markdown
 # What this is about
@@ -47,7 +50,7 @@ async def write(arguments: Mapping[str, str], ask: Ask) -> str:
         "Where a memory tells of this already, add to it: memory_save with filePath (its key), content and "
         "edit=append, or edit=replace with section. Else make one: memory_save with title and content"
         f"{place}. Check with dryRun=true first, and tell what was saved, by its key. What replaces an earlier "
-        "decision is linked to it: memory_causal_link with relation=supersedes."
+        f"decision {_LINKED if ask.offers(_LINK) else _DECLARED}"
     )
 
 

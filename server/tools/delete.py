@@ -30,11 +30,13 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             raise SpeckitError("E031", "an 'undo' takes no other parameter")
         memory = workspace.memory()
         if undo:
+            from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
+
             back = memory.undelete(undo)
             return Reply(
                 f"{len(back.memories)} memories and {len(back.files)} files are back",
                 {"undone": undo, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
-                hints=("words find all of it already; vectors follow with the next index run",) if back.pending else (),
+                hints=(f"words find all of it already; vectors follow: {WHO_EMBEDS}",) if back.pending else (),
             )
         if id is not None:
             from speckit_memory.server.memory_names import known_key

@@ -1,6 +1,6 @@
 """`memory_health`: is everything in order? (feature T7)"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -8,17 +8,23 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.log_stream import lost_lines
 from speckit_memory.server.markdown import about, one_line
 from speckit_memory.server.tools.parameters import Name
 from speckit_memory.server.workspace import Workspace
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.alias_report import AliasReport
+    from speckit_memory.engine import Memory
 
 BUDGET = 800
 MOST_KEYS = 10
 """Of one document that are shown; the others are counted."""
+
+
+def idle(values: Mapping[str, Any]) -> Idle | None:
+    """What bounds a list that the full report does not have."""
+    return Idle(("limit",), "the full report lists no aliases") if values["reportMode"] == "full" else None
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -33,7 +39,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.output import counted
 
         if reportMode == "divergent_aliases":
-            return _aliases(workspace.memory().aliases(specFolder, limit))
+            return _aliases(workspace.memory(), specFolder, limit)
         if specFolder:
             raise SpeckitError("E031", "a 'specFolder' needs reportMode: divergent_aliases")
         try:
@@ -62,9 +68,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     return memory_health
 
 
-def _aliases(report: "AliasReport") -> Reply:
+def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
+    from speckit_memory.server.folder_text import in_folder, missing_folder
     from speckit_memory.server.output import counted
 
+    report = memory.aliases(folder, limit)
     rows = [
         {
             "kind": group.kind,
@@ -73,11 +81,14 @@ def _aliases(report: "AliasReport") -> Reply:
         }
         for group in report.groups
     ]
-    hints = ("keep one of each: delete or exclude the others, or say what differs",) if rows else ()
+    # where there are rows, a folder may hold links alone, which are no memories
+    one_of_each = "keep one of each: delete or exclude the others, or say what differs"
+    hint = one_of_each if rows else missing_folder(memory, folder)
+    where = in_folder(folder)
     return Reply(
-        f"{counted(report.total, 'document')} in several folders",
+        f"{counted(report.total, 'document')}{where}{',' if where else ''} in several folders",
         {"total": report.total, "aliases": rows},
-        hints,
+        (hint,) if hint else (),
         rows="aliases",
         row_text=_alias_text,
     )

@@ -26,7 +26,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeChunks: Flag = False,  # noqa: N803
     ) -> Reply:
         """List memories, newest or heaviest first, a page at a time."""
-        from speckit_memory.server.listed import is_passage, rows_of, with_passages
+        from speckit_memory.server.folder_text import in_folder, missing_folder
+        from speckit_memory.server.listed import PartOfPage, rows_of, with_passages
         from speckit_memory.server.output import counted
 
         memory = workspace.memory()
@@ -36,19 +37,28 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             rows = with_passages(memory, rows)
 
         def where_to_go_on(shown: int) -> str:
-            told = sum(not is_passage(row) for row in rows[:shown])
-            if shown < len(rows) and is_passage(rows[shown]) and told > 1:
-                told -= 1  # the last one comes again, with all its passages
-            end = offset + told
-            return f"{total - end} more: continue with offset={end}" if told and end < total else ""
+            part = PartOfPage(rows, shown)
+            end = offset + part.done
+            more = f"{total - end} more: continue with offset={end}" if part.done and end < total else ""
+            if not part.is_cut:
+                return more
+            rest = "they come again" if part.done < part.memories else "memory_search with its key reads all of it"
+            return "; ".join(filter(None, [f"{one_line(part.told_cut())}, {rest}", more]))
+
+        def apart(shown: int) -> dict[str, int]:
+            part = PartOfPage(rows, shown)
+            return {"count": part.memories, "passage_count": part.passages}
 
         return Reply(
-            f"{counted(total, 'memory')} stored",
+            f"{counted(total, 'memory')} stored{in_folder(specFolder)}",
             {"total": total, "offset": offset, "memories": rows},
+            tuple(filter(None, [missing_folder(memory, specFolder)])),
             rows="memories",
+            unit="memories and passages" if includeChunks else "",
             again=nothing,
             row_text=_memory_text,
             hint_of_count=where_to_go_on,
+            figures_of_count=apart if includeChunks else None,
         )
 
     return memory_list

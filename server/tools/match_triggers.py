@@ -1,17 +1,25 @@
 """`memory_match_triggers`: memories whose trigger phrases stand in a prompt (feature T3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from speckit_memory.server.envelope import TEXT_FIELD, Reply
+from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.markdown import about, fields, one_line, quoted
 from speckit_memory.server.tools.parameters import Flag, SessionId
 from speckit_memory.server.trigger_rows import trigger_rows
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
+
+
+def idle(values: Mapping[str, Any]) -> Idle | None:
+    """What counts for the attention of a session alone."""
+    if not values["include_cognitive"]:
+        return Idle(("session_id", "turnNumber"), "include_cognitive is false")
+    return None if values["session_id"] else Idle(("turnNumber",), "no session is named")
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:

@@ -46,7 +46,7 @@ def search_data(result: SearchResult) -> dict[str, Any]:
     """The `data` of an answer to a search."""
     plan = result.plan
     return {
-        "intent": plan.intent,
+        "intent": intent_of(result),
         "complexity": plan.complexity,
         **({"required": list(plan.required)} if plan.required else {}),
         **({"excluded": list(plan.excluded)} if plan.excluded else {}),
@@ -84,10 +84,19 @@ def found(result: SearchResult) -> str:
     return f"{counted(len(result.results), 'memory')} found"
 
 
+def intent_of(result: SearchResult) -> str | None:
+    """What the question was taken for; None where nobody wanted to know."""
+    return None if result.outcome.query.intent == "" else result.plan.intent
+
+
 def search_facts(result: SearchResult, *further: str) -> str:
     """What the text says of a search beside its results."""
     plan = result.plan
-    return about(f"intent {plan.intent}", f"{plan.complexity} question", *further)
+    return about(
+        f"intent {plan.intent}" if intent_of(result) else "no intent looked for",
+        f"{plan.complexity} question",
+        *further,
+    )
 
 
 def attended(result: SearchResult) -> dict[str, Any]:
@@ -169,7 +178,7 @@ def log_search(result: SearchResult, shown: int, *, cached: bool = False) -> Non
         "warning" if parts else "info",
         pipeline=result.pipeline.name,
         hash=result.pipeline.hash,
-        intent=result.plan.intent,
+        intent=intent_of(result),
         complexity=result.plan.complexity,
         results=len(result.results),
         shown=shown,

@@ -1,12 +1,13 @@
 """`memory_save`: remember a file, or a text that becomes one (feature T4)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import Flag, Phrases, SessionId, Tier
 from speckit_memory.server.workspace import Workspace
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Saved
 
 BUDGET = 1500
+OF_NEW_TEXTS = ("title", "folder", "tier", "triggerPhrases")
+"""What is said of a text that becomes a document; a document says it itself."""
+
+
+def idle(values: Mapping[str, Any]) -> Idle | None:
+    """What a document settles that is there, or the path of one that is not."""
+    if values["edit"]:
+        return Idle((*OF_NEW_TEXTS, "asyncEmbedding"), "a document is edited")
+    if not values["content"]:
+        return Idle(OF_NEW_TEXTS, "the document is taken as it is")
+    return Idle(("folder",), "filePath says where") if values["filePath"] else None
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:

@@ -1,14 +1,14 @@
 """`memory_search`: search with every option (feature T2)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from speckit_memory.server import logs
 from speckit_memory.server.envelope import Reply
-from speckit_memory.server.markdown import one_line
+from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm, rows_of
 from speckit_memory.server.tools.parameters import (
     Anchors,
@@ -28,6 +28,15 @@ from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
 USUAL_ROWS = 10
+BY_KEY = frozenset({"key", "anchors", "fromLine", "sessionId", "tokenBudget", "bypassCache"})
+"""What counts where one memory is read."""
+
+
+def idle(values: Mapping[str, Any]) -> Idle | None:
+    """What says nothing of a memory that is read, or of a search."""
+    if values["key"] != "":
+        return Idle(values.keys() - BY_KEY, "one memory is read by its key")
+    return Idle(("fromLine",), "no key is given")
 
 
 def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[..., Reply]:
@@ -53,13 +62,14 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             bool, Field(strict=True, description="Whole memories")
         ] = False,
         key: Annotated[
-            str, Field(max_length=500, description="Read this memory (key or id) instead, or its anchors")
+            Annotated[str, Field(max_length=500)] | int,
+            Field(description="Read this memory (key or id) instead, or its anchors"),
         ] = "",
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
         whyNot: Annotated[  # noqa: N803
-            str | int, Field(description="Why is this memory no result?")
-        ] = "",
+            str | int | None, Field(description="Why is this memory no result?")
+        ] = None,
         tokenBudget: TokenBudget | None = None,  # noqa: N803
         deadlineMs: Annotated[  # noqa: N803
             float | None, Field(ge=0, description="Skip costly steps after so long; 0: never")
@@ -92,7 +102,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             timings,
         )  # fmt: skip
 
-        if key:
+        if key != "":
             from speckit_memory.server.tools.whole import BUDGET as BUDGET_OF_ONE
             from speckit_memory.server.tools.whole import read_whole
 
@@ -135,15 +145,11 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
             data["timings_ms"] = timings(result)
-        absent = ""
-        if whyNot:
-            from speckit_memory.server.absent import reason_of_absence
+        aside = None
+        if whyNot is not None and whyNot != "":
+            from speckit_memory.server.tools.missing import missing
 
-            reason, change = reason_of_absence(memory, result, whyNot)
-            data["why_not"] = {"memory": whyNot, "reason": reason, "change": change.as_json() if change else None}
-            absent = (
-                f"why not {one_line(str(whyNot))}: {one_line(reason)} {one_line(change.sentence) if change else ''}"
-            )
+            aside = missing(memory, result, whyNot, budget).told
         return Reply(
             found(result),
             data,
@@ -153,10 +159,12 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             ),
             degraded(result),
             rows="results",
-            facts="\n".join(filter(None, [search_facts(result), absent.rstrip()])),
+            facts=search_facts(result),
+            aside=aside,
             row_text=partial(search_row_text, why=form.why),
             budget=budget,
             last=form.last,
+            pipeline=result.pipeline.hash,
             after=partial(note_served, memory, result),
             again=None if sessionId or explain else partial(note_served_again, memory, result.without_texts()),
         )

@@ -26,6 +26,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeArchived: Flag = False,  # noqa: N803
     ) -> Reply:
         """Count memories by tier, and by folder (the first `limit`)."""
+        from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import when
 
         memory = workspace.memory()
@@ -48,9 +49,13 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             "answers given again": f"{kept.hits} of {kept.hits + kept.misses}" if kept.hits + kept.misses else "",
             "not ranked": left_out_text(figures["left_out"]),
         }
+        more = len(ranking.folders) - len(figures["folders"])
         return Reply(
             f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal links",
             {**figures, "answer_cache": kept.as_json()},
+            hints=(f"{counted(more, 'folder')} more than the first {limit}: limit says how many are shown",)
+            if more
+            else (),
             rows="folders",
             facts=about(fields(figures["by_tier"]), fields(further)),
             row_text=lambda _, row: _folder_text(row, folderRanking),

@@ -25,6 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         allowPartialUpdate: Flag = False,  # noqa: N803
     ) -> Reply:
         """Change title, triggers, weight or tier of a memory, in its file."""
+        from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
         from speckit_memory.server.memory_names import known_key
         from speckit_memory.server.tools.rows import update_facts
 
@@ -45,7 +46,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             f"{key}: {', '.join(changed) or 'nothing'} changed, in its file too",
             {"id": updated.after.id, "key": key, "changed": changed, "was": was, "embedding_pending": updated.pending},
             facts=fields(changed),
-            hints=("words find it already; vectors follow with the next index run",) if updated.pending else (),
+            hints=(f"words find it already; vectors follow: {WHO_EMBEDS}",) if updated.pending else (),
         )
 
     return memory_update

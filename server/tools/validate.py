@@ -5,7 +5,6 @@ from collections.abc import Callable
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import Flag, MemoryName, SessionId
-from speckit_memory.server.validated import validated_data
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 500
@@ -24,6 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.memory_names import of_known
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import judgement
+        from speckit_memory.server.validated import TAKEN_BACK, validated_data
 
         memory = workspace.memory()
         judged = of_known(
@@ -32,9 +32,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         hint = "eligible for the tier critical: the next memory_validate may say promote"
         return Reply(
             f"{judged.key}: confidence {judged.confidence:g} after {counted(judged.validation_count, 'validation')}",
-            {**validated_data(judged), **({"session": sessionId} if sessionId else {})},
+            validated_data(judged, sessionId),
             facts=fields({"tier": str(judged.tier), "promoted": judgement(judged).get("promoted")}),
-            hints=(hint,) if judged.eligible else (),
+            hints=(*[TAKEN_BACK] * judged.restored, *[hint] * judged.eligible),
         )
 
     return memory_validate

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from speckit_memory.pipeline.contracts import About, NoParams
-from speckit_memory.pipeline.model import Plan, Query
+from speckit_memory.pipeline.model import INTENTS, Plan, Query
 from speckit_memory.pipeline.ports import Store
 
 _BETWEEN = ".*"
@@ -48,7 +48,7 @@ def _intent(words: str, *phrases: str) -> _Intent:
     return _Intent(frozenset(words.split()), tuple(map(_Phrase, phrases)))
 
 
-INTENTS = {
+SIGNS = {
     "add_feature": _intent(
         "add implement create build introduce extend support enable integrate feature capability new functionality",
         r"\b(?:add|implement|introduce)\s+(?:a |an |the |new |support)",
@@ -109,7 +109,7 @@ INTENTS = {
         r"\bwhat (?:was|were|did)\b.*\b(?:decided|decide|agreed|chosen)\b",
     ),
 }
-"""The seven intents (feature C8), in the order that breaks ties."""
+"""What speaks for each intent (feature C8)."""
 
 KEYWORD_WEIGHT = 0.6
 PHRASE_WEIGHT = 0.4
@@ -138,8 +138,8 @@ class Intent:
         """The plan with the intent, its confidence and the evidence."""
         text = query.text.casefold().replace("’", "'")
         words = {form for word in _WORD.findall(text) for form in (word, _ENDING.sub("", word))}
-        hits = {name: sorted(intent.words & words) for name, intent in INTENTS.items()}
-        phrases = {name: _found(intent.phrases, text) for name, intent in INTENTS.items()}
+        hits = {name: sorted(SIGNS[name].words & words) for name in INTENTS}
+        phrases = {name: _found(SIGNS[name].phrases, text) for name in INTENTS}
         evidence = {
             name: KEYWORD_WEIGHT * (1 - 0.5 ** len(hits[name])) + PHRASE_WEIGHT * (1 - 0.25 ** len(phrases[name]))
             for name in INTENTS

@@ -21,9 +21,10 @@ from speckit_memory.pipeline.model import Candidates, Query
 from speckit_memory.pipeline.ports import Column
 
 ChannelWeights = (
-    Literal["by_intent"] | dict[str, Annotated[float, Field(ge=0, le=10, json_schema_extra={"tunable": [0.0, 2.0]})]]
+    Literal["by_intent", "by_intent_ageless"]
+    | dict[str, Annotated[float, Field(ge=0, le=10, json_schema_extra={"tunable": [0.0, 2.0]})]]
 )
-"""A weight by channel id, or `by_intent`."""
+"""A weight by channel id, or `by_intent`, with or without the bonus on what was updated lately."""
 
 STATIC = {"vector": 1.0, "fts5": 0.8, "bm25": 0.6, "graph": 0.5, "degree": 0.4}
 """Weights while the intent is uncertain."""
@@ -79,7 +80,7 @@ def search_weights(
     weights: ChannelWeights, query: Query, candidates: Candidates, defaults: Mapping[str, float]
 ) -> Column:
     """The weight of each search, float64[searches]; `defaults` by channel id, else `UNSAID`."""
-    if weights != "by_intent":
+    if not isinstance(weights, str):
         return _of({**defaults, **weights}, candidates)
     chosen = profile(query)
     if chosen is None:
@@ -91,6 +92,11 @@ def search_weights(
 
 def _of(weights: Mapping[str, float], candidates: Candidates) -> Column:
     return np.array([weights.get(channel, UNSAID) for channel in candidates.channels], np.float64)
+
+
+def knows_age(weights: ChannelWeights) -> bool:
+    """Whether candidates get a bonus for their age beside these weights."""
+    return weights == "by_intent"
 
 
 def recency_bonus(query: Query, candidates: Candidates) -> Column:
@@ -106,7 +112,7 @@ def check_channel_weights(
     weights: ChannelWeights, context: PipelineContext
 ) -> Iterable[tuple[tuple[str | int, ...], str]]:
     """A problem for each weight of a channel that the pipeline does not have, and one where no channel counts."""
-    if weights == "by_intent":
+    if isinstance(weights, str):
         return
     if context.channels and not any(weights.get(channel, UNSAID) for channel in context.channels):
         yield ("weights",), "every channel has the weight 0: no score would tell one memory from another"
@@ -121,7 +127,7 @@ def check_channel_weights(
 
 def settled_weights(weights: ChannelWeights, context: PipelineContext, defaults: Mapping[str, float]) -> ChannelWeights:
     """The weight of every channel that the pipeline has, as `search_weights` will use them."""
-    if weights == "by_intent":
+    if isinstance(weights, str):
         return weights
     said = {**defaults, **weights}
     return {channel: said.get(channel, UNSAID) for channel in context.channels}

@@ -16,6 +16,7 @@ from speckit_memory.stages.fusion._addends import normalised, search_names
 from speckit_memory.stages.fusion._weighting import (
     ChannelWeights,
     check_channel_weights,
+    knows_age,
     recency_bonus,
     search_weights,
     settled_weights,
@@ -33,7 +34,9 @@ class RrfParams(Params):
         json_schema_extra={"tunable": [10.0, 100.0]},
     )  # fmt: skip
     weights: ChannelWeights = Field(
-        default={}, description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent."
+        default={},
+        description="Weight by channel id, 1.0 for the others (graph 1.5); or by_intent, which knows recency too, or "
+        "by_intent_ageless.",
     )
     convergence_bonus: float = Field(
         0.10, ge=0, le=1, description="Added for each further channel that found the candidate."
@@ -63,7 +66,7 @@ class Rrf:
     @classmethod
     def weighs_intent(cls, params: RrfParams) -> Literal["channels"] | None:
         """Channels are weighed by intent when the parameters say so (feature P6)."""
-        return "channels" if params.weights == "by_intent" else None
+        return "channels" if isinstance(params.weights, str) else None
 
     @classmethod
     def check(cls, params: RrfParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
@@ -83,7 +86,7 @@ class Rrf:
         terms = np.where(found, weights / (params.k + candidates.rank), 0.0)
         names = [*search_names(candidates), "convergence", "variants"]
         parts = [terms, *(params.convergence_bonus * _further(found, labels) for labels in _labels(candidates))]
-        if params.weights == "by_intent":
+        if knows_age(params.weights):
             names.append("recency")
             parts.append(recency_bonus(query, candidates))
         return normalised(names, np.column_stack(parts), params.normalise)

@@ -17,6 +17,7 @@ from speckit_memory.stages.fusion._addends import Normalise, normalised, search_
 from speckit_memory.stages.fusion._weighting import (
     ChannelWeights,
     check_channel_weights,
+    knows_age,
     recency_bonus,
     search_weights,
     settled_weights,
@@ -26,7 +27,11 @@ from speckit_memory.stages.fusion._weighting import (
 class ZScoreParams(Params):
     """Parameters of z-score fusion."""
 
-    weights: ChannelWeights = Field(default={}, description="Weight by channel id, 1.0 for the others; or by_intent.")
+    weights: ChannelWeights = Field(
+        default={},
+        description="Weight by channel id, 1.0 for the others; or by_intent, which knows recency too, or "
+        "by_intent_ageless.",
+    )
     missing: Literal["lowest", "mean"] = Field(
         "lowest",
         description="What a candidate gets from a search whose limit cut it off: its lowest score or its mean.",
@@ -60,7 +65,7 @@ class ZScore:
     @classmethod
     def weighs_intent(cls, params: ZScoreParams) -> Literal["channels"] | None:
         """Channels are weighed by intent when the parameters say so (feature P6)."""
-        return "channels" if params.weights == "by_intent" else None
+        return "channels" if isinstance(params.weights, str) else None
 
     @classmethod
     def check(cls, params: ZScoreParams, context: PipelineContext) -> Iterable[tuple[tuple[str | int, ...], str]]:
@@ -78,7 +83,7 @@ class ZScore:
         weights = search_weights(params.weights, query, candidates, {}) / max(len(set(candidates.variants)), 1)
         names = list(search_names(candidates))
         parts = [weight * self._evidence(candidates, column) for column, weight in enumerate(weights)]
-        if params.weights == "by_intent":
+        if knows_age(params.weights):
             names.append("recency")
             parts.append(recency_bonus(query, candidates))
         table = np.column_stack(parts) if parts else np.empty((len(candidates), 0))

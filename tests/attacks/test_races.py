@@ -15,7 +15,7 @@ import pytest
 from tally import Tally
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import Analyser, Indexer, indexer, scanner
+from speckit_memory.memory.indexing import Analyser, Indexer, helpers, indexer, scanner
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from tests.attacks.swaps import KINDS, SECRET, in_time, outside, swap
@@ -59,6 +59,17 @@ def between(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> Non
         return decided
 
     monkeypatch.setattr(indexer, "decide", decide)
+
+
+def as_it_reads(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """Lets something happen once, when the next run has decided what is gone."""
+
+    def beside(*values: Any, **named: Any) -> Any:
+        monkeypatch.setattr(indexer, "beside", helpers.beside)
+        happens()
+        return helpers.beside(*values, **named)
+
+    monkeypatch.setattr(indexer, "beside", beside)
 
 
 @pytest.mark.requirement("I8")
@@ -175,12 +186,82 @@ def test_a_file_that_is_being_made_again_keeps_its_memory(
     with monkeypatch.context() as patched:
         patched.setattr(indexer, "scan", scan)
         if back == "while the run reads":
-            between(patched, made_again)
+            as_it_reads(patched, made_again)
         assert indexing.index([root], now=2.0).deleted == []
     assert indexing.index([root], now=3.0).updated == ["other/c.md"]
     assert {key: known.id for key, known in reader.known_files(database.reader()).items()} == {
         key: known.id for key, known in before.items()
     }
+    tally.survived()
+
+
+def away(monkeypatch: pytest.MonkeyPatch, *paths: Path, until_it_reads: bool = False) -> None:
+    """Takes files or folders away before the scan of the next run, and puts them back after it."""
+
+    def put_back() -> None:
+        for path in paths:
+            path.with_name("away" + path.name).rename(path)
+
+    def scan(*values: Any, **named: Any) -> Any:
+        for path in paths:
+            path.rename(path.with_name("away" + path.name))
+        monkeypatch.setattr(indexer, "scan", scanner.scan)
+        found = scanner.scan(*values, **named)
+        found.files = {key: file for key, file in found.files.items() if "away" not in key}
+        if not until_it_reads:
+            put_back()
+        return found
+
+    monkeypatch.setattr(indexer, "scan", scan)
+    if until_it_reads:
+        as_it_reads(monkeypatch, put_back)
+
+
+@pytest.mark.requirement("I8.watched")
+@pytest.mark.parametrize("until_it_reads", [False, True])
+@pytest.mark.parametrize("again", [(".",), (".plans", "ignored", "docs/notes.log", "other")])
+def test_what_only_its_name_brings_in_keeps_its_memory_as_well(
+    root: Path, indexing: Indexer, database: Database, monkeypatch: pytest.MonkeyPatch, tally: Tally,
+    until_it_reads: bool, again: tuple[str, ...],
+) -> None:  # fmt: skip
+    keys = (".plans/deep/a.md", "ignored/b.md", "docs/notes.log", "other/c.md")
+    for key in keys:
+        (root / key).parent.mkdir(parents=True, exist_ok=True)
+        (root / key).write_text(GOOD + key, encoding="utf-8")
+    (root / ".gitignore").write_text("ignored/\n")
+    indexing.index([root, root / ".plans", root / "ignored", root / "docs/notes.log"], now=1.0)
+    before = reader.known_files(database.reader())
+    assert before.keys() >= {*keys}
+
+    away(monkeypatch, *(root / key for key in keys), until_it_reads=until_it_reads)
+    report = indexing.index([root / name for name in again], now=2.0)
+
+    assert (report.deleted, report.failures) == ([], [])
+    assert indexing.index([root], now=3.0).unchanged == sorted(before)
+    assert reader.known_files(database.reader()) == before
+    tally.survived()
+
+
+@pytest.mark.requirement("I8.watched")
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("until_it_reads", [False, True])
+@pytest.mark.parametrize("key", ["other/c.md", "other"])
+def test_what_was_named_and_is_back_is_not_called_missing(
+    root: Path, indexing: Indexer, monkeypatch: pytest.MonkeyPatch, tally: Tally,
+    until_it_reads: bool, key: str, dry_run: bool,
+) -> None:  # fmt: skip
+    indexing.index([root], now=1.0)
+
+    away(monkeypatch, root / key, until_it_reads=until_it_reads)
+    report = indexing.index([root / key, Path("nowhere.md")], now=2.0, dry_run=dry_run)
+
+    assert report.deleted == []
+    assert list(map(str, report.failures)) == ["E010 nowhere.md: there is no such file or folder"]
+    (remark,) = report.problems
+    assert str(remark) == f"E010 {key}: gone while this run looked, and back now"
+    assert remark.retryable
+    again = indexing.index([root / key], now=3.0)
+    assert (again.unchanged, again.failures, again.problems) == (["other/c.md"], [], [])
     tally.survived()
 
 

@@ -37,7 +37,7 @@ VARIANTS: dict[str, tuple[dict[str, object], ...]] = {
         {"passage": 1.0, "feedback": {"model": "bo1"}},
     ),
     "graph": ({"hops": 2},),
-    "rrf": ({"normalise": "min_max"}, {"weights": "by_intent"}),
+    "rrf": ({"normalise": "min_max"}, {"weights": "by_intent"}, {"weights": "by_intent_ageless"}),
     "rsf": ({"form": "pair"}, {"form": "cross_variant"}),
     "z_score": ({"normalise": "min_max"}, {"normalise": "logistic"}, {"weights": "by_intent"}, {"missing": "mean"}),
     "single": ({"scale": "bm25", "normalise": "min_max"},),

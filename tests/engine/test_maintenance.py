@@ -12,7 +12,7 @@ import pytest
 
 from speckit_memory.engine import Memory, maintenance
 from speckit_memory.engine.maintenance import Done, foreseen, run_due, told_runs
-from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS, Job
+from speckit_memory.engine.maintenance_jobs import JOBS, VECTORS, Job, Prepared
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.queries import rows
@@ -134,6 +134,67 @@ def test_who_has_lost_the_lease_changes_nothing_more(database: Database, clock: 
     found = run_due(database, pause=pause, every=[job(5, lambda: done.append("batch"))])
     assert (found.elsewhere, found.jobs[0].state, len(done)) == (True, "waiting", 1)
     assert rows(database.reader(), "SELECT holder FROM job_lease") == [("another",)]
+
+
+@pytest.mark.requirement("M5.one")
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_lease_outlives_a_batch_that_takes_longer_to_prepare_than_it_lasts(
+    database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    monkeypatch.setattr(maintenance, "BEAT_SECONDS", 0.001)
+    found_elsewhere: list[bool] = []
+    prepared: list[float] = []
+
+    def find(_database: Database, now: float) -> None:
+        prepared.append(now)
+        if len(prepared) > 1:
+            return
+        for _ in range(2):
+            clock.now += 50
+            until = time.monotonic() + 60
+            while rows(database.reader(), "SELECT 1 FROM job_lease WHERE until < ?", (clock.now + 60,)):
+                assert time.monotonic() < until, "nobody renewed the lease"
+        with Database.open(database.path) as other:
+            found_elsewhere.append(run_due(other, every=[slow]).elsewhere)
+        if fails:
+            raise SpeckitError("E001", "the service does not answer")
+
+    def write(_txn: Transaction, _now: float, _found: None) -> int:
+        return int(len(prepared) == 1)
+
+    slow = Job("slow", HOUR, "pieces", lambda _c, _n: 2, Prepared(find, write), at_once=True)
+
+    done = run_due(database, every=[slow]).jobs[0]
+
+    assert found_elsewhere == [True]
+    assert (done.state, done.count) == (("failed", 0) if fails else ("ran", 1))
+    assert prepared == ([NOW] if fails else [NOW, NOW + 100])
+    run = jobs.last_runs(database.reader())["slow"]
+    assert (run.began_at, run.ended_at, bool(run.failure)) == (NOW, NOW + 100, fails)
+    with Database.open(database.path) as other:  # what failed is left alone for a while, by everybody
+        assert run_due(other, every=[slow]).jobs[0].state == ("not due" if fails else "ran")
+
+
+@pytest.mark.requirement("M5.one")
+def test_a_batch_is_not_written_when_another_process_took_over_while_it_was_prepared(
+    database: Database, clock: Clock
+) -> None:
+    def find(_database: Database, _now: float) -> None:
+        clock.now += 100  # the process slept long
+        with Database.open(database.path) as other, other.write() as txn:
+            assert jobs.take(txn, "another", clock.now)
+
+    written: list[float] = []
+
+    def write(_txn: Transaction, now: float, _found: None) -> int:
+        written.append(now)
+        return 1
+
+    work = Job("slow", HOUR, "pieces", lambda _c, _n: 1, Prepared(find, write))
+
+    found = run_due(database, every=[work])
+
+    assert (found.elsewhere, found.jobs[0].state, written) == (True, "waiting", [])
 
 
 @pytest.mark.requirement("M5.jobs")

@@ -8,6 +8,7 @@ import pytest
 
 from speckit_memory.config.settings import FLAGS_FILE
 from speckit_memory.engine import Memory, assembly, pipelines
+from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.builder import examine
 from speckit_memory.pipeline.rollouts import bucket
@@ -61,6 +62,37 @@ def test_a_session_is_answered_by_the_same_pipeline_over_all_doors(tmp_path: Pat
     for session, hashed in ((within, opened), (beyond, without)):
         ran = call(root, ["search", "rank fusion", "--session", session, "--json"])
         assert ran.json["pipeline"]["hash"] == hashed
+
+
+@pytest.mark.requirement("P11.percent")
+def test_wishes_change_the_pipeline_of_the_share_and_nothing_where_it_does_that_anyway(tmp_path: Path) -> None:
+    root = indexed_workspace(tmp_path)
+    flags(root, f"{NAME}: {{state: enabled, was: shadow, percent: 50}}")
+    within, beyond = "hello", "session-x"
+    with Memory.open(root / "memory.db", root=root, environ={"SPECKIT_ROOT": str(root)}) as memory:
+        for session, fuser in ((within, "rsf"), (beyond, "z_score")):
+            plain, same, other = (
+                memory.search("rank fusion", session=session, adjust=wanted)
+                for wanted in (None, Adjustment(rerank=True, state_limits=False), Adjustment(rerank=False))
+            )
+            assert same.pipeline == plain.pipeline != other.pipeline
+            assert [row.steps for row in same.results] == [row.steps for row in plain.results]
+            answered_by = memory._in_force.answered(other).answering(other).pipeline
+            assert (answered_by.hash, answered_by.fusion.fuser.use) == (other.pipeline.hash, fuser)
+
+
+@pytest.mark.requirement("P4.dropped")
+def test_what_wishes_do_not_change_is_seen_by_variants(tmp_path: Path) -> None:
+    pipeline = tmp_path / "beside.yaml"
+    pipeline.write_text("shadows: [bm25]\n")
+
+    with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
+        memory.search("anything", adjust=Adjustment(rerank=True))
+        memory.search("anything else", adjust=Adjustment(rerank=False))
+        assert memory.finish_shadows(10)
+        [variant] = memory.shadows
+
+    assert (variant.seen, variant.dropped) == (1, {})
 
 
 @pytest.mark.requirement("P11.percent")

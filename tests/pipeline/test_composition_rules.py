@@ -139,8 +139,10 @@ def test_a_file_that_breaks_one_rule_is_refused_at_the_place(rule: str, tmp_path
 
 
 @pytest.mark.requirement("P6", "P7")
-def test_what_goes_by_intent_needs_a_step_that_determines_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("weights", ["by_intent", "by_intent_ageless"])
+def test_what_goes_by_intent_needs_a_step_that_determines_it(tmp_path: Path, weights: str) -> None:
     text = COMPLETE.replace("    - {use: intent}\n", "").replace("{use: mmr}", "{use: mmr, lambda: by_intent}")
+    text = text.replace("weights: by_intent", f"weights: {weights}")
 
     found = pipelines.check(str(written(tmp_path, text)), {})
 

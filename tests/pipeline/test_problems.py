@@ -53,7 +53,8 @@ MISTAKES = {
     "weights of no known form": (
         "{use: rrf}",
         "{use: rrf, weights: 3}",
-        "9:25: E118 'weights' of the step 'rrf': must be by_intent, or a mapping of keys to values; found 3",
+        "9:25: E118 'weights' of the step 'rrf': must be one of by_intent, by_intent_ageless, or a mapping of keys to "
+        "values; found 3",
     ),
     "a limit of an unknown state": (
         "annotate: []",

@@ -449,3 +449,12 @@ def test_where_no_answer_may_be_kept_or_the_store_is_gone_each_is_made(state: in
     made.state = state
     assert [made.ask(), made.ask()] == [2, 3]
     assert made.cache.figures().passed == 2
+
+
+@pytest.mark.requirement("T25.kept")
+def test_every_question_is_counted_however_it_was_answered(workspace: Path) -> None:
+    with asking(served(workspace)) as [ask]:
+        for further in ({}, {}, {"bypassCache": True}, {"sessionId": "s"}):
+            assert "error" not in ask("memory_search", query="rank fusion", **further)
+        kept = ask("memory_stats")["data"]["answer_cache"]
+    assert (kept["hits"], kept["misses"], kept["passed"]) == (1, 1, 2)

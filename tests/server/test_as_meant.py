@@ -17,6 +17,7 @@ from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.server.app import tools
 from speckit_memory.server.as_meant import TO_THE_LETTER, Parameters, told
 from speckit_memory.server.envelope import Reply, fitted
+from speckit_memory.server.tool import SpeckitTool
 from speckit_memory.server.workspace import Workspace
 from tests.server.test_answer_cache import Ask, asking, served
 
@@ -73,6 +74,8 @@ PARAMETERS = Parameters(
         ({"session-id": "x"}, {"sessionId": "x"}, "session-id: read as sessionId"),
         ({"includeAll": True}, {"include_all": True}, "includeAll: read as include_all"),
         ({"Limit": "3"}, {"limit": 3}, "Limit: read as limit, read the text '3' as the number 3"),
+        ({"Limit": 3, "limit": "null"}, {"limit": 3}, "Limit: read as limit"),
+        ({"limit": "null", "Limit": 3}, {"limit": 3}, "Limit: read as limit"),
     ],
 )
 def test_another_form_is_read_and_noted(written: dict[str, Any], meant: dict[str, Any], note: str) -> None:
@@ -101,6 +104,12 @@ def test_another_form_is_read_and_noted(written: dict[str, Any], meant: dict[str
         {"tier": "null"},
         {"words": ""},
         {"words": "[a, b"},
+        {"words": "a cat, a dog"},
+        {"words": "a cat; a dog"},
+        {"words": "a cat\na dog"},
+        {"words": "猫、犬"},
+        {"words": "None"},
+        {"words": " {}"},
         {"words": "[" * 100_000},
         {"words": [1]},
         {"about": "a cat"},
@@ -143,9 +152,8 @@ def _unopened(_create: bool) -> Any:
     raise AssertionError("nothing is asked of the memory")
 
 
-OF_ALL_TOOLS = {
-    tool.name: tool.parameters for tool in tools(Workspace(_unopened, settings()), anyio.CapacityLimiter(1))
-}
+ALL_TOOLS = tools(Workspace(_unopened, settings()), anyio.CapacityLimiter(1))
+OF_ALL_TOOLS = {tool.name: tool.parameters for tool in ALL_TOOLS}
 
 
 @given(data=st.data(), tool=st.sampled_from(sorted(OF_ALL_TOOLS)))
@@ -181,10 +189,23 @@ def test_every_flag_that_allows_what_cannot_be_taken_back_is_taken_to_the_letter
                 assert Parameters(schema).as_meant(written).notes == {}
 
 
-def test_notes_without_room_name_the_parameters_alone() -> None:
-    notes = PARAMETERS.as_meant({"limit": "3", "whole": "true"}).notes
+@pytest.mark.parametrize("tool", [tool for tool in ALL_TOOLS if tool.annotations and tool.annotations.destructive_hint])
+def test_no_text_leaves_open_what_narrows_or_withholds_a_deed(tool: SpeckitTool) -> None:
+    accepted = Parameters(tool.parameters, destructive=True)
+    for name in tool.parameters["properties"]:
+        for word in ("null", "NULL", "none", "None", "undefined", "{}", ""):
+            read = accepted.as_meant({name: word})
+            assert (read.arguments, read.notes) == ({name: word}, {})
+        assert accepted.as_meant({name: "null", name.upper(): True}).arguments == {name: "null", name.upper(): True}
+
+
+def test_notes_without_room_name_the_parameters_alone_as_far_as_there_is_room() -> None:
+    notes = PARAMETERS.as_meant({"limit": "3", "whole": "true", "include_all": "true"}).notes
     assert told(notes, 1000) == tuple(notes.values())
-    assert told(notes, 20) == ("read as they were meant: limit, whole",)
+    assert told(notes, 70) == ("3 parameters were read as they were meant: limit, whole, include_all",)
+    assert told(notes, 65) == ("3 parameters were read as they were meant: limit, whole, …",)
+    assert told(notes, 20) == ("3 parameters were read as they were meant",)
+    assert told({"limit": notes["limit"]}, 20) == ("1 parameter was read as meant",)
     assert told({}, 0) == ()
 
 
@@ -252,3 +273,56 @@ def test_what_was_read_silently_is_named(ask: Ask) -> None:
     assert f"Note: {note}" in changed["text"]
     long = ask("memory_search", query="fusion", anchors="secret " * 20)
     assert long["hints"][0] == "anchors: read the text as a list of one"
+
+
+@pytest.mark.requirement("T11")
+@pytest.mark.parametrize(
+    "left", [{"dryRun": "null"}, {"dryRun": "none"}, {"olderThanDays": "null"}, {"older_than_days": "null"}]
+)
+def test_a_text_for_nothing_removes_no_guard_of_a_deletion(workspace: Path, ask: Ask, left: dict[str, Any]) -> None:
+    before = ask("memory_list", limit=100)["data"]["total"]
+    refused = ask("memory_bulk_delete", tier="normal", confirm=True, **left)
+    [name] = left
+    assert refused["error"]["code"] == "E030"
+    assert refused["error"]["message"].startswith(f"'{name if name == 'dryRun' else 'olderThanDays'}'")
+    assert ask("memory_list", limit=100)["data"]["total"] == before
+    assert (workspace / "docs" / "tone.md").exists()
+    # what withholds a deed is read in any form that means it
+    tried = ask("memory_bulk_delete", tier="normal", confirm=True, dry_run="true")
+    assert tried["data"]["count"] > 0
+    assert tried["data"]["undo"] is None
+    assert ask("memory_list", limit=100)["data"]["total"] == before
+
+
+@pytest.mark.parametrize("text", ["alpha, beta", "alpha; beta", "alpha\nbeta", "{}", "none", "null"])
+def test_no_text_that_may_be_several_phrases_or_none_is_written_into_a_document(
+    workspace: Path, ask: Ask, text: str
+) -> None:
+    before = (workspace / "docs" / "tone.md").read_bytes()
+    refused = ask("memory_update", id="docs/tone.md", triggerPhrases=text)["error"]
+    assert refused["code"] == "E030"
+    assert "'triggerPhrases'" in refused["message"]
+    assert 'a list of texts, such as ["one", "two"]' in refused["message"]
+    assert (workspace / "docs" / "tone.md").read_bytes() == before
+    changed = ask("memory_update", id="docs/tone.md", triggerPhrases="alpha beta")
+    assert changed["hints"][0] == "triggerPhrases: read the text as a list of one"
+    assert "alpha beta" in (workspace / "docs" / "tone.md").read_text()
+
+
+@pytest.mark.requirement("T24.kept")
+def test_many_other_spellings_keep_the_budget_too(ask: Ask) -> None:
+    written: dict[str, Any] = {
+        "Query": "quokka cache of the store", "Limit": "5", "spec_folder": "docs", "MODE": "Auto",
+        "enable_dedup": "true", "include_content": "false", "from_line": "1", "EXPLAIN": "false",
+        "token_budget": "200", "deadline_ms": "0", "auto_detect_intent": "true", "include_constitutional": "true",
+        "min_state": "cold", "apply_state_limits": "null", "use_decay": "true", "include_contiguity": "true",
+        "enable_session_boost": "true", "enable_causal_boost": "true", "RERANK": "null",
+        "apply_length_penalty": "null", "bypass_cache": "true", "CONCEPTS": "[]", "ANCHORS": "[]",
+    }  # fmt: skip
+    answer = ask("memory_search", **written)
+    [joint] = [hint for hint in answer["hints"] if "as they were meant" in hint]
+    assert joint.startswith(f"{len(written)} parameters were read as they were meant: query, limit, specFolder")
+    assert joint.endswith("…")
+    assert len(joint) <= 200
+    assert answer["meta"]["token_count"] == COUNT([answer["text"]])[0] <= answer["meta"]["token_budget"] == 200
+    assert answer["data"]["count"] > 0

@@ -12,9 +12,11 @@ import embedding_service
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
+from speckit_memory.memory.store.file.connection import Database
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_life import stored
-from tests.server.test_mcp_stdio import INITIALIZE
+from tests.server.test_mcp_stdio import INITIALIZE, calls
 
 VECTORS = (
     "SELECT m.key, c.ordinal, v.embedding, t.tokens FROM chunks c JOIN memories m ON m.id = c.memory_id "
@@ -146,3 +148,85 @@ def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_fail
         assert maintained(workspace, environ=named)["state"] == "ran"
         assert {text for text in service.texts if "token bucket" in text}
         assert stored(workspace, "SELECT count(*) FROM memories WHERE embedding_status = 'pending'") == [(0,)]
+
+
+@pytest.mark.requirement("I9.finished", "M5.one")
+def test_what_was_paid_for_is_asked_once_whoever_takes_over_or_whatever_fails_meanwhile(workspace: Path) -> None:
+    answered: list[str] = []
+
+    def well(service: embedding_service.Service, body: dict[str, Any]) -> embedding_service.Answer:
+        answered.extend(body["input"])
+        return embedding_service.well(service, body)
+
+    def refused(_service: embedding_service.Service, _body: dict[str, Any]) -> embedding_service.Answer:
+        return 400, {}, b"{}"
+
+    def another_takes_over(service: embedding_service.Service, body: dict[str, Any]) -> embedding_service.Answer:
+        changed("INSERT OR REPLACE INTO job_lease VALUES (1, 'another', strftime('%s', 'now') + 60)")
+        return well(service, body)
+
+    def changed(statement: str) -> None:
+        with Database.open(workspace / "memory.db") as database, database.write() as txn:
+            txn.connection.execute(statement)
+
+    with embedding_service.running() as service:
+        named: dict[str, Any] = {
+            "SPECKIT_EMBEDDER": "openai:tiny",
+            "SPECKIT_EMBEDDER_URL": service.url,
+            "SPECKIT_EMBEDDER_KEY": "a-key",
+        }
+        assert call(workspace, ["index", "docs"], env=named).status == 0
+        (workspace / "docs/steps.md").write_text(
+            "".join(f"## Part {n}\n\n{f'Step {n} is done. ' * 50}\n" for n in range(80))
+        )
+        with Memory.open(workspace / "memory.db", root=workspace, environ=named) as memory:
+            assert memory.save_file(workspace / "docs/steps.md", defer_embedding=True, force=True).pending
+        waiting = "SELECT count(*) FROM chunks WHERE vector = 'pending'"
+        [(passages,)] = stored(workspace, waiting)
+        service.always = well
+        service.behaviours = [well, refused]  # the first group of passages is embedded, the second is not
+        assert maintained(workspace, status=1, environ=named)["state"] == "failed"
+        assert 0 < len(answered) < passages
+        changed("UPDATE job_runs SET ended_at = ended_at - 600 WHERE job = 'vectors'")
+        service.behaviours = [another_takes_over]
+        assert maintained(workspace, environ=named)["state"] == "waiting"
+        assert len(answered) == passages
+        assert stored(workspace, waiting) == [(passages,)]
+        changed("DELETE FROM job_lease")
+
+        done = maintained(workspace, environ=named)
+
+        assert (done["state"], done["count"]) == ("ran", passages)
+        assert len(answered) == len(set(answered)) == passages
+
+
+@pytest.mark.requirement("I9.finished", "T9.undone", "M14")
+def test_who_brings_back_what_another_model_embedded_is_told_who_embeds_it(workspace: Path) -> None:
+    def out(*arguments: str, **environ: str) -> str:
+        ran = call(workspace, arguments, env=environ)
+        assert ran.status == 0, ran.err
+        return " ".join(ran.out.split())
+
+    with embedding_service.running() as service:
+        deletions = [call(workspace, ["delete", f"docs/{name}.md", "--json"]).json for name in ("tone", "cjk")]
+        assert call(workspace, ["checkpoint", "create", "before", "--folder", "docs/storage"]).status == 0
+        assert call(workspace, ["export", str(workspace.parent / "out")]).status == 0
+        named: dict[str, Any] = {
+            "SPECKIT_EMBEDDER": "openai:tiny",
+            "SPECKIT_EMBEDDER_URL": service.url,
+            "SPECKIT_EMBEDDER_KEY": "a-key",
+        }
+        assert call(workspace, ["delete", "docs/storage/wal.md"]).status == 0
+        assert call(workspace, ["delete", "docs/fusion.md"]).status == 0
+        out("index", "docs", **named)
+
+        assert f"1 passage without vectors: {WHO_EMBEDS}" in out("undelete", deletions[0]["undo"], **named)
+        assert f"2 passages without vectors of this embedding model: {WHO_EMBEDS}" in out(
+            "checkpoint", "restore", "before", **named
+        )
+        assert f"2 passages without vectors: {WHO_EMBEDS}" in out("import", str(workspace.parent / "out"))
+        assert WHO_EMBEDS in checks(workspace)["content"]["hint"]
+        assert maintained(workspace, environ=named)["state"] == "ran"
+        assert checks(workspace)["content"]["verdict"] == "ok"
+        [undone] = calls(workspace, ("memory_delete", {"undo": deletions[1]["undo"]}))
+        assert undone["hints"] == [f"words find all of it already; vectors follow: {WHO_EMBEDS}"]

@@ -12,6 +12,8 @@ from speckit_memory.server.envelope import Reply, failure, fitted
 from speckit_memory.server.markdown import about, one_line, quoted
 
 COUNT = StaticEmbedder().count_tokens
+LONGER_FIGURES = 12
+"""Tokens by which numbers and a line break may make a text longer than its rows tell."""
 
 ALPHABETS = st.sampled_from(["x", 'say "quoted"\n', "全文検索"])
 ROWS = st.lists(st.tuples(st.integers(0, 3000), ALPHABETS), max_size=40).map(
@@ -49,6 +51,35 @@ def test_an_answer_within_its_budget_is_left_alone() -> None:
             "degraded": [],
         },
     }
+
+
+@pytest.mark.requirement("T24.kept")
+@given(lengths=st.lists(st.integers(1, 12), min_size=1, max_size=600), budget=st.integers(200, 2000))
+@example(lengths=[1] * 600, budget=800)
+def test_many_short_rows_fill_the_budget(lengths: list[int], budget: int) -> None:
+    rows = [{"id": number, "title": "word " * length} for number, length in enumerate(lengths)]
+    found = fitted(
+        Reply("found", {"rows": rows}, rows="rows", hint_of_count=lambda n: f"go on at {n}"), "t", budget, COUNT
+    )
+    assert found.meta["token_count"] == COUNT([found.text])[0] <= budget
+    if found.shown < len(rows):
+        [further] = COUNT([f"- id {found.shown}, title {rows[found.shown]['title']}"])
+        assert found.meta["token_count"] + further + LONGER_FIGURES > budget
+
+
+def test_rows_of_several_kinds_are_counted_apart() -> None:
+    rows = [{"id": number, "title": "word " * 20} for number in range(50)]
+    reply = Reply(
+        "50 stored", {"rows": rows}, rows="rows", unit="cats and dogs",
+        figures_of_count=lambda shown: {"count": shown // 2, "dogs": shown - shown // 2},
+    )  # fmt: skip
+    found = fitted(reply, "t", 300, COUNT)
+    assert 0 < found.shown < 50
+    assert (found.document["data"]["count"], found.document["data"]["dogs"]) == (
+        found.shown // 2,
+        found.shown - found.shown // 2,
+    )
+    assert found.document["summary"] == f"50 stored; {found.shown} of 50 cats and dogs shown"
 
 
 @pytest.mark.requirement("T24.kept")

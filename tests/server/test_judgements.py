@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from tests.server.doors import Ran, call
@@ -15,7 +17,7 @@ from tests.server.test_exchange import exported, other, outcomes
 from tests.server.test_mcp_stdio import calls
 from tests.server.test_renames import memories
 
-TONE = "docs/tone.md"
+TONE, WAL = "docs/tone.md", "docs/storage/wal.md"
 LISTED = ["learned", "judgements", "--json"]
 
 
@@ -24,8 +26,10 @@ def known(root: Path, key: str = TONE) -> dict[str, Any]:
     return memories(root)[key]
 
 
-def judged(root: Path, *useful: bool, session: str = "", promote: bool = False) -> list[dict[str, Any]]:
-    said = {"id": known(root)["id"], **({"sessionId": session} if session else {})}
+def judged(
+    root: Path, *useful: bool, session: str = "", promote: bool = False, key: str = TONE
+) -> list[dict[str, Any]]:
+    said = {"id": known(root, key)["id"], **({"sessionId": session} if session else {})}
     wanted = [("memory_validate", {**said, "wasUseful": each}) for each in useful]
     if promote:
         wanted[-1][1]["promote"] = True
@@ -93,6 +97,25 @@ def test_what_was_judged_goes_along_with_an_export_and_is_taken_back_there(works
     assert known(root)["validation_count"] == 6
 
 
+@pytest.mark.requirement("F17.undone", "M14.edited")
+def test_of_two_stores_the_one_that_judged_last_knows_best_whatever_was_taken_back_before(workspace: Path) -> None:
+    judged(workspace, False, session="rash")
+    judged(workspace, True)
+    out = exported(workspace)
+    root = other(workspace)
+    assert here(root, ["import", str(out)]).status == 0
+    assert call(workspace, ["learned", "undo", "--session", "rash"]).status == 0
+    judged(root, True, True, True, True)
+    assert here(workspace, ["export", str(out)]).status == 0
+    assert outcomes(here(root, ["import", str(out), "--json"]))[TONE] == "kept"
+    assert (known(root)["confidence"], known(root)["validation_count"]) == (0.95, 6)
+    assert len(call(root, [*LISTED, "--memory", TONE]).json["judgements"]) == 6
+    later = workspace.parent / "later"
+    assert here(root, ["export", str(later)]).status == 0
+    assert outcomes(here(workspace, ["import", str(later), "--json"]))[TONE] == "updated"
+    assert (known(workspace)["confidence"], known(workspace)["validation_count"]) == (0.95, 6)
+
+
 @pytest.mark.requirement("F17.undone")
 def test_a_promotion_that_is_taken_back_after_an_import_leaves_the_tier_of_the_text_here(workspace: Path) -> None:
     judged(workspace, True, True, True, True, True, promote=True)
@@ -110,6 +133,63 @@ def test_a_promotion_that_is_taken_back_after_an_import_leaves_the_tier_of_the_t
     assert known(root)["tier"] == "critical"
     assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
     assert known(root)["tier"] == "important"
+
+
+@pytest.mark.requirement("F17.undone", "M14.rows")
+def test_what_comes_back_into_a_copy_that_went_another_way_keeps_its_order(workspace: Path) -> None:
+    copy = other(workspace)
+    shutil.copytree(workspace, copy, dirs_exist_ok=True)
+    judged(workspace, False, True, True, session="here", key=WAL)
+    assert call(workspace, ["checkpoint", "create", "storage", "--folder", "docs/storage"]).status == 0
+    for key in (TONE, WAL, WAL, TONE):  # the first number is another's then, and the others are free
+        judged(copy, True, key=key)
+    shutil.copytree(workspace / "memory.db.checkpoints", copy / "memory.db.checkpoints")
+    assert call(copy, ["checkpoint", "restore", "storage"]).status == 0
+    listed = call(copy, [*LISTED, "--memory", WAL])
+    assert told(listed) == [("useful", "here", False)] * 2 + [("not useful", "here", False)]
+    assert here(copy, ["learned", "undo", str(listed.json["judgements"][-1]["id"])]).status == 0
+    assert known(copy, WAL)["confidence"] == 0.7
+    assert [one["id"] for one in call(copy, [*LISTED, "--memory", TONE]).json["judgements"]] == [4, 1]
+    assert call(copy, ["doctor"]).status == 0
+
+
+def before_judgements_were_kept(file: Path) -> None:
+    """Makes a store one of the version before."""
+    with closing(apsw.Connection(str(file))) as old:
+        old.execute("DROP TABLE judgements; DELETE FROM migrations WHERE name >= '0019'")
+
+
+@pytest.mark.requirement("F17.undone")
+@pytest.mark.parametrize("declared", ["important", "temporary", "critical"])
+@pytest.mark.parametrize("first", ["index", "undo"])
+def test_a_promotion_of_an_older_store_leaves_the_tier_that_the_file_declares_now(
+    workspace: Path, declared: str, first: str
+) -> None:
+    judged(workspace, *[True] * 5, promote=True)
+    text = (workspace / TONE).read_text()
+    (workspace / TONE).write_text(f"---\nimportance_tier: {declared}\n---\n{text}")
+    assert here(workspace, ["index", "docs"]).status == 0
+    before_judgements_were_kept(workspace / "memory.db")
+    undo, index = ["learned", "undo", "--memory", TONE], ["index", "docs", "--json"]
+    one, other = (index, undo) if first == "index" else (undo, index)
+    assert here(workspace, one).status == 0
+    assert here(workspace, other).status == 0
+    assert known(workspace)["tier"] == declared
+    assert here(workspace, index).json["updated"] == []
+    assert call(workspace, ["doctor"]).status == 0
+
+
+@pytest.mark.requirement("F17.undone", "M14.lossless")
+def test_an_older_store_that_is_exported_before_it_is_indexed_tells_no_time_of_a_file_that_it_has_to_read(
+    workspace: Path,
+) -> None:
+    judged(workspace, *[True] * 5, promote=True)
+    before_judgements_were_kept(workspace / "memory.db")
+    out, root = exported(workspace), other(workspace)
+    assert here(root, ["import", str(out)]).status == 0
+    assert (root / TONE).stat().st_mtime_ns > 10**18
+    assert here(root, ["learned", "undo", "--memory", TONE]).status == 0
+    assert known(root)["tier"] == "normal"
 
 
 @pytest.mark.requirement("F17.undone", "M14")
@@ -130,3 +210,35 @@ def test_what_is_brought_back_can_be_taken_back(workspace: Path) -> None:
     assert call(workspace, ["index", "docs"]).status == 0
     assert call(workspace, ["learned", "undo", "--memory", "docs/voice.md"]).status == 0
     assert (known(workspace, "docs/voice.md")["confidence"], call(workspace, ["doctor"]).status) == (0.5, 0)
+
+
+@pytest.mark.requirement("F17.undone")
+def test_a_session_of_the_console_judges_and_numbers_are_taken_as_they_are_shown(workspace: Path) -> None:
+    said = call(workspace, ["validate", TONE, "--useful", "--session", "mine", "--json"]).json
+    assert (said["session"], said["validations"]) == ("mine", 1)
+    assert "session" not in call(workspace, ["validate", TONE, "--useful", "--json"]).json
+    assert told(call(workspace, LISTED)) == [("useful", "", False), ("useful", "mine", False)]
+    shown = call(workspace, ["learned", "judgements"]).out
+    assert "#2" in shown
+    for wrong in ("##2", "#", "#-1", "2#", "#0"):
+        assert call(workspace, ["learned", "undo", wrong]).status == 2
+    assert "1 judgement taken back" in call(workspace, ["learned", "undo", "#2"]).out
+
+    undo = ["learned", "undo", "--session"]
+    nobody = call(workspace, [*undo, "nobody"])
+    assert nobody.out == "0 judgements taken back: no judgement by session 'nobody' is on record\n"
+    assert call(workspace, [*undo, "nobody", "--json"]).json["undone"] == []
+    assert call(workspace, [*undo, "mine"]).out.endswith("1 judgement taken back\n")
+    again = f"0 judgements taken back: every judgement of {TONE} by session 'mine' was taken back before\n"
+    assert call(workspace, [*undo, "mine", "--memory", TONE]).out == again
+    assert "validations" not in known(workspace)
+
+
+@pytest.mark.requirement("M7")
+def test_changes_of_links_are_undone_by_the_numbers_that_are_shown(workspace: Path) -> None:
+    assert call(workspace, ["links", "add", TONE, "supports", "docs/storage/wal.md"]).status == 0
+    [change, *_] = call(workspace, ["links", "history"]).out.split()
+    assert change.startswith("#")
+    assert "1 change undone" in call(workspace, ["links", "undo", change]).out
+    assert call(workspace, ["links", "remove", "#999"]).status == 2
+    assert "there is no contradiction 7" in call(workspace, ["links", "review", "--dismiss", "#7"]).err

@@ -182,6 +182,39 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
     assert "was not archived" in call(workspace, ["unarchive", key]).out
 
 
+@pytest.mark.requirement("M5.command", "T10")
+def test_who_reads_an_archived_memory_is_told_and_finding_it_useful_takes_it_back(workspace: Path) -> None:
+    key = "docs/storage/backup.md"
+    search = ("memory_search", {"query": "online backup"})
+
+    def useful(was: bool) -> tuple[str, dict[str, Any]]:
+        return "memory_validate", {"id": key, "wasUseful": was}
+
+    for one in (key, "docs/tone.md"):
+        aged(workspace, one)
+    assert call(workspace, ["maintain"]).status == 0
+    shown = call(workspace, ["show", key])
+    assert shown.status == 0
+    assert "(unused): no search finds it; `unarchive` brings it back" in " ".join(shown.err.split())
+    assert call(workspace, ["show", key, "--json"]).json["archived"]["reason"] == "unused"
+
+    read, not_useful, before, judged, after, again, later = calls(
+        workspace, ("memory_search", {"key": key}), useful(False), search, useful(True), search, useful(True),
+        ("memory_search", {"key": key}),
+    )  # fmt: skip
+    assert [hint for hint in read["hints"] if "memory_validate as useful brings it back" in hint]
+    assert read["data"]["archived"]["reason"] == "unused"
+    assert "restored" not in not_useful["data"]
+    assert key not in [row["key"] for row in before["data"]["results"]]
+    assert judged["data"]["restored"] is True
+    assert "it was put away: searches find it again" in judged["hints"]
+    assert key in [row["key"] for row in after["data"]["results"]]
+    assert "restored" not in again["data"] and not [hint for hint in again["hints"] if "put away" in hint]
+    assert "archived" not in later["data"]
+    assert "it was put away: searches find it again" in call(workspace, ["validate", "docs/tone.md", "--useful"]).out
+    assert call(workspace, ["unarchive", "--json"]).json["archived"] == []
+
+
 @pytest.mark.requirement("M5.command")
 def test_maintenance_without_a_store_says_how_to_make_one(tmp_path: Path) -> None:
     ran = call(tmp_path, ["maintain", "--json"])

@@ -115,6 +115,21 @@ def test_the_line_of_every_tool_names_the_configuration_it_ran_under(workspace: 
     assert [line["outcome"] for line in lines] == ["ok", "ok", "ok", "E080", "ok", "ok"]
 
 
+def test_the_line_of_a_search_names_the_pipeline_that_answered_it(indexed: Path, tmp_path: Path) -> None:
+    """Not the one in force, where the search wanted something otherwise, nor an intent that it did not look for."""
+    with logging_server(indexed, tmp_path) as logged:
+        for number, wanted in enumerate(({}, {"rerank": False}, {"rerank": False}, {"autoDetectIntent": False})):
+            logged.server.call(number, "memory_search", {"query": ASKED, **wanted})
+
+    lines = [line for line in logged.lines() if line["event"] in ("search", "tool")]
+    by_event = {name: [line for line in lines if line["event"] == name] for name in ("search", "tool")}
+    plain, other, again, unread = (line["hash"] for line in by_event["tool"])
+    assert [line["hash"] for line in by_event["search"]] == [plain, other, again, unread]
+    assert plain == unread != other == again
+    assert by_event["tool"][2]["cached"]
+    assert [line["intent"] is None for line in by_event["search"]] == [False, False, False, True]
+
+
 def test_calls_at_the_same_time_do_not_mix(indexed: Path, tmp_path: Path, talking: dict[str, str]) -> None:
     """Each of the two waits inside its search until the other one is there too."""
     with logging_server(indexed, tmp_path, talking) as logged:

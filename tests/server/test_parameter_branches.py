@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -229,5 +230,6 @@ def test_a_partial_update_is_allowed_where_the_model_fails(memory: Memory, monke
     assert refused["error"]["code"] == "E081"
     assert "nothing was changed" in refused["error"]["message"]
     assert allowed["data"]["embedding_pending"]
+    assert any(hint.endswith(f"vectors follow: {WHO_EMBEDS}") for hint in allowed["hints"])
     assert allowed["data"]["was"] == {"title": "Fix"}
     assert "title: Other" in file.read_text(encoding="utf-8").replace('"', "") != before

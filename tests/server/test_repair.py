@@ -15,6 +15,27 @@ from tests.server.doors import call
 from tests.server.test_checkpoints import answers, here, state
 from tests.server.test_mcp_stdio import calls
 
+
+def loosened(table: str, statements: str) -> str:
+    """Statements that write to a table what its columns did not take; it takes them from then on."""
+    change = f"UPDATE sqlite_schema SET sql = replace(sql, {{}}) WHERE name = '{table}'"
+    loose = "; ".join(map(change.format, ("' STRICT', ' /*STRICT*/'", "'NOT NULL', '/*NOT NULL*/'")))
+    return f"PRAGMA writable_schema = ON; {loose}; PRAGMA writable_schema = RESET; {statements}"
+
+
+def tightened(table: str) -> str:
+    """Statements that have a table refuse again what it did not take before it was loosened."""
+    change = f"UPDATE sqlite_schema SET sql = replace(sql, {{}}) WHERE name = '{table}'"
+    strict = "; ".join(map(change.format, ("' /*STRICT*/', ' STRICT'", "'/*NOT NULL*/', 'NOT NULL'")))
+    return f"PRAGMA writable_schema = ON; {strict}; PRAGMA writable_schema = RESET"
+
+
+OF_ANOTHER_KIND = loosened(
+    "token_counts",
+    "UPDATE token_counts SET passages = NULL WHERE memory_id = 1; "
+    "UPDATE token_counts SET title = 'abc' WHERE memory_id = 2",
+)
+
 DAMAGES = {
     "words lost": "DELETE FROM memory_fts WHERE rowid = 2",
     "words of nobody": "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (900, 'a', '', '', 'ranks')",
@@ -27,6 +48,9 @@ DAMAGES = {
     "FROM texts t WHERE memory_id = 2",
     "counts lost": "DELETE FROM token_counts WHERE memory_id < 3",
     "counts wrong": "UPDATE token_counts SET title = title + 1",
+    "counts of another kind": OF_ANOTHER_KIND,
+    "counts lost and words of another memory": "DELETE FROM token_counts; DELETE FROM memory_fts WHERE rowid = 3; "
+    "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (3, 'zebra', '', '', '')",
     "vectors of nobody": "INSERT INTO chunk_vectors (rowid, embedding) "
     "SELECT 900, embedding FROM chunk_vectors WHERE rowid = 1",
     "rows of nobody": "INSERT INTO working_memory (session, memory_id, attention, added_at, last_focused) "
@@ -94,6 +118,20 @@ def test_nothing_is_done_where_nothing_is_wrong_or_no_checkpoint_can_be_made(wor
     assert (refused.status, repair["verdict"]) == (1, "fail")
     assert "memory.db.checkpoints" in repair["detail"]
     assert contents(workspace / "memory.db") == before
+
+
+@pytest.mark.requirement("M14.repair", "M14.words")
+def test_values_that_no_store_has_written_are_named_and_keep_no_fault_from_being_told(workspace: Path) -> None:
+    damage(workspace / "memory.db", f"{OF_ANOTHER_KIND}; {tightened('token_counts')}; {DAMAGES['words lost']}")
+    told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
+    for fault in (
+        "NULL value in token_counts.passages",
+        "non-INTEGER value in token_counts.title",
+        "memory 2 has no full-text row",
+    ):
+        assert fault in told["store"]["detail"]
+    # what SQLite itself refuses is in no checkpoint, and nothing is mended without one
+    assert told["repair"]["detail"].startswith("E062 ")
 
 
 OTHER_SPACES = {

@@ -13,7 +13,10 @@ import pytest
 from speckit_memory.engine import Memory, path_patterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
+from speckit_memory.server import listed
+from speckit_memory.server.output import counted
 from tests.server.doors import call
+from tests.server.test_answer_cache import asking, served
 from tests.server.test_mcp_stdio import calls
 
 WAL = "docs/storage/wal.md"
@@ -129,6 +132,15 @@ def test_a_process_that_ends_early_or_cannot_be_started_is_told(monkeypatch: pyt
 
 
 @pytest.mark.requirement("T6")
+def test_an_agent_is_told_of_folders_beyond_the_first(indexed: Path) -> None:
+    first, every = calls(indexed, ("memory_stats", {"limit": 1}), ("memory_stats", {}))
+    further = len(every["data"]["folders"]) - 1
+    assert further > 0
+    hint = f"{counted(further, 'folder')} more than the first 1: limit says how many are shown"
+    assert (first["hints"], every["hints"]) == ([hint], [])
+
+
+@pytest.mark.requirement("T6")
 def test_an_agent_is_told_of_dates_scores_and_what_is_not_ranked(workspace: Path) -> None:
     plain, told, wrong = calls(
         workspace,
@@ -163,12 +175,57 @@ def test_passages_are_listed_below_their_memory_and_no_page_loses_any(workspace:
     }
     assert rows[1]["lines"][0] < rows[2]["lines"][0]
     told = [row["key"] for row in rows if row["kind"] == "memory"]
+    passages = len(rows) - len(told)
+    assert (page["data"]["count"], page["data"]["passage_count"]) == (len(told), passages)
+    assert page["summary"].startswith("8 memories stored; ")
+    assert page["summary"].endswith(" memories and passages shown")
     [hint] = [hint for hint in page["hints"] if "continue" in hint]
-    # the last memory of a page that was cut short comes again, unless it is the only one
+    # the last memory of a page that was cut short comes again, unless it is the only one: then the rest is told of
     assert hint.endswith(f"offset={max(1, len(told) - 1)}")
+    last = max(place for place, row in enumerate(rows) if row["kind"] == "memory")
+    rest = "they come again" if len(told) > 1 else "memory_search with its key reads all of it"
+    shown, of = len(rows) - 1 - last, rows[last]["chunks"]
+    assert hint.startswith(f"{shown} of {of} passages of {told[-1]} are shown, {rest}; ")
     listed = call(workspace, ["list", "--chunks", "--folder", "docs/storage"]).out
     assert re.search(r"docs/storage/wal.md · Write-ahead log · id \d+ · \d{4}-\d\d-\d\d\n    .*, lines 1 to 3", listed)
     assert "2 of 2 memories" in listed
+
+
+@pytest.mark.requirement("T5")
+def test_pages_with_passages_hold_each_whole_or_say_how_to_read_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, parts in (("a", 4), ("b", 5), ("c", 12), ("d", 3)):
+        text = f"# {name}\n" + "".join(f"\n## Part {n}\n\n{'word ' * 150}\n" for n in range(parts))
+        (workspace / "pages").mkdir(exist_ok=True)
+        (workspace / "pages" / f"{name}.md").write_text(text)
+    assert call(workspace, ["index", "pages"]).status == 0
+    monkeypatch.setattr(listed, "MOST_PASSAGES", 10)
+    with asking(served(workspace)) as [ask]:
+        seen: dict[str, int] = {}
+        cut, offset = [], 0
+        while True:
+            page = ask("memory_list", includeChunks=True, specFolder="pages", offset=offset)
+            rows = page["data"]["memories"]
+            keys = {row["id"]: row["key"] for row in rows if row["kind"] == "memory"}
+            for row in rows:
+                if row["kind"] == "memory":
+                    assert row["key"] not in seen
+                    seen[row["key"]] = 0
+                else:
+                    seen[keys[row["memory"]]] += 1
+            cut += [hint for hint in page["hints"] if "are shown" in hint]
+            [go_on] = [hint for hint in page["hints"] if "continue" in hint] or [""]
+            if not go_on:
+                break
+            offset = int(go_on.rpartition("=")[2])
+    with Memory.open(workspace / "memory.db", root=workspace, create=False) as memory:
+        wanted = {key: len(memory.passages(key)) for key in seen}
+    assert sorted(seen) == [f"pages/{name}.md" for name in "abcd"]
+    assert seen == {key: min(10, most) for key, most in wanted.items()}
+    assert wanted["pages/c.md"] > 10
+    [told] = cut
+    assert told.startswith(f"10 of {wanted['pages/c.md']} passages of pages/c.md are shown, memory_search with its key")
 
 
 @pytest.mark.requirement("T5")
@@ -255,6 +312,36 @@ def test_kinds_of_documents_that_are_not_wanted_are_neither_read_nor_deleted(mem
     assert (rules.updated, rules.deleted) == (["constitutional/friday.md"], [])
     both = memory.index(root)
     assert (both.created, both.deleted) == (["specs/1/plan.md"], ["specs/1/spec.md"])
+
+
+@pytest.mark.requirement("T22", "I8")
+def test_a_memory_follows_its_file_into_a_kind_that_is_left_alone_and_out_of_it(memory: Memory) -> None:
+    root = memory.settings.root
+    moves = {
+        "a/one.md": "specs/2/spec.md",  # into it
+        "specs/1/spec.md": "b/what.md",  # out of it
+        "constitutional/friday.md": "x/constitutional/friday.md",  # within it
+    }
+    learned = {}
+    for old, new in moves.items():
+        memory.validate(old, useful=True)
+        learned[new] = (memory.get(old).id, memory.get(old).confidence)
+        (root / new).parent.mkdir(parents=True, exist_ok=True)
+        (root / old).rename(root / new)
+
+    foreseen = memory.index(root, include_constitutional=False, include_spec_docs=False, dry_run=True)
+    left = memory.index(root, include_constitutional=False, include_spec_docs=False)
+
+    for report in (foreseen, left):
+        assert {move.old: move.new for move in report.renamed} == moves
+        assert (report.created, report.updated, report.deleted, report.failures) == ([], [], [], [])
+        assert sorted(report.ignored) == ["specs/2/spec.md", "x/constitutional/friday.md"]
+    assert {key: (memory.get(key).id, memory.get(key).confidence) for key in moves.values()} == learned
+    every = memory.index(root)
+    assert (every.created, every.deleted, every.renamed) == ([], [], [])
+    assert sorted(every.updated) == ["specs/2/spec.md", "x/constitutional/friday.md"]
+    assert {key: (memory.get(key).id, memory.get(key).confidence) for key in moves.values()} == learned
+    assert not {*moves} & {*memory.keys()}
 
 
 @pytest.mark.requirement("T4")

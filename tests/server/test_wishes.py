@@ -10,8 +10,8 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model import INTENTS
-from speckit_memory.stages.candidates.intent import INTENTS as KNOWN
-from tests.server.test_tool_parameters import QUOKKA, SPEC, answers, memory, scores
+from speckit_memory.stages.candidates.intent import SIGNS
+from tests.server.test_tool_parameters import DEEP, QUOKKA, SPEC, answers, memory, scores
 
 __all__ = ["memory"]  # the fixture
 YEAR = 365 * 86_400.0
@@ -71,6 +71,73 @@ def test_what_a_pipeline_has_no_step_for_is_said(memory: Memory) -> None:
     assert result.results
 
 
+@pytest.mark.requirement("T2.parameters")
+@pytest.mark.parametrize(
+    ("wanted", "step"),
+    [
+        (Adjustment(rerank=True), "'maxsim' or 'cross_encoder'"),
+        (Adjustment(decay=True), "'composite'"),
+        (Adjustment(length_penalty=True), "'cross_encoder'"),
+        (Adjustment(constitutional=True), "'constitutional'"),
+        (Adjustment(state_limits=True), "'state_filter'"),
+    ],
+)
+def test_every_wish_that_a_pipeline_has_no_step_for_is_said(memory: Memory, wanted: Adjustment, step: str) -> None:
+    """What is not wanted is left out of such a pipeline anyway, and nothing needs to be said."""
+    [name] = wanted.named
+    with memory.using("bm25") as plain:
+        [warning] = plain.search("quokka cache", adjust=wanted).notes.warnings
+        assert plain.search("quokka cache", adjust=Adjustment(**{name: False})).notes.warnings == ()  # type: ignore[arg-type]  # a name of a wish
+    assert step in warning
+    assert "'bm25' has no step" in warning
+    with memory.using("catalogue", {"composite.decay": "false"}) as catalogue:
+        assert catalogue._searching.wished(Adjustment(decay=True, constitutional=True, state_limits=True)).unmet == ()
+
+
+def test_nobody_is_limited_by_state_who_does_not_want_it(memory: Memory) -> None:
+    change = {"use": "state_filter", "limits": {"HOT": 1, "COLD": 0}}
+    limited = {"pipeline": "limited", "annotate": {"change": [change]}}
+    with memory.using(limited) as few:
+        found = few._searching.adjusted(Adjustment(state_limits=False)).runner.pipeline
+        [before], [after] = (
+            [step.params for step in pipeline.annotate if step.use == "state_filter"]
+            for pipeline in (few.pipeline, found)
+        )
+    assert before.limits == {"HOT": 1, "COLD": 0}  # type: ignore[attr-defined]
+    assert after.limits == {}  # type: ignore[attr-defined]
+
+
+@pytest.mark.requirement("T2.parameters")
+@pytest.mark.parametrize("model", ["five_factor", "six_factor", "by_intent"])
+def test_no_age_counts_for_who_does_not_want_it(memory: Memory, model: str) -> None:
+    """Whichever factors the composite has: what counts after a lifetime is what counts today. The question has an
+    intent, by which fusion knows how much recency counts."""
+    values = {"composite.model": model}
+    on = {"SPECKIT_FOLDER_SCORING": "true", "SPECKIT_NOVELTY_BOOST": "true", "SPECKIT_RECENCY_BOOST": "true"}
+    config = memory.settings
+    with Memory.open(config.db, "catalogue", root=config.root, environ=on, overrides=values) as aged:
+        [row, *_] = aged.search(DEEP).results
+        now = aged.get(row.id).updated_at or 0.0
+        wanted = Adjustment(decay=False)
+        early, late = (aged.search(DEEP, now=at, adjust=wanted) for at in (now + 60, now + 80 * YEAR))
+        told = [[(row.id, row.score, row.steps) for row in found.results] for found in (early, late)]
+        faded = aged.search(DEEP, now=now + 80 * YEAR)
+    assert told[0] == told[1]
+    assert [(row.id, row.score, row.steps) for row in faded.results] != told[0]
+
+
+def test_hand_overs_say_that_they_heed_no_wish(memory: Memory) -> None:
+    root = memory.settings.root
+    (root / "docs" / "handover.md").write_text("# Hand-over\n\n## State\n\nThe quokka cache is half built.\n")
+    memory.index([root / "docs"])
+    wanted = Adjustment(rerank=False, state_limits=True)
+    handed, found = (memory.search("quokka cache", mode=mode, adjust=wanted) for mode in ("resume", "auto"))
+    assert handed.pipeline.name == "resume"
+    [warning] = [one for one in handed.notes.warnings if "pipeline of their own" in one]
+    assert "rerank, state_limits" in warning
+    assert not [one for one in found.notes.warnings if "pipeline of their own" in one]
+
+
 def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
     """Pipelines that were wanted are kept for the next of their kind, and for questions about their answers."""
     before = hash_of(memory, None)
@@ -103,7 +170,7 @@ def test_an_intent_that_was_said_is_sure_and_nothing_looks_for_another(memory: M
     assert "intent" not in {step.step for step in asked.timings_ms.steps}
     none = memory.search("why was the quokka cache chosen?", intent="")
     assert (none.plan.intent, none.plan.intent_confidence) == ("understand", 0.0)
-    assert tuple(KNOWN) == INTENTS
+    assert sorted(SIGNS) == sorted(INTENTS)
 
 
 def test_four_modes_search_differently(memory: Memory, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.failures import failure
 from speckit_memory.memory.store.file.queries import integers, rows, value
+from speckit_memory.memory.store.missing import EmptyFolderError
 
 PAGES = 2_000
 """So many pages are copied before it is told how far the copy is: 8 MiB."""
@@ -78,7 +79,7 @@ def make(
             _require_room(database, shelf)
             with database.snapshot_read() as connection:
                 if folder and not _any_below(connection, folder):
-                    raise SpeckitError("E080", f"no memory is in the folder '{folder}'")
+                    raise EmptyFolderError(folder)
                 schema, whose = migrations.applied(connection)[-1], store_id(connection)
                 with _told(name, partial):
                     if folder or chosen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -16,7 +17,7 @@ import numpy as np
 
 from speckit_memory.memory.store.checkpoints.kinds import CHUNKS, MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import rows, table_exists, value
+from speckit_memory.memory.store.file.queries import rows, table_exists
 from speckit_memory.memory.store.tables import fulltext, token_sets, vectors
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
@@ -109,7 +110,9 @@ def _copy_rows(
     among_themselves = [columns.index(each.column) for each in form.references if each.parent == name]
     later: list[tuple[str, int, int]] = []
     count = 0
-    for row in source.execute(f"SELECT {_listed(columns)} FROM {name} WHERE {scope}", parameters):
+    drawn = own is not None and name not in (MEMORIES, CHUNKS)
+    found = source.execute(f"SELECT {_listed(columns)} FROM {name} WHERE {scope}", parameters)
+    for row, anew in _arranged(found, connection, form, keep_ids) if drawn else ((row, False) for row in found):
         values = list(row)
         if name in (MEMORIES, CHUNKS):
             if values[own or 0] not in known:
@@ -117,8 +120,7 @@ def _copy_rows(
             values[own or 0] = known[values[own or 0]]
         if not _follow(values, form, ids, keep_ids and not folder):
             continue
-        drawn = own is not None and name not in (MEMORIES, CHUNKS)
-        if drawn and (not keep_ids or _taken(connection, form, row[own or 0])):
+        if anew:
             values[own or 0] = None
         connection.execute(_insertion(form), values)
         if drawn:
@@ -151,8 +153,25 @@ def _listed(columns: Sequence[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def _taken(connection: apsw.Connection, form: Form, number: int) -> bool:
-    return value(connection, f"SELECT 1 FROM {form.kept.name} WHERE {form.own} = ?", (number,)) is not None
+def _arranged(
+    found: Iterable[tuple[Any, ...]], connection: apsw.Connection, form: Form, keep_ids: bool
+) -> Iterator[tuple[tuple[Any, ...], bool]]:
+    """Rows with numbers of their own, and whether they get new ones: all rows of a memory do where one of these numbers
+    is another row's here, since what came first is told by them.
+
+    Those come last and in their order: no number is drawn then that another row is to keep.
+    """
+    own, *owners = (form.columns.index(column) for column in (form.own, *form.owners))
+    coming = sorted(found, key=itemgetter(own))
+    here = {number for (number,) in rows(connection, f"SELECT {form.own} FROM {form.kept.name}")}
+    anew: list[tuple[Any, ...]] = []
+    crowded = {tuple(row[place] for place in owners) for row in coming if not keep_ids or row[own] in here}
+    for row in coming:
+        if tuple(row[place] for place in owners) in crowded:
+            anew.append(row)
+        else:
+            yield row, False
+    yield from ((row, True) for row in anew)
 
 
 def _insertion(form: Form) -> str:

@@ -106,6 +106,8 @@ _TEXTS = {
     "meta": ("key", "value"),
 }
 """Columns that are read as text: SQLite does not look whether they hold UTF-8."""
+UNREADABLE = (apsw.Error, UnicodeDecodeError, ValueError, TypeError)
+"""What is raised by looking at values that no store has written."""
 _NAMED = 10
 """So many rows are named for each rule."""
 
@@ -123,7 +125,7 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
     for what, check in checks:
         try:
             found += check()
-        except (apsw.Error, UnicodeDecodeError, ValueError, TypeError) as error:
+        except UNREADABLE as error:
             subject = what if what.startswith("the ") and "{}" not in what else "a part of the store"
             found.append(f"{subject} cannot be checked: {error}")
     return list(dict.fromkeys(found))

@@ -57,7 +57,8 @@ FROM promotions p JOIN memories m ON m.id = p.memory_id WHERE NOT EXISTS (
     SELECT 1 FROM judgements WHERE memory_id = m.id AND kind = 'promoted' AND undone_at IS NULL
 ) ORDER BY m.id;
 """
-"""Notes promotions that are of a time before judgements were kept, so that they can be taken back as well."""
+"""Notes promotions that are of a time before judgements were kept, so that they can be taken back as well. They go back
+to the tier of then, until the document is read: see `PROMOTED_READ`."""
 
 JUDGEMENTS = f"""
 CREATE TABLE judgements (
@@ -84,3 +85,10 @@ CREATE TABLE judgements (
 CREATE INDEX judgements_by_memory ON judgements (memory_id, id);
 {UNATTRIBUTED}"""
 """What was judged of memories, what that made of them, and what became of it: see `judgements`."""
+
+PROMOTED_READ = """
+UPDATE memories SET mtime_ns = -1
+WHERE mtime_ns IS NOT NULL AND id IN (SELECT memory_id FROM judgements WHERE kind = 'promoted');
+"""
+"""Has the next index run read the files of memories that were promoted (`moving.TO_BE_READ`): they may have declared
+another tier since, and that is the one to which a promotion goes back."""

@@ -17,7 +17,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checkpoint_schema import STORE_IDENTITY
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.graph_schema import EDGE_HISTORY
-from speckit_memory.memory.store.file.learning_schema import JUDGEMENTS, LEARNING
+from speckit_memory.memory.store.file.learning_schema import JUDGEMENTS, LEARNING, PROMOTED_READ
 from speckit_memory.memory.store.file.models_schema import EMBEDDING_MODELS
 from speckit_memory.memory.store.file.queries import table_exists
 from speckit_memory.memory.store.file.schema import (
@@ -66,6 +66,7 @@ MIGRATIONS = (
     Migration("0017_embedding_models", EMBEDDING_MODELS),
     Migration("0018_summaries", SUMMARIES),
     Migration("0019_judgements", JUDGEMENTS),
+    Migration("0020_promoted_read", PROMOTED_READ),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

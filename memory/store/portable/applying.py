@@ -93,14 +93,14 @@ class _Writing:
             columns = ", ".join(f"{name} = ?" for name in names)
             bound = (*(told[name] for name in names), each.memory)
             connection.execute(f"UPDATE memories SET {columns} WHERE id = ?", bound)
+        self._declared[each.memory] = Tier(declared)
         if not each.said:
             promoted = bool(each.record.rows.get("promotions")) and declared in PROMOTED_FROM
             tier = str(Tier.CRITICAL if promoted else declared)
             connection.execute("UPDATE memories SET tier = ? WHERE id = ?", (tier, each.memory))
-            self._declared[each.memory] = Tier(declared)
 
     def attribute(self) -> None:
-        """Has every promotion know the tier that it would go back to."""
+        """Has every promotion know the tier that it would go back to: that of the document that is here."""
         judgements.attribute(self._txn)
         for memory, tier in self._declared.items():
             judgements.declare(self._txn, memory, tier)

@@ -40,7 +40,7 @@ class Record:
             float(row[column] or 0)
             for table in PORTABLE
             for row in self.rows.get(table.name, ())
-            if row.get("changed_by") != "document"
+            if table.no_act is None or row.get(table.no_act[0]) != table.no_act[1]
             for column in table.clock
         ]
         counts = ("validation_count", "last_review", "access_count")

@@ -16,8 +16,9 @@ class Portable:
 
     `without` are columns that are left out, and why; `digests` hold hashes of contents; `numbered` columns hold the id
     of a row of the same table and memory; `clock` are columns of times at which something was learned, and `later`
-    those by which, of two rows of one key, the later one is known. Rows of an `ordered` table keep the order in which
-    they were made. Only rows for which `where` holds are exported.
+    those by which, of two rows of one key, the later one is known. Rows whose column has the value that `no_act` says
+    are no act of anybody, and their times do not count. Rows of an `ordered` table keep the order in which they were
+    made. Only rows for which `where` holds are exported.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Portable:
     digests: tuple[str, ...] = ()
     numbered: tuple[str, ...] = ()
     clock: tuple[str, ...] = ()
+    no_act: tuple[str, str] | None = None
     later: tuple[str, ...] = ()
     ordered: bool = False
     where: str = "1"
@@ -36,7 +38,14 @@ _NUMBER = {"id": "rows are numbered anew, in the same order"}
 PORTABLE = (
     Portable("triggers", "memory_id", clock=("created_at",), where="source = 'learned'"),
     Portable("causal_edges", "source_id", _NUMBER),
-    Portable("edge_history", "source_id", _NUMBER, numbered=("undoes", "undone_by"), clock=("changed_at",)),
+    Portable(
+        "edge_history",
+        "source_id",
+        _NUMBER,
+        numbered=("undoes", "undone_by"),
+        clock=("changed_at",),
+        no_act=("changed_by", "document"),
+    ),
     Portable("edge_uses", "edge_id"),
     Portable("session_uses", "memory_id"),
     Portable("scanned_memories", "memory_id", digests=("content_hash",)),
@@ -44,7 +53,9 @@ PORTABLE = (
         "suspected_contradictions", "newer_id", _NUMBER, digests=("newer_hash", "older_hash"), clock=("dismissed_at",)
     ),
     Portable("promotions", "memory_id", clock=("promoted_at",)),
-    Portable("judgements", "memory_id", _NUMBER, clock=("undone_at",), ordered=True),
+    Portable(
+        "judgements", "memory_id", _NUMBER, clock=("judged_at", "undone_at"), no_act=("kind", "used"), ordered=True
+    ),
     Portable("archivals", "memory_id", clock=("archived_at", "restored_at")),
     Portable("working_memory", "memory_id"),
     Portable("session_sent", "memory_id", digests=("content_hash",)),

@@ -85,6 +85,16 @@ def end_at(txn: Transaction, memory: int, end: float | None) -> None:
     txn.connection.execute("UPDATE memories SET expires_at = ? WHERE id = ?", (end, memory))
 
 
+def reason_of(connection: apsw.Connection, memory: int) -> tuple[Reason, float] | None:
+    """Why a memory is put away and since when (epoch seconds); None when it is not."""
+    found = rows(
+        connection,
+        "SELECT reason, archived_at FROM archivals WHERE memory_id = ? AND restored_at IS NULL",
+        (memory,),
+    )
+    return found[0] if found else None
+
+
 def archived(connection: apsw.Connection) -> list[Archived]:
     """What is put away now, by key."""
     found = rows(

@@ -1,7 +1,7 @@
 """What is done in the background: when each job ran last and with what result, and who may run jobs now.
 
 One process at a time does: it holds the lease, a row that ends by itself. Every batch renews it in its own transaction,
-so that whoever has lost it finds that out before it changes anything.
+so that whoever has lost it finds that out before it changes anything, and it is renewed while a batch is prepared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows
 
 LEASE_SECONDS = 60.0
-"""So long after its last batch a holder that was killed keeps others out."""
+"""So long after it renewed the lease a holder that was killed keeps others out."""
 
 
 class Run(NamedTuple):

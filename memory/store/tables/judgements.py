@@ -166,7 +166,8 @@ def correct(txn: Transaction, number: int, before: Regard, after: Regard) -> Non
 def declare(txn: Transaction, memory: int, tier: Tier) -> None:
     """Notes which tier the document of a memory declares now, to which the memory returns without its promotion."""
     txn.connection.execute(
-        f"UPDATE judgements SET declared = ? WHERE memory_id = ? AND {_LIVE_PROMOTION}", (str(tier), memory)
+        f"UPDATE judgements SET declared = ?1 WHERE memory_id = ?2 AND {_LIVE_PROMOTION} AND declared <> ?1",
+        (str(tier), memory),
     )
 
 

@@ -41,6 +41,20 @@ def take_back(txn: Transaction, memory_id: int) -> None:
     changes.record(txn, [memory_id], "put")
 
 
+def settle(txn: Transaction, memory_id: int, stored: str, declared: Tier) -> bool:
+    """Sets right what is `stored` of the tier of a memory whose document, known already, declares this one; whether
+    that was another tier. A promotion of before judgements were kept knows only which tier was declared then."""
+    if stored == declared != Tier.CRITICAL:
+        return False  # nobody has promoted it
+    judgements.declare(txn, memory_id, declared)
+    tier = tier_in_force(txn.connection, memory_id, declared)
+    if tier == stored:
+        return False
+    txn.connection.execute("UPDATE memories SET tier = ? WHERE id = ?", (str(tier), memory_id))
+    changes.record(txn, [memory_id], "put")
+    return True
+
+
 def tier_in_force(connection: apsw.Connection, memory_id: int, declared: Tier) -> Tier:
     """The tier of a memory whose document declares this one."""
     if declared not in PROMOTED_FROM:

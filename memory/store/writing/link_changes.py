@@ -34,7 +34,12 @@ def unlink(txn: Transaction, edge_id: int, *, by: str, why: str, now: float) -> 
     """Removes the edge with this id. Raises E080 when there is none, E083 for one that a document declares."""
     edge = edges.edge_with(txn.connection, edge_id)
     if edge is None:
-        raise SpeckitError("E080", f"there is no link with the id {edge_id}", hint="Lineages show the ids of links.")
+        raise SpeckitError(
+            "E080",
+            f"there is no link with the id {edge_id}",
+            hint="Lineages show the ids of links.",
+            actions=("look with `memory_drift_why`", "look with `speckit-memory lineage`"),
+        )
     if edge.created_by == "document":
         raise SpeckitError(
             "E083",
@@ -50,7 +55,12 @@ def undo(txn: Transaction, number: int, *, by: str, now: float) -> Change:
     left it, and E032 when a memory has no room for what was removed."""
     change = edge_history.change(txn.connection, number)
     if change is None:
-        raise SpeckitError("E080", f"there is no change {number}", hint="The history of links shows all there are.")
+        raise SpeckitError(
+            "E080",
+            f"there is no change {number}",
+            hint="The history of links shows all there are.",
+            actions=("look with `speckit-memory links history`",),
+        )
     triple = (change.source_id, change.target_id, str(change.relation))
     current = edges.edge_between(txn.connection, *triple)
     _require_undoable(txn.connection, change, None if current is None else State.of(current))

@@ -6,8 +6,8 @@ gone says nothing any more. Texts, judgements and links are never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import apsw
 
@@ -15,17 +15,21 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.consistency import is_unit
 from speckit_memory.memory.store.file.queries import rows, table_exists, value
 from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
-from speckit_memory.memory.store.tables import changes, fulltext, stale_words, token_counts, vectors
+from speckit_memory.memory.store.tables import changes, fulltext, token_counts, vectors
 from speckit_memory.memory.store.tables.meta import get_meta
 
 
-def mend(txn: Transaction) -> list[str]:
-    """What was mended, one sentence each; empty when nothing was. Other processes read all memories anew then."""
+def mend(txn: Transaction, stale: Sequence[int] = ()) -> list[str]:
+    """What was mended, one sentence each; empty when nothing was. Other processes read all memories anew then.
+
+    The full-text rows of the `stale` memories hold other words than their texts, as was found before the transaction:
+    comparing takes some seconds per million words, and nobody else can write during the transaction.
+    """
     steps: tuple[tuple[str, Callable[[Transaction], int]], ...] = (
         ("{} that referred to missing ones were removed", _remove_dangling),
         ("{} for ids were taken out of use", _draw_ids),
         ("{} of memories' tokens were made anew", _count_tokens),
-        ("{} of the full-text table were made anew or removed", _fill_words),
+        ("{} of the full-text table were made anew or removed", partial(_fill_words, stale=stale)),
         ("{} of passages wait for `speckit-memory maintain` to make them anew", _await_vectors),
         ("{} of the cache were of another length than their model makes, and removed", _fit_cache),
         ("{} about waiting for vectors were set right", _tell_pending),
@@ -97,12 +101,12 @@ def _count_tokens(txn: Transaction) -> int:
     return mended
 
 
-def _fill_words(txn: Transaction) -> int:
-    """Full-text rows of memories that have none or that hold the words of another text, and those of no memory."""
+def _fill_words(txn: Transaction, stale: Sequence[int]) -> int:
+    """Full-text rows of memories that have none or that are `stale`, and those of no memory.
+
+    A stale row is not compared again: one that somebody has written since holds the words that are put there anew.
+    """
     connection = txn.connection
-    stale: list[int] = []
-    with suppress(apsw.Error, UnicodeDecodeError):  # what cannot be read is told by the check
-        stale = stale_words.compared(connection, None).stale
     for row in stale:
         fulltext.delete(txn, row)
     loose = rows(connection, "SELECT rowid FROM memory_fts EXCEPT SELECT id FROM memories")

@@ -29,7 +29,7 @@ from speckit_memory.memory.store.tables import (
     token_sets,
     vectors,
 )
-from speckit_memory.memory.store.tables.promotions import tier_in_force
+from speckit_memory.memory.store.tables.promotions import settle, tier_in_force
 from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
 from speckit_memory.pipeline.ports import Tokens, Vectors
@@ -101,13 +101,14 @@ def set_vectors(
     vectors_by_chunk: Mapping[int, Vectors],
     model_id: str,
     tokens_by_chunk: Mapping[int, Tokens] | None = None,
-) -> None:
+) -> int:
     """Completes pending embeddings: one unit or zero vector of shape (dimensions,) per chunk id, with its tokens.
 
-    Chunks that have been replaced since, or have a vector already, are passed over. Raises E002 for unusable vectors.
+    Chunks that are gone, or have a vector already, are passed over; returns how many were not. Whether a number still
+    stands for the same text is for the caller to know. Raises E002 for unusable vectors.
     """
     if not vectors_by_chunk:
-        return
+        return 0
     if len({vector.shape for vector in vectors_by_chunk.values()}) > 1:
         raise SpeckitError("E002", "the vectors have different lengths")
     vectors.validate(txn.connection, np.stack(list(vectors_by_chunk.values())), len(vectors_by_chunk), model_id)
@@ -117,7 +118,7 @@ def set_vectors(
         (integers(list(vectors_by_chunk)),),
     )
     if not waiting:
-        return
+        return 0
     chunks, memories = [chunk for chunk, _ in waiting], sorted({memory_id for _, memory_id in waiting})
     with txn.part():
         vectors.insert(txn, chunks, np.stack([vectors_by_chunk[chunk] for chunk in chunks]), model_id)
@@ -129,6 +130,7 @@ def set_vectors(
             (integers(memories),),
         )
         changes.record(txn, memories, "put")
+    return len(chunks)
 
 
 def touch_mtime(txn: Transaction, mtimes: Mapping[int, int]) -> None:
@@ -265,14 +267,16 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
     model = model_id or ""
     with txn.part():
         known = txn.connection.execute(
-            "SELECT id, fingerprint, embedding_status, content_hash FROM memories WHERE key = ?", (document.key,)
+            "SELECT id, fingerprint, embedding_status, content_hash, tier FROM memories WHERE key = ?", (document.key,)
         ).fetchone()
         if known is None:
             return _add(txn, [entry], now, model)[0]
         digest = entry.fingerprint or fingerprint(document)
         if known[1] == digest:
             matrix = entry.vectors if known[2] == "pending" else None
-            return _keep(txn, known[0], document, matrix, model, entry.tokens)
+            settled = settle(txn, known[0], known[4], document.tier)
+            kept = _keep(txn, known[0], document, matrix, model, entry.tokens)
+            return kept._replace(outcome="updated") if settled else kept
         return _replace(txn, known[0], entry, digest, now, model, edited=known[3] != document.content_hash)
 
 

@@ -313,7 +313,11 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "No memory has this id or key.",
-        ("search for its words, every result shows its key", "over MCP, list memories with `memory_list`"),
+        (
+            "search for its words, every result shows its key",
+            "list memories with `memory_list`",
+            "list memories with `speckit-memory list`",
+        ),
         True,
     ),
     "E081": Code(
@@ -330,7 +334,10 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "A memory becomes critical once readers trust it: confidence of 0.9 or more after 5 validations or more.",
-        ("judge it with `memory_validate` each time it was read",),
+        (
+            "judge it with `memory_validate` each time it was read",
+            "judge it with `speckit-memory validate` each time it was read",
+        ),
         True,
         "request",
     ),
@@ -434,7 +441,7 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "The file is not what was indexed or read, and what somebody wrote is not written over.",
-        ("index the file, or save it with `memory_save`, then try again",),
+        ("index the file, then try again", "save it with `memory_save`, then try again"),
         True,
         "request",
     ),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing.keys import folder_of, without_suffix
+from speckit_memory.memory.indexing.keys import folder_of, with_folders, without_suffix
 
 
 @pytest.mark.requirement("I4")
@@ -20,3 +20,10 @@ def test_parts_of_keys_are_those_of_paths(key: str) -> None:
     else:
         with pytest.raises(ValueError, match="name"):
             without_suffix(key)
+
+
+@pytest.mark.requirement("I8")
+def test_a_key_lies_in_its_folders_and_in_the_root() -> None:
+    assert list(with_folders("a/b/c.md")) == ["a/b/c.md", "a/b", "a", ""]
+    assert list(with_folders("c.md")) == ["c.md", ""]
+    assert list(with_folders("")) == [""]

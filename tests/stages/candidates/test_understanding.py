@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.pipeline.contracts import NoParams, PipelineContext
-from speckit_memory.pipeline.model import Mode, Plan
+from speckit_memory.pipeline.model import INTENTS, Mode, Plan
 from speckit_memory.pipeline.scales import Scale
 from speckit_memory.pipeline.testing import FakeStore, Memory
 from speckit_memory.stages.candidates.complexity import STOP_WORDS, Complexity, ComplexityParams
-from speckit_memory.stages.candidates.intent import INTENTS, Intent
+from speckit_memory.stages.candidates.intent import Intent
 from speckit_memory.stages.candidates.quick_look import QuickLook, QuickLookParams
 from speckit_memory.stages.candidates.router import Router, RouterParams
 

@@ -156,6 +156,7 @@ def test_an_unknown_age_earns_no_bonus() -> None:
 @pytest.mark.requirement("P6")
 def test_weighing_by_intent_is_declared() -> None:
     assert Rrf.weighs_intent(RrfParams(weights="by_intent")) == "channels"
+    assert Rrf.weighs_intent(RrfParams(weights="by_intent_ageless")) == "channels"
     assert Rrf.weighs_intent(RrfParams()) is None
 
 

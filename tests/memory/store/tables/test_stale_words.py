@@ -9,7 +9,7 @@ import pytest
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables import fulltext
-from speckit_memory.memory.store.tables.stale_words import compared
+from speckit_memory.memory.store.tables.stale_words import among, compared
 from speckit_memory.memory.store.writing import writer
 
 Make = Callable[..., Document]
@@ -53,6 +53,20 @@ def test_of_many_words_a_part_is_compared_and_every_length(database: Database, d
     assert found.remark.startswith("the words of 10 of 50 full-text rows were compared, and the lengths of all")
     assert compared(database.reader(), most=None) == ([37, 38], 50, 50)
     assert compared(database.reader(), most=1) == ([37], 1, 50)  # one at least
+
+
+@pytest.mark.requirement("M14.words")
+def test_wrong_counts_keep_no_row_from_being_compared(database: Database, document: Make) -> None:
+    fill(database, [document(f"{key}.md", "alpha beta", title_tokens=("t",)) for key in "abcd"])
+    with database.write() as txn:
+        txn.connection.execute("DELETE FROM token_counts WHERE memory_id = 1")
+        txn.connection.execute("UPDATE token_counts SET rewritten = 1 WHERE memory_id = 2")
+        txn.connection.execute("UPDATE token_counts SET title = 70 WHERE memory_id = 3")
+    assert compared(database.reader(), most=None) == ([], 4, 4)
+    for memory in (1, 2, 3):
+        put(database, memory, "t", "alpha gamma")
+    assert compared(database.reader(), most=None) == ([1, 2, 3], 4, 4)
+    assert among(database.reader(), [2, 4]) == ([2], 2, 2)
 
 
 @pytest.mark.requirement("M14.words")

@@ -238,10 +238,10 @@ def test_pending_embeddings_are_completed_by_an_equal_document_or_by_chunk(
     assert reader.get_memory(connection, "k").embedding_status == "done"
 
     with database.write() as txn:
-        writer.set_vectors(txn, {5: unit(3)[0], 77: unit(9)[0], 2: unit(9)[0]}, "m")
+        assert writer.set_vectors(txn, {5: unit(3)[0], 77: unit(9)[0], 2: unit(9)[0]}, "m") == 1
     assert reader.get_memory(connection, "l").embedding_status == "pending"
     with database.write() as txn:
-        writer.set_vectors(txn, {6: np.zeros(4, np.float32)}, "m")
+        assert writer.set_vectors(txn, {6: np.zeros(4, np.float32)}, "m") == 1
     assert reader.get_memory(connection, "l").embedding_status == "done"
 
     ids, matrix = loading.load_vectors(connection)
