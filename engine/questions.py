@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from speckit_memory.engine.adjusting import NOTHING, Adjustment
+from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.engine.query_syntax import Typed, read
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
@@ -87,7 +87,7 @@ class Asked:
     question: Question
     now: float
     allowed_ms: float | None
-    adjust: Adjustment = NOTHING
+    adjust: Adjustment = field(default_factory=Adjustment)
 
 
 def texts(given: object, name: str) -> tuple[str, ...]:

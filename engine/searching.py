@@ -12,7 +12,7 @@ from speckit_memory.config.extensions import ExtensionSettings, extensions_in_fo
 from speckit_memory.config.flags import misspelt_variables
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, resuming
-from speckit_memory.engine.adjusting import NOTHING, Adjustment
+from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.engine.answer import answer, named
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.plans import PlanReport, plan_report
@@ -187,7 +187,8 @@ class Searching:
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
             shown = _shown(store, snippet, content, opened_before)
-            asked = Asked(question, now, allowed_ms, wished.wanted if wished else NOTHING)
+            # a copy: nothing that later searches depend on can be reached from an answer
+            asked = Asked(question, now, allowed_ms, replace(wished.wanted) if wished else Adjustment())
             before = answered_by_lists()
             try:
                 result = self._answered(query, store, shown, watched)

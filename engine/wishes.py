@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,7 @@ class Wishes:
         """
         if not wanted:
             return Wished(searching, base, base)
+        wanted = replace(wanted)  # what is kept is nobody else's
         wanted.check()
         if base is None:
             raise SpeckitError("E030", "a pipeline that was put together of objects answers as it is")

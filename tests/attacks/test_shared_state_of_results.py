@@ -12,6 +12,7 @@ from storing.project import QUESTIONS, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.engine.results import SearchResult
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -46,6 +47,21 @@ def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: 
     tally.tried(sum(map(swap, parts(asked(behind, place)))))
 
     assert observed(asked(behind, place)) == known
+
+
+def test_what_a_search_wanted_is_out_of_reach_of_its_answer(tally: Tally, memory: Memory) -> None:
+    """Pipelines that were wanted are kept for the next who wants the same."""
+    with memory.using("default") as behind:
+        for wish in (None, Adjustment(rerank=False)):
+
+            def wanted(wish: Adjustment | None = wish) -> SearchResult:
+                return behind.search(QUESTIONS[3].text, now=NOW, deadline_ms=None, adjust=wish)
+
+            known = observed(wanted())
+            tally.tried(sum(map(vandalise, parts(wanted()))))
+            tally.tried(sum(map(swap, parts(wanted()))))
+
+            assert observed(wanted()) == known
 
 
 def test_explanations_plans_and_reports_belong_to_who_asked(tally: Tally, memory: Memory) -> None:
