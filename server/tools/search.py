@@ -63,7 +63,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         ] = False,
         key: Annotated[
             Annotated[str, Field(max_length=500)] | int,
-            Field(description="Read this memory (key or id) instead, or its anchors"),
+            Field(description="Read one by id or key, or its anchors"),
         ] = "",
         fromLine: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1,  # noqa: N803
         explain: Annotated[bool, Field(strict=True, description="Show channels and score steps")] = False,
