@@ -1,7 +1,8 @@
 """Named, ordered changes of the schema. A migration is never edited once released; a new one is appended.
 
-Each runs in one transaction together with its record in the table `migrations`, so that a file is always exactly at
-the state its records tell. `applied` and `pending` only read.
+What is pending runs in one transaction together with its records in the table `migrations`: a file is always at the
+state its records tell, and other processes see it at one that a version of the product knows, never between two.
+`applied` and `pending` only read.
 """
 
 from __future__ import annotations
@@ -98,35 +99,42 @@ def migrate(
     """Runs what is pending and returns the names; an old file is first copied to `<file>.before-<migration>`.
 
     One that is not to be `copied` leaves none, not even of earlier times: what is given up later would stay in it.
-    Raises E023 when a migration fails; the file then still has the schema it had before that migration.
+    Of processes that open a file at once, one copies and changes it. Raises E023 when a migration fails; the file then
+    still has the schema it had.
     """
-    todo = pending(connection, migrations)
-    if todo and copied and applied(connection):
-        copy_into(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
-    done = tuple(migration.name for migration in todo if _run(connection, migration))
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        todo = pending(connection, migrations)  # under the lock: another process may have been faster
+        if todo and copied and applied(connection):
+            _copy(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
+        for migration in todo:
+            _run(connection, migration)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
     if todo and not copied:
         for step in migrations:
             path.with_name(f"{path.name}.before-{step.name}").unlink(missing_ok=True)
-    return done
+    return tuple(migration.name for migration in todo)
 
 
-def _run(connection: apsw.Connection, migration: Migration) -> bool:
-    """False when another process was faster, which the write lock makes visible."""
-    connection.execute("BEGIN IMMEDIATE")
+def _copy(connection: apsw.Connection, target: Path) -> None:
+    """A copy of the file as it is before the transaction of this connection, from which SQLite copies nothing."""
+    reader = apsw.Connection(connection.filename, flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        if migration.name in applied(connection):
-            connection.execute("ROLLBACK")
-            return False
+        copy_into(reader, target)
+    finally:
+        reader.close()
+
+
+def _run(connection: apsw.Connection, migration: Migration) -> None:
+    try:
         connection.execute(_RECORDS)
         connection.execute(migration.statements)
         connection.execute(
             "INSERT INTO migrations VALUES (?, strftime('%FT%TZ', ?, 'unixepoch'))", (migration.name, time.time())
         )
-        connection.execute("COMMIT")
-    except BaseException as error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        if isinstance(error, apsw.SQLError | apsw.ConstraintError):
-            raise SpeckitError("E023", f"migration {migration.name} failed: {error}") from error
-        raise
-    return True
+    except (apsw.SQLError, apsw.ConstraintError) as error:
+        raise SpeckitError("E023", f"migration {migration.name} failed: {error}") from error

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import apsw
@@ -51,13 +54,14 @@ def test_a_new_store_is_not_copied(database: Database) -> None:
 
 
 @pytest.mark.requirement("M1.migrations")
-def test_a_failing_migration_changes_nothing_and_keeps_the_earlier_ones(database: Database, tmp_path: Path) -> None:
+def test_a_failing_migration_leaves_the_schema_that_another_version_knows(database: Database, tmp_path: Path) -> None:
     connection = database.reader()
     with pytest.raises(SpeckitError, match="0003_broken") as caught:
         migrate(connection, tmp_path / "store.db", (*MIGRATIONS, SECOND, BROKEN))
     assert caught.value.code == "E023"
     assert not connection.in_transaction
-    assert applied(connection)[-1] == "0002_second"
+    assert applied(connection) == tuple(step.name for step in MIGRATIONS)
+    assert not connection.table_exists("main", "second")
     assert not connection.table_exists("main", "third")
 
 
@@ -89,6 +93,57 @@ def test_processes_that_open_a_store_at_once_bring_it_up_to_date_once(tmp_path: 
     finally:
         first.close()
         second.close()
+
+
+OPENING = """
+import sys
+from pathlib import Path
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.migrations import MIGRATIONS
+
+print("ready", flush=True)
+sys.stdin.readline()
+Database.open(Path(sys.argv[1])).close()
+"""
+
+
+@pytest.mark.requirement("M1.migrations")
+@pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
+def test_processes_that_open_a_file_at_the_same_moment_make_one_store_and_one_whole_copy(
+    tmp_path: Path, old: bool
+) -> None:
+    """Real processes, let go together, on a new file and on one whose copy takes a while."""
+    path = tmp_path / "store.db"
+    if old:
+        connection = apsw.Connection(str(path))
+        migrate(connection, path, MIGRATIONS[:-1])
+        connection.execute("INSERT INTO meta VALUES ('fact', ?)", ("old" * 3_000_000,))
+        connection.close()
+    with ExitStack() as stack:
+        command = [sys.executable, "-c", OPENING, str(path)]
+        pipe = subprocess.PIPE
+        workers = [
+            stack.enter_context(subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe))
+            for _ in range(4)
+        ]
+        for worker in workers:
+            assert worker.stdout is not None
+            worker.stdout.readline()
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+        assert [(worker.communicate()[1], worker.returncode) for worker in workers] == [("", 0)] * len(workers)
+    with Database.open(path, create=False) as database:
+        assert applied(database.reader()) == tuple(step.name for step in MIGRATIONS)
+        assert database.check() == []
+    backup = tmp_path / f"store.db.before-{MIGRATIONS[-1].name}"
+    assert {file.name for file in tmp_path.iterdir()} == {path.name, *([backup.name] if old else [])}
+    if old:
+        copy = apsw.Connection(str(backup))
+        assert applied(copy) == tuple(step.name for step in MIGRATIONS[:-1])
+        assert copy.execute("SELECT length(value) FROM meta WHERE key = 'fact'").get == 9_000_000
+        copy.close()
 
 
 def test_a_store_without_sources_gets_a_place_for_them_and_keeps_its_memories(tmp_path: Path) -> None:
