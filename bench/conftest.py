@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bench.synthetic import Corpus
     from speckit_memory.engine import Memory
 
-TRIES = 3
+TRIES = 5
 """So many memories make each search; the quickest of them counts."""
 
 one_thread()

@@ -90,7 +90,7 @@ class Following:
         """Writes what was counted and closes the store. Raises E022 when a thread is inside a query; it may be
         repeated."""
         self.upkeep.end()
-        self._current.usage.write()
+        self._current.usage.close()
         self._current.recorder.close()
         self._current.database.close()
 

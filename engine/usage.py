@@ -23,6 +23,8 @@ SERVED_SECONDS = 30 * 60.0
 """A document that points at a memory which was served so short a time ago was written with its help."""
 PATIENCE_MS = 250
 """So long a write waits for others; what could not be written is tried again with the next uses."""
+LAST_PATIENCE_MS = 3000
+"""So long the last one waits: there are no next uses then."""
 
 
 class Usage:
@@ -54,8 +56,12 @@ class Usage:
             self._written |= dict.fromkeys(documents, now)
         self._begin()
 
-    def write(self) -> None:
-        """Writes what was noted. When the store is busy, that waits for the next time."""
+    def close(self) -> None:
+        """Writes what was noted, and waits longer for that. It may go on being used."""
+        self.write(LAST_PATIENCE_MS)
+
+    def write(self, patience_ms: int = PATIENCE_MS) -> None:
+        """Writes what was noted. When the store stays busy for so long, that waits for the next time."""
         with self._writing:
             with self._guard:
                 uses, self._uses, opened, self._opened = self._uses, {}, self._opened, {}
@@ -65,7 +71,7 @@ class Usage:
             if not (uses or opened or written):
                 return
             try:
-                with self._database.write(PATIENCE_MS) as txn:
+                with self._database.write(patience_ms) as txn:
                     if uses:
                         count_uses(txn, uses)
                     reviews = {**_cited(txn, written), **opened}

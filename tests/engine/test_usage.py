@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
+from threading import Event, Thread
+from time import monotonic, sleep
 
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.usage import Usage
+from speckit_memory.engine.usage import PATIENCE_MS, Usage
 from speckit_memory.memory.store.file.connection import Database
 
 NOW = 1_800_000_000.0
@@ -68,6 +69,26 @@ def test_uses_that_a_busy_store_did_not_take_are_written_later(
     usage.write()
 
     assert sorted(times for times, _ in counted(root).values()) == [0, 0, 2]
+
+
+@pytest.mark.requirement("F6")
+def test_the_last_uses_of_a_process_wait_for_who_is_writing(root: Path) -> None:
+    begun, given_up = Event(), Event()
+
+    def write_for_a_while() -> None:
+        with Database.open(root / "memory.db") as other, other.write():
+            begun.set()
+            sleep(4 * PATIENCE_MS / 1000)
+        given_up.set()
+
+    with Memory.open(root / "memory.db", root=root, environ={}) as memory:
+        memory.served(memory.search("rank fusion", now=NOW))
+        writer = Thread(target=write_for_a_while)
+        writer.start()
+        assert begun.wait(60)
+    assert given_up.wait(60)
+    writer.join()
+    assert [times for times, _ in counted(root).values()] == [1, 1, 1]
 
 
 @pytest.mark.requirement("F6")
