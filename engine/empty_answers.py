@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
+from speckit_memory.engine.near_folders import near_folder
 from speckit_memory.errors.echo import abridged, listed
 from speckit_memory.memory.indexing.anchors import find
 from speckit_memory.memory.store.records import Tier
@@ -19,9 +21,13 @@ MAX_SECTIONS = 12
 """How many sections are named where none of those asked for was there."""
 
 
-def no_memory_in(folder: str) -> str:
-    """That no memory lies in a folder or below it, as every door says it."""
-    return f"no memory lies in a folder '{abridged(folder)}'; folders are named from the workspace root, as in the keys"
+def no_memory_in(folder: str, known: Iterable[str]) -> str:
+    """That no memory lies in a folder or below it, as every door says it; `known` are the folders with memories."""
+    meant = near_folder(folder, known)
+    perhaps = f"did you mean '{abridged(meant)}'? Folders" if meant else "folders"
+    return (
+        f"no memory lies in a folder '{abridged(folder)}'; {perhaps} are named from the workspace root, as in the keys"
+    )
 
 
 def nothing_to_find(query: Query, store: Store) -> str:
@@ -30,7 +36,8 @@ def nothing_to_find(query: Query, store: Store) -> str:
         return EMPTY_STORE
     wanted = replace(query.wanted, folders=(), memories=None)
     if wanted.folder and not store.attributes.scope(Filter(wanted.folder), query.now).size:
-        return no_memory_in(wanted.folder)
+        paths = store.lexicon.index("path")
+        return no_memory_in(wanted.folder, store.attributes.label("folder", paths.ids[paths.lengths > 0]).tolist())
     if (wanted.tier or wanted.context_type) and not store.attributes.scope(wanted, query.now).size:
         asked = {"folder": wanted.folder, "tier": wanted.tier, "context type": wanted.context_type}
         return "no memory has the " + " and the ".join(f"{name} '{value}'" for name, value in asked.items() if value)

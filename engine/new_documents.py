@@ -63,7 +63,8 @@ def drafted(
         values.setdefault("title", name)
         text = f"{text[: found.body_start]}# {' '.join(name.split())}\n\n{body}"
     if found.created_at is None:
-        values["created_at"] = datetime.now(UTC).date().isoformat()
+        # a day alone would be its midnight: the newest memory would be listed below all others of today
+        values["created_at"] = datetime.now(UTC).isoformat(timespec="milliseconds")
     text = front_matter_edit.edited(text, values, "content")
     if path:
         return Draft(key, text, name, None)

@@ -26,4 +26,5 @@ def missing_folder(memory: Memory, folder: str) -> str:
     named = normalised_folder(folder)
     if not named or memory.list(named, limit=0)[1]:
         return ""
-    return no_memory_in(named) if memory.list(limit=0)[1] else EMPTY_STORE
+    known, _ = memory.list(limit=memory.stats().memories)
+    return no_memory_in(named, {record.folder for record in known}) if known else EMPTY_STORE

@@ -91,3 +91,29 @@ def test_identifiers_are_told_from_words_and_numbers(text: str, expected: dict[s
         lexicon = Words()
 
     assert identifiers(text, cast("Store", Real())) == expected
+
+
+NUMBERED = FakeStore(
+    Memory(1, "One", ("text",), path="docs/adr/0003-sessions"),
+    Memory(2, "Two", ("adr 3",), path="docs/adr/0013-retries"),
+    Memory(3, "Three", ("text",), path="spec/003-cart/what"),
+    Memory(4, "Four", ("text",), path="spec/003-cart/plan"),
+    Memory(5, "Five", ("text",), path="notes/2026/summary"),
+)
+
+
+@pytest.mark.requirement("C3")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ADR 3", {1: 0.5}),
+        # s = 1 for each
+        ("adr-003 or adr/13?", {1: 0.5, 2: 0.5}),
+        # two memories: (1/2) / (3/2) = 1/3
+        ("spec 03", {3: 0.333333, 4: 0.333333}),
+        ("adr 3.11, adr 3-4 and adr 33, 3 adr, retries 3", {}),
+        ("notes 2026", {}),
+    ],
+)
+def test_a_word_and_a_number_name_what_has_both_in_its_path(text: str, expected: dict[int, float]) -> None:
+    assert scores(Identifier(IdentifierParams()).search(query(text), 10, NUMBERED)) == expected

@@ -116,3 +116,20 @@ def test_over_mcp_what_is_not_there_is_looked_for_where_it_would_be(indexed: Pat
     )
     assert unlinked["error"]["actions"][0] == "look with `memory_drift_why`"
     assert deleted["error"]["actions"][0] == "`memory_stats` names the folders"
+
+
+@pytest.mark.requirement("T26", "M14")
+def test_who_names_no_checkpoint_or_one_too_many_is_sent_to_what_is_at_hand(indexed: Path) -> None:
+    _, unknown, again = calls(
+        indexed,
+        ("checkpoint_create", {"name": "before"}),
+        ("checkpoint_restore", {"name": "after"}),
+        ("checkpoint_create", {"name": "before"}),
+    )
+    assert unknown["error"]["actions"][0] == "list them with `checkpoint_list`"
+    assert "delete that one first with `checkpoint_delete`" in again["error"]["actions"]
+
+    for command, step in ((["restore", "after"], "checkpoint list"), (["create", "before"], "checkpoint delete NAME")):
+        refused = call(indexed, ["checkpoint", *command])
+        assert (refused.status, f"`speckit-memory {step}`" in refused.err) == (2, True), refused.err
+        assert "checkpoint_" not in refused.err

@@ -85,3 +85,14 @@ def test_a_folder_of_links_alone_is_there_where_its_links_are_told(workspace: Pa
     assert found["summary"] == "1 document in links, in several folders"
     assert [hint for hint in found["hints"] if "no memory" in hint] == []
     assert found["data"]["aliases"][0]["keys"] == ["docs/tone.md", "links/tone.md"]
+
+
+@pytest.mark.requirement("T5.parameters", "T7.parameters")
+@pytest.mark.parametrize("typed", ["storage", "{root}/docs/storage", "backup/docs/storage/"])
+def test_the_folder_that_was_meant_is_named_by_every_door_alike(indexed: Path, typed: str) -> None:
+    _, hints = all_doors(indexed, typed.format(root=indexed))
+
+    assert hints[0][0].endswith(
+        "; did you mean 'docs/storage'? Folders are named from the workspace root, as in the keys"
+    )
+    assert hints == [hints[0]] * 5
