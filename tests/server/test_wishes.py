@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -156,6 +158,21 @@ def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
 def test_a_state_that_there_is_not_is_refused(memory: Memory, wrong: str, words: str) -> None:
     with pytest.raises(SpeckitError, match=words):
         memory.search("quokka cache", adjust=Adjustment(min_state=wrong))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("no decay", "adjust is 'no decay' (str); accepted: an Adjustment"),
+        ({"decay": False}, "adjust is {'decay': False} (dict); accepted: an Adjustment"),
+        (Adjustment(decay=cast(bool, "no")), "decay is 'no' (str); accepted: True, False or None"),
+        (Adjustment(min_state=cast(str, 5)), "min_state is 5 (int); accepted: a text"),
+    ],
+)
+def test_a_wish_of_another_type_is_refused(memory: Memory, wanted: Any, words: str) -> None:
+    with pytest.raises(SpeckitError, match=re.escape(words)) as caught:
+        memory.search("quokka", adjust=wanted)
+    assert caught.value.code == "E030"
 
 
 def test_an_intent_that_there_is_not_is_refused(memory: Memory) -> None:
