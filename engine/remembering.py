@@ -201,7 +201,7 @@ class Remembering(ABC):
         before (feature M5).
 
         One that had expired lives seven more days, whether or not background work has put it away yet. False when
-        searches find it anyway. Raises E080.
+        it was not put away and has not expired. Raises E080.
         """
         _, restored = self._followed.run(
             lambda opened: archival.unarchive(opened.database, name, time.time()), repeatable=False
