@@ -96,6 +96,21 @@ def test_every_wish_that_a_pipeline_has_no_step_for_is_said(memory: Memory, want
         assert catalogue._searching.wished(Adjustment(decay=True, constitutional=True, state_limits=True)).unmet == ()
 
 
+def test_that_a_session_counts_needs_the_name_of_one(memory: Memory) -> None:
+    unnamed = {"query": "quokka", "enableSessionBoost": True}
+    told, named, unwanted = answers(
+        memory,
+        [
+            ("memory_search", unnamed),
+            ("memory_search", {**unnamed, "sessionId": "s"}),
+            ("memory_search", {**unnamed, "enableSessionBoost": False}),
+        ],
+    )
+    said = "no session is named: what one attended to raises nothing"
+    assert [said in answer["hints"] for answer in (told, named, unwanted)] == [True, False, False]
+    assert said in memory.search("quokka", adjust=Adjustment(session_boost=True)).notes.warnings
+
+
 def test_nobody_is_limited_by_state_who_does_not_want_it(memory: Memory) -> None:
     change = {"use": "state_filter", "limits": {"HOT": 1, "COLD": 0}}
     limited = {"pipeline": "limited", "annotate": {"change": [change]}}
