@@ -8,6 +8,7 @@ from typing import Any
 
 from speckit_memory.config.yaml_reader import plain
 from speckit_memory.errors import Problem, SpeckitError, nearest
+from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.lifecycle.states import STATES
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.variants import with_flag, with_values, without
@@ -64,7 +65,13 @@ class Adjustment:
         return replace(self, **left)
 
     def check(self) -> None:
-        """Raises E030 for a state that there is not."""
+        """Raises E030 for what is of another type than said, and for a state that there is not."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        if not isinstance(given.pop("min_state"), str):
+            raise _misfit("min_state", self.min_state, "a text")
+        for name, value in given.items():
+            if value is not None and not isinstance(value, bool):
+                raise _misfit(name, value, "True, False or None")
         if self.min_state and self.min_state not in STATE_NAMES:
             near = nearest(self.min_state, STATE_NAMES)
             raise SpeckitError.of([Problem("E030", f"min_state is '{self.min_state}'; {near}")])
@@ -72,6 +79,19 @@ class Adjustment:
 
 NOTHING = Adjustment()
 """All is left to the pipeline."""
+
+
+def wanted_of(given: object) -> Adjustment:
+    """What a search wants, None being nothing. Raises E030 for what is no adjustment."""
+    if given is None:
+        return NOTHING
+    if not isinstance(given, Adjustment):
+        raise _misfit("adjust", given, "an Adjustment")
+    return given
+
+
+def _misfit(name: str, value: object, accepted: str) -> SpeckitError:
+    return SpeckitError("E030", f"{name} is {abridged(repr(value), 60)} ({type(value).__name__}); accepted: {accepted}")
 
 
 def adjusted(whole: Effective, wanted: Adjustment) -> tuple[Effective, tuple[str, ...]]:

@@ -17,7 +17,7 @@ from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly, consumption, events
-from speckit_memory.engine.adjusting import NOTHING, Adjustment
+from speckit_memory.engine.adjusting import Adjustment, wanted_of
 from speckit_memory.engine.configuring import Configuring
 from speckit_memory.engine.connecting import Connecting
 from speckit_memory.engine.deleting import Deleting
@@ -300,7 +300,7 @@ class Memory(
 
         self._followed.upkeep.asked()
         with SERVING.serving(), self._in_force.using() as serving:
-            wished = serving.searching.wished(adjust or NOTHING, session)
+            wished = serving.searching.wished(wanted_of(adjust), session)
             watched = serving.watched(query_id) if wished.searching is serving.searching else None
             try:
                 return self._followed.run(found).warned(after=self._amiss)

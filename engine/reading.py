@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import sections
+from speckit_memory.memory.lifecycle import archival
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.memory.store.tables import archivals
+from speckit_memory.memory.store.tables.archivals import Reason
 from speckit_memory.pipeline.ports import Passage
 
 
@@ -26,7 +28,7 @@ class Reading:
     sections: tuple[str, ...]
     origin: str = ""
     """The store that it was read in."""
-    put_away: tuple[archivals.Reason, float] | None = None
+    put_away: tuple[Reason, float] | None = None
     """Why no search finds it, and since when (epoch seconds)."""
 
 
@@ -50,7 +52,7 @@ def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: 
         raise SpeckitError("E032", f"{memory.key} has no line {first_line} there: lines {first} to {last}")
     return Reading(
         memory, "\n".join(lines[skipped:]), first + skipped, first + len(lines) - 1, names, opened.name,
-        archivals.reason_of(connection, memory.id),
+        archival.put_away(connection, memory.id, time.time()),
     )  # fmt: skip
 
 

@@ -200,7 +200,8 @@ class Remembering(ABC):
         """Takes a memory back, by id or key, that was put away for its age or its date: searches find it again as
         before (feature M5).
 
-        One that had expired lives seven more days. False when it was not put away. Raises E080.
+        One that had expired lives seven more days, whether or not background work has put it away yet. False when
+        it was not put away and has not expired. Raises E080.
         """
         _, restored = self._followed.run(
             lambda opened: archival.unarchive(opened.database, name, time.time()), repeatable=False

@@ -41,6 +41,7 @@ from speckit_memory.pipeline.view import StoreView
 
 APPROXIMATE = ("vectors_from", "lists")
 """The fact about an answer that rests on the index of vectors."""
+_NO_SESSION = "no session is named: what one attended to raises nothing"
 
 
 class Searching:
@@ -206,6 +207,8 @@ class Searching:
         """What is not as a search wanted it."""
         if wished and wished.wanted and self.by_handovers(result):
             return (resuming.as_it_is(wished.wanted.named),)
+        if wished and wished.wanted.session_boost and not result.outcome.query.session:
+            return (*wished.unmet, _NO_SESSION)
         return wished.unmet if wished else ()
 
     def _told(self, result: SearchResult, asked: Asked, store: Snapshot) -> SearchResult:

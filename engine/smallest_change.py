@@ -56,7 +56,7 @@ class SmallestChange:
 
     def told(self, tell: Callable[[Change], str]) -> str:
         """The finding in words, with changes as a door tells them."""
-        spent = f"{self.runs} searches in {self.ms:,.0f} ms"
+        spent = f"{self.runs} search{'es' if self.runs != 1 else ''} in {self.ms:,.0f} ms"
         if self.never:
             return f"No change of a value brings it in: {self.never}."
         if self.change:

@@ -11,6 +11,9 @@ from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.demands import unmet
 from speckit_memory.pipeline.ports import Filter, Store
 
+_OVER = "it has expired or was archived"
+"""To searches that is the same, and nothing else of it is read for them."""
+
 
 def why_not(pipeline: Pipeline, result: SearchResult, memory: MemoryRecord, store: Store) -> str:
     """A sentence or two about one memory and one answer of this pipeline."""
@@ -46,15 +49,16 @@ def restriction(result: SearchResult, memory: MemoryRecord, store: Store) -> str
         return "it is not about all of " + ", ".join(f"'{concept}'" for concept in result.outcome.query.concepts)
     if wanted.folders and not any(memory.folder == f or memory.folder.startswith(f + "/") for f in wanted.folders):
         return f"the plan looked only into {', '.join(wanted.folders)}"
-    return "it has expired"
+    return _OVER
 
 
 def beyond_reach(result: SearchResult, memory: MemoryRecord, store: Store) -> str:
     """Why no value of a search decides whether a memory can be found, "" when one may."""
     query = result.outcome.query
     if not store.attributes.scope(Filter(), query.now).admits(np.array([memory.id]))[0]:
-        found = "it is deprecated" if memory.tier == "deprecated" else "it has expired"
-        return f"{found}, and no search finds such memories"
+        if memory.tier == "deprecated":
+            return "it is deprecated, and no search finds such memories"
+        return f"{_OVER}, and no search finds such memories; who reads it by its key is told how it comes back"
     demand = unmet(query, memory.id, store)
     return f"it {demand}; that is for the words of the query to change" if demand else ""
 

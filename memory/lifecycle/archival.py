@@ -30,10 +30,12 @@ _UNUSED = (
     "AND m.created_at BETWEEN :earliest AND :latest "
     "AND max(m.created_at, m.updated_at, coalesce(a.restored_at, m.created_at)) < :now - :old"
 )
-_EXPIRED = (
-    f"{_FROM} WHERE {_STANDING} AND (m.expires_at < :now OR (m.expires_at IS NULL AND m.tier = 'temporary' "
+_OVER = (
+    "(m.expires_at < :now OR (m.expires_at IS NULL AND m.tier = 'temporary' "
     "AND m.created_at <> :unknown AND m.created_at BETWEEN :earliest AND :now - :life))"
 )
+_EXPIRED = f"{_FROM} WHERE {_STANDING} AND {_OVER}"
+_END = f"SELECT coalesce(m.expires_at, m.created_at + :life) FROM memories m WHERE m.id = :memory AND {_OVER}"
 
 
 def unused(connection: Connection, now: float) -> int:
@@ -67,8 +69,21 @@ def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRe
 
 
 def take_back(txn: Transaction, memory: int, now: float) -> bool:
-    """Has a stored memory found by searches again from `now` on; False when it was not put away."""
+    """Has a stored memory found by searches again from `now` on; False when it was not put away and has not expired."""
+    if archivals.reason_of(txn.connection, memory) is None and put_away(txn.connection, memory, now):
+        archivals.archive(txn, [memory], "expired", now)
     return archivals.restore(txn, memory, now, TEMPORARY_LIFE)
+
+
+def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals.Reason, float] | None:
+    """Why no search finds a memory at `now`, and since when (epoch seconds); None when it is not put away.
+
+    What has expired counts as put away before it is: the next run of the job comes later, and spares protected tiers.
+    """
+    if found := archivals.reason_of(connection, memory):
+        return found
+    end = value(connection, _END, {**_facts(_END, now), "memory": memory})
+    return None if end is None else ("expired", end)
 
 
 def _count(connection: Connection, condition: str, now: float) -> int:

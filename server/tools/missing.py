@@ -50,7 +50,8 @@ PARAMETERS = {
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is told of one memory and one answer. `rank` is its place among the results, 0 where it is none."""
+    """What is told of one memory and one answer. `rank` is its place among the results, 0 where it is none; `hurried`
+    where the call had to be answered within a time."""
 
     name: str | int
     key: str
@@ -58,6 +59,12 @@ class Missing:
     reason: str
     change: SmallestChange | None
     budget: int
+    hurried: bool
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether nothing was found before the time was over: asked once more, there may be enough of it."""
+        return self.hurried and self.change is not None and not (self.change.complete or self.change.change)
 
     def told(self, shown: int) -> Aside:
         """For an answer that has room for so many results."""
@@ -89,7 +96,7 @@ def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) 
         change = replace(change, tried=tuple(PARAMETERS.get(one, one) for one in change.tried))
     key = memory.get(memory_name(name)).key
     rank = next((place for place, row in enumerate(result.results, start=1) if row.key == key), 0)
-    return Missing(name, key, rank, reason, change, budget)
+    return Missing(name, key, rank, reason, change, budget, allowed is not None)
 
 
 def in_the_call(change: Change) -> str:

@@ -145,11 +145,11 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
                 detail = row.as_json()
                 shown |= {"channels": detail["channels"], "steps": detail["steps"]}
             data["timings_ms"] = timings(result)
-        aside = None
+        absent = None
         if whyNot is not None and whyNot != "":
             from speckit_memory.server.tools.missing import missing
 
-            aside = missing(memory, result, whyNot, budget).told
+            absent = missing(memory, result, whyNot, budget)
         return Reply(
             found(result),
             data,
@@ -160,13 +160,15 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             degraded(result),
             rows="results",
             facts=search_facts(result),
-            aside=aside,
+            aside=absent.told if absent else None,
             row_text=partial(search_row_text, why=form.why),
             budget=budget,
             last=form.last,
             pipeline=result.pipeline.hash,
             after=partial(note_served, memory, result),
-            again=None if sessionId or explain else partial(note_served_again, memory, result.without_texts()),
+            again=None
+            if sessionId or explain or (absent and absent.cut_short)
+            else partial(note_served_again, memory, result.without_texts()),
         )
 
     return memory_search

@@ -20,9 +20,11 @@ from speckit_memory.channels.vector import Vector
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+from speckit_memory.server.absent import reason_of_absence
 from speckit_memory.server.answer_cache import AnswerCache
 from speckit_memory.server.app import build
 from speckit_memory.server.envelope import Fitted, nothing
+from speckit_memory.server.tools import missing
 from speckit_memory.server.workspace import Workspace
 from tests.server.doors import environment
 
@@ -286,6 +288,25 @@ def test_what_holds_for_the_moment_alone_is_made_each_time(
 ) -> None:
     with asking(served(workspace)) as (ask,):
         assert [was_kept(ask(tool, **arguments)) for _ in range(3)] == [False] * 3
+
+
+@pytest.mark.requirement("T25.kept", "P8.change")
+def test_what_a_deadline_kept_from_being_tried_is_tried_when_it_is_asked_again(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hurried(*about: Any, until: float, **further: Any) -> Any:
+        return reason_of_absence(*about, until=min(until, 0), **further)
+
+    asked = {"query": "quokka or fusion", "limit": 1, "deadlineMs": 60_000, "whyNot": "docs/fusion.md"}
+    with asking(served(workspace)) as (ask,):
+        with monkeypatch.context() as patched:
+            patched.setattr(missing, "reason_of_absence", hurried)
+            told = ask("memory_search", **asked)["data"]["why_not"]["change"]
+            assert told["sentence"] == "No time was left to try what would bring it in. Raise deadlineMs."
+        again = ask("memory_search", **asked)
+        assert again["data"]["why_not"]["change"]["change"]["name"] == "limit"
+        assert not was_kept(again)
+        assert was_kept(ask("memory_search", **asked))
 
 
 @pytest.mark.requirement("T25.kept")

@@ -55,6 +55,24 @@ def test_who_took_an_expired_memory_back_keeps_it_through_an_edit_that_leaves_th
     assert (indexed(tmp_path), found(tmp_path)) == ([], True)
 
 
+@pytest.mark.requirement("F7", "M5")
+@pytest.mark.parametrize("way", [["unarchive", "offer.md"], ["validate", "offer.md", "--useful"]])
+@pytest.mark.parametrize("tier", ["normal", "critical"])
+def test_what_has_expired_comes_back_before_and_without_its_archival(tmp_path: Path, way: list[str], tier: str) -> None:
+    """Background work comes later, and never puts a critical memory away."""
+    write(tmp_path, f"expires: {NOW - 3 * DAY:%Y-%m-%d}\nimportance_tier: {tier}")
+    assert (indexed(tmp_path), found(tmp_path)) == ([], False)
+    assert call(tmp_path, ["validate", "offer.md", "--not-useful"]).status == 0
+    assert not found(tmp_path)
+    shown = call(tmp_path, ["show", "offer.md", "--json"]).json
+    assert shown["archived"] == {"reason": "expired", "since": f"{NOW - 2 * DAY:%Y-%m-%d}T00:00:00+00:00"}
+    assert call(tmp_path, way).status == 0
+    assert found(tmp_path)
+    assert "archived" not in call(tmp_path, ["show", "offer.md", "--json"]).json
+    assert call(tmp_path, ["maintain"]).status == 0
+    assert found(tmp_path)
+
+
 @pytest.mark.requirement("I1")
 def test_a_day_lasts_to_its_end(tmp_path: Path) -> None:
     write(tmp_path, f"expires: {datetime.now(UTC):%Y-%m-%d}")

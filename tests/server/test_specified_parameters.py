@@ -288,7 +288,8 @@ def test_documents_in_several_folders_are_reported_and_counted(workspace: Path) 
     assert (link["kind"], sorted(link["keys"])) == ("link", ["docs/storage/link.md", "docs/tone.md"])
     assert (first["data"]["total"], first["data"]["aliases"]) == (2, [content])
     assert inside["data"]["total"] == 2
-    assert (none["data"]["total"], none["data"]["aliases"], none["hints"]) == (0, [], [])
+    assert (none["data"]["total"], none["data"]["aliases"]) == (0, [])
+    assert [hint.partition(";")[0] for hint in none["hints"]] == ["no memory lies in a folder 'docs/nowhere'"]
     assert refused["error"]["code"] == "E031"
     assert too_many["error"]["code"] == "E032"
 

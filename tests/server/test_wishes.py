@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -94,6 +96,21 @@ def test_every_wish_that_a_pipeline_has_no_step_for_is_said(memory: Memory, want
         assert catalogue._searching.wished(Adjustment(decay=True, constitutional=True, state_limits=True)).unmet == ()
 
 
+def test_that_a_session_counts_needs_the_name_of_one(memory: Memory) -> None:
+    unnamed = {"query": "quokka", "enableSessionBoost": True}
+    told, named, unwanted = answers(
+        memory,
+        [
+            ("memory_search", unnamed),
+            ("memory_search", {**unnamed, "sessionId": "s"}),
+            ("memory_search", {**unnamed, "enableSessionBoost": False}),
+        ],
+    )
+    said = "no session is named: what one attended to raises nothing"
+    assert [said in answer["hints"] for answer in (told, named, unwanted)] == [True, False, False]
+    assert said in memory.search("quokka", adjust=Adjustment(session_boost=True)).notes.warnings
+
+
 def test_nobody_is_limited_by_state_who_does_not_want_it(memory: Memory) -> None:
     change = {"use": "state_filter", "limits": {"HOT": 1, "COLD": 0}}
     limited = {"pipeline": "limited", "annotate": {"change": [change]}}
@@ -156,6 +173,21 @@ def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
 def test_a_state_that_there_is_not_is_refused(memory: Memory, wrong: str, words: str) -> None:
     with pytest.raises(SpeckitError, match=words):
         memory.search("quokka cache", adjust=Adjustment(min_state=wrong))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("no decay", "adjust is 'no decay' (str); accepted: an Adjustment"),
+        ({"decay": False}, "adjust is {'decay': False} (dict); accepted: an Adjustment"),
+        (Adjustment(decay=cast(bool, "no")), "decay is 'no' (str); accepted: True, False or None"),
+        (Adjustment(min_state=cast(str, 5)), "min_state is 5 (int); accepted: a text"),
+    ],
+)
+def test_a_wish_of_another_type_is_refused(memory: Memory, wanted: Any, words: str) -> None:
+    with pytest.raises(SpeckitError, match=re.escape(words)) as caught:
+        memory.search("quokka", adjust=wanted)
+    assert caught.value.code == "E030"
 
 
 def test_an_intent_that_there_is_not_is_refused(memory: Memory) -> None:
