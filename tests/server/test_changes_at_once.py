@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def with_two_servers(root: Path, work: Callable[[Ask, Ask], Awaitable[None]]) ->
     anyio.run(session)
 
 
-async def at_once(calls: list[Callable[[], Awaitable[dict[str, Any]]]]) -> list[dict[str, Any]]:
+async def at_once(calls: Sequence[Callable[[], Awaitable[dict[str, Any]]]]) -> list[dict[str, Any]]:
     answers: list[dict[str, Any]] = []
 
     async def one(made: Callable[[], Awaitable[dict[str, Any]]]) -> None:
@@ -64,7 +65,7 @@ def test_two_servers_that_delete_the_same_memory_delete_it_once_and_one_undoing_
     async def work(one: Ask, other: Ask) -> None:
         await one("memory_stats"), await other("memory_stats")
         for key in NOTES:
-            answers = await at_once([lambda ask=ask, key=key: ask("memory_delete", id=key) for ask in (one, other)])
+            answers = await at_once([partial(ask, "memory_delete", id=key) for ask in (one, other)])
 
             [refused] = [answer for answer in answers if "error" in answer]
             [done] = [answer for answer in answers if "error" not in answer]
@@ -73,9 +74,7 @@ def test_two_servers_that_delete_the_same_memory_delete_it_once_and_one_undoing_
             assert done["data"]["undo"] in refused["error"]["actions"][0]
 
             undo = done["data"]["undo"]
-            answers = await at_once(
-                [lambda ask=ask, undo=undo: ask("memory_delete", undo=undo) for ask in (one, other)]
-            )
+            answers = await at_once([partial(ask, "memory_delete", undo=undo) for ask in (one, other)])
 
             [back] = [answer for answer in answers if "error" not in answer]
             assert sorted(answer["error"]["code"] for answer in answers if "error" in answer) == ["E106"]
@@ -90,7 +89,7 @@ def test_two_servers_that_delete_the_same_folder_delete_each_memory_once(noted: 
     async def work(one: Ask, other: Ask) -> None:
         await one("memory_stats"), await other("memory_stats")
         wanted: dict[str, Any] = {"specFolder": "docs/notes", "confirm": True}
-        answers = await at_once([lambda ask=ask: ask("memory_delete", **wanted) for ask in (one, other)])
+        answers = await at_once([partial(ask, "memory_delete", **wanted) for ask in (one, other)])
 
         counts = [answer["data"].get("count", 0) for answer in answers]
         moved = [answer["data"].get("files_moved", 0) for answer in answers]
@@ -107,12 +106,12 @@ def test_calls_that_edit_the_same_memory_at_once_wait_for_one_another_and_lose_n
         await one("memory_stats"), await other("memory_stats")
         answers = await at_once(
             [
-                lambda ask=ask, number=number: ask("memory_save", filePath=key, edit="append", content=f"line {number}")
+                partial(ask, "memory_save", filePath=key, edit="append", content=f"line {number}")
                 for number, ask in enumerate([one, one, one, other, other, other])
             ]
             + [
-                lambda: one("memory_update", id=key, title="Burrows"),
-                lambda: other("memory_update", id=key, triggerPhrases=["wombat burrow"]),
+                partial(one, "memory_update", id=key, title="Burrows"),
+                partial(other, "memory_update", id=key, triggerPhrases=["wombat burrow"]),
             ]
         )
 
