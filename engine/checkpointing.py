@@ -29,10 +29,16 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
-    """What a restore did, and the checkpoint that was made before it, "" for none."""
+    """What a restore did, and the checkpoint that was made before it, "" for none.
+
+    `absent` are the keys of memories that came back without their files, which the next index run deletes again, and
+    `aside` the names of deletions that hold such files.
+    """
 
     restored: Restored
     before: str
+    absent: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,7 @@ class Checkpointing(ABC):
         `foreign` allows one of another store. Other processes go on with what came back. Raises E060, E061 and E062;
         the store is as it was then.
         """
+        from speckit_memory.memory.editing import absent_files
         from speckit_memory.memory.lifecycle import interference
         from speckit_memory.memory.store.checkpoints import restoring
         from speckit_memory.memory.store.checkpoints.folder import Folder
@@ -114,7 +121,10 @@ class Checkpointing(ABC):
             require_wanted()  # from here on it is one transaction
         restored = self._followed.run(restore, writes=True)
         self._followed.upkeep.indexed()
-        return BroughtBack(restored, before)
+        root = self.settings.root
+        absent = self._followed.run(lambda opened: absent_files.without_file(opened.database, root, restored.ids))
+        aside = absent_files.kept_by(self._followed.current.database.path, absent) if absent else ()
+        return BroughtBack(restored, before, absent, aside)
 
     def repair(self) -> Repaired:
         """Makes anew what follows from the rest of the store, and removes rows that refer to nothing, after a

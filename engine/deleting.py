@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from os.path import lexists
 from typing import TYPE_CHECKING
@@ -67,12 +67,14 @@ class Deleting(Checkpointing):
         """Deletes a memory, by id or key, and moves its file aside; `undelete` brings both back (feature T9).
 
         Raises E080 for an unknown one, E105 for a constitutional or critical one without `confirm`, E062 when it cannot
-        be kept and E101 when its file cannot be moved; nothing is deleted then.
+        be kept, E101 when its file cannot be moved and E022 when another change of documents does not end; nothing is
+        deleted then.
         """
-        memory = self.get(name)
-        if memory.tier in PROTECTED and not (confirm or dry_run):
-            raise SpeckitError("E105", f"{memory.key} is {memory.tier}: it is deleted only when that is confirmed")
-        return Deleted((memory,)) if dry_run else self._deleted([memory], memory.key)
+        with self._one_at_a_time(dry_run):
+            memory = self.get(name)
+            if memory.tier in PROTECTED and not (confirm or dry_run):
+                raise SpeckitError("E105", f"{memory.key} is {memory.tier}: it is deleted only when that is confirmed")
+            return Deleted((memory,)) if dry_run else self._deleted([memory], memory.key)
 
     def delete_folder(self, folder: str, *, confirm: bool = False, dry_run: bool = False) -> Deleted:
         """Deletes all memories of a folder and below it, after a checkpoint of it, and the folders that are empty then
@@ -137,9 +139,13 @@ class Deleting(Checkpointing):
 
         What is back already, as an earlier undoing or the deletion itself was cut off, stays as it is.
 
-        Raises E106 for an unknown deletion, E108 where something has taken the place of a memory or file; nothing is
-        brought back then.
+        Raises E106 for an unknown deletion, E108 where something has taken the place of a memory or file and E022 when
+        another change of documents does not end; nothing is brought back then.
         """
+        with self._one_at_a_time():
+            return self._undeleted(name)
+
+    def _undeleted(self, name: str) -> Undeleted:
         from speckit_memory.memory.editing import aside
         from speckit_memory.memory.store.checkpoints import deletions
         from speckit_memory.memory.store.writing import writer
@@ -193,7 +199,23 @@ class Deleting(Checkpointing):
             checkpoint = timed(named)
             self.checkpoint_create(checkpoint, folder=folder)
             require_wanted()  # from here on nothing is left half done
-        return self._deleted(memories, why, checkpoint)
+        with self._one_at_a_time():
+            there = self._there(memories)
+            left = [one for one in memories if one.id in there]
+            return self._deleted(left, why, checkpoint) if left else Deleted((), checkpoint=checkpoint)
+
+    def _one_at_a_time(self, idle: bool = False) -> AbstractContextManager[None]:
+        """Keeps other changes of documents out, but for one that is `idle` and changes nothing."""
+        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
+
+        return nullcontext() if idle else one_at_a_time(self._followed.current.database.path)
+
+    def _there(self, memories: Sequence[MemoryRecord]) -> frozenset[int]:
+        """The ids of those that nobody has deleted meanwhile."""
+        from speckit_memory.memory.store.checkpoints import restoring
+
+        wanted = [one.id for one in memories]
+        return self._followed.run(lambda opened: restoring.there(opened.database.reader(), wanted))
 
     def _deleted(self, memories: Sequence[MemoryRecord], why: str, checkpoint: str = "") -> Deleted:
         """Keeps the rows, moves the files aside, then removes the rows: whoever is killed meanwhile has lost nothing,

@@ -74,20 +74,25 @@ class Editing(ABC):
 
         `weight` is in [0, 1]. Where the model cannot embed the memory anew, the file gets back what it held, unless
         `allow_partial` is set: then words find it, and vectors follow. Raises E080 for an unknown memory, E030 to E032
-        for values, E100 when the file has changed since it was indexed and E101 when it cannot be edited.
+        for values, E100 when the file has changed since it was indexed, E101 when it cannot be edited and E022 when
+        another change of documents does not end.
         """
         from speckit_memory.memory.editing import front_matter_edit
+        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
         from speckit_memory.memory.editing.update_values import checked
 
         values = checked(title, triggers, tier, weight)
-        before = self.get(name)
-        if PurePosixPath(before.key).suffix.lower() not in PLAIN:
-            message = f"{before.key} is no Markdown: front matter would stand in it as text for whoever else reads it"
-            raise SpeckitError("E101", message)
-        pending = self._rewritten(
-            before, lambda text: front_matter_edit.edited(text, values, before.key), allow_partial=allow_partial
-        ).pending
-        return Updated(before, self.get(before.key), pending)
+        with one_at_a_time(self._followed.current.database.path):
+            before = self.get(name)
+            if PurePosixPath(before.key).suffix.lower() not in PLAIN:
+                message = (
+                    f"{before.key} is no Markdown: front matter would stand in it as text for whoever else reads it"
+                )
+                raise SpeckitError("E101", message)
+            pending = self._rewritten(
+                before, lambda text: front_matter_edit.edited(text, values, before.key), allow_partial=allow_partial
+            ).pending
+            return Updated(before, self.get(before.key), pending)
 
     def write(
         self,
@@ -144,18 +149,17 @@ class Editing(ABC):
         """Adds to the text of a memory, by id or key, or replaces one section of it, in its file (feature T4).
 
         A section is named by its ANCHOR id or its heading. Raises E104 for one that is not there, E031 for a
-        replacement without one, E100 and E101 as `update`.
+        replacement without one, E022, E100 and E101 as `update`.
         """
+        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
         from speckit_memory.memory.editing.sections import edited
 
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
-        before = self.get(name)
-        if PurePosixPath(before.key).suffix.lower() in FORMATS["html"]:
-            raise SpeckitError("E101", f"{before.key} is HTML, which no text is written into")
         if dry_run:
             from speckit_memory.memory.editing import document_file
 
+            before = self._editable(name)
             old = document_file.opened(self.settings.root, before.key, before.content_hash)
             text = edited(old.text, before.key, how, section, content)
             return self._followed.run(
@@ -163,14 +167,16 @@ class Editing(ABC):
                     before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
                 )
             )
-        return self._rewritten(
-            before,
-            lambda text: edited(text, before.key, how, section, content),
-            allow_partial=True,
-            force=force,
-            skip_preflight=skip_preflight,
-            session=session,
-        )
+        with one_at_a_time(self._followed.current.database.path):
+            memory = self._editable(name)
+            return self._rewritten(
+                memory,
+                lambda text: edited(text, memory.key, how, section, content),
+                allow_partial=True,
+                force=force,
+                skip_preflight=skip_preflight,
+                session=session,
+            )
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
         """The text of a memory, by id or key, as it is stored: all of it, or a section by ANCHOR id or heading, from a
@@ -191,6 +197,12 @@ class Editing(ABC):
         """
         if self._followed.current.name == reading.origin:  # else its id is that of another store
             note_read(self._followed.current, reading.memory.id, session)
+
+    def _editable(self, name: int | str) -> MemoryRecord:
+        memory = self.get(name)
+        if PurePosixPath(memory.key).suffix.lower() in FORMATS["html"]:
+            raise SpeckitError("E101", f"{memory.key} is HTML, which no text is written into")
+        return memory
 
     def _rewritten(
         self,

@@ -8,13 +8,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
+from speckit_memory.errors.echo import listed
 from speckit_memory.server.output import counted
 from speckit_memory.server.tools.rows import when
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.checkpointing import BroughtBack
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
     from speckit_memory.memory.store.checkpoints.restoring import Restored
 
+NAMED = 3
 SHORT_METADATA = 400
 """Characters of JSON up to which a model is told the metadata."""
 _KEYS = ("name", "created_at", "folder", "metadata", "bytes", "schema", "rows", "faults", "problem")
@@ -54,3 +57,20 @@ def told_restore(result: Restored) -> str:
     if result.faults:
         parts.append(f"it was made of a store with faults: {result.faults[0]}")
     return f"{result.checkpoint.name}: {', '.join(parts)}"
+
+
+def told_absent(done: BroughtBack, undo: str) -> str:
+    """That memories came back without their files, and what brings those back, "" where all have theirs.
+
+    `undo` is how a deletion is taken back, with the place of its name.
+    """
+    if not done.absent:
+        return ""
+    gone = counted(len(done.absent), "memory")
+    them = "it" if len(done.absent) == 1 else "them"
+    ways = listed([undo.format(name) for name in done.aside], NAMED)
+    back = f"to bring the files back: {ways}" if ways else "put their files back before that"
+    return (
+        f"{gone} came back without a file, and the next index run deletes {them} again: "
+        f"{listed(done.absent, NAMED)}; {back}"
+    )

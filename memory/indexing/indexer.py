@@ -250,7 +250,7 @@ class Indexer:
         there = known.keys() | former_keys(connection).keys() | {document.key}
         remarks += few(causal_links.unresolved(targets, there))
         tokens = 0 if skip_preflight else counted_tokens([document.body], self._embedder)[0]
-        of_path = judging.of_path(document, known, duplicates)
+        of_path = judging.of_path(document, known, duplicates, dry_run=dry_run)
         facts = (duplicates, tokens, len(document.chunks))
         if dry_run:
             number = stored.id if stored else None

@@ -25,12 +25,15 @@ MOST_JUDGED = 20
 """New documents of one run of the index that are compared with the memories there are: each costs four searches."""
 
 
-def of_path(document: Document, known: Mapping[str, KnownFile], duplicates: Sequence[str]) -> Verdict | None:
+def of_path(
+    document: Document, known: Mapping[str, KnownFile], duplicates: Sequence[str], *, dry_run: bool = False
+) -> Verdict | None:
     """The verdict that needs no comparison: an edit of the same path, or the content of another memory."""
     stored = known.get(document.key)
     if stored is not None:
         same = stored.content_hash == document.content_hash
-        done = "nothing: it says the same" if same else "its own memory was brought up to date"
+        brought = "would be" if dry_run else "was"
+        done = "nothing: it says the same" if same else f"its own memory {brought} brought up to date"
         return Verdict("update", key=document.key, id=stored.id, done=done)
     if duplicates:
         key = duplicates[0]

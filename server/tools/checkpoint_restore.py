@@ -28,11 +28,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = False,
     ) -> Reply:
         """Bring the memories of a checkpoint back as they were; what came since stays."""
-        from speckit_memory.server.checkpoint_text import as_row, told_restore
+        from speckit_memory.server.checkpoint_text import as_row, told_absent, told_restore
 
         require_kept(workspace.config.db, name)
         done = workspace.memory(create=True).checkpoint_restore(name, replace=clearExisting)
         result = done.restored
+        absent = told_absent(done, 'memory_delete with undo="{}"')
         return Reply(
             told_restore(result),
             {
@@ -42,7 +43,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "removed": result.removed,
                 "pending": result.pending,
                 "before": done.before or None,
+                "without_file": len(done.absent),
             },
+            hints=(absent,) if absent else (),
             facts=fields({"the state before is kept as": done.before}),
         )
 

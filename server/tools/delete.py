@@ -27,14 +27,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Delete a memory or folder; undo brings all back."""
         _require_one(id is not None, bool(specFolder), bool(undo))
         if undo and (confirm or dryRun):
-            raise SpeckitError("E031", "an 'undo' takes no other parameter")
+            raise SpeckitError("E030", "an 'undo' takes no other parameter", actions=("call again with 'undo' alone",))
         memory = workspace.memory()
         if undo:
             from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
+            from speckit_memory.server.output import counted
 
             back = memory.undelete(undo)
             return Reply(
-                f"{len(back.memories)} memories and {len(back.files)} files are back",
+                f"{counted(len(back.memories), 'memory')} and {counted(len(back.files), 'file')} are back",
                 {"undone": undo, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
                 hints=(f"words find all of it already; vectors follow: {WHO_EMBEDS}",) if back.pending else (),
             )

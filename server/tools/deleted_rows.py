@@ -18,10 +18,15 @@ def deleted_reply(deleted: "Deleted", dry_run: bool) -> Reply:
         hints.append(f'to take it back: memory_delete with undo="{deleted.name}"')
     if deleted.checkpoint:
         hints.append(f"the state before it is the checkpoint {deleted.checkpoint}")
-    if len(deleted.memories) > LISTED:
-        hints.append(f"the first {LISTED} are named")
+    total = len(deleted.memories)
     return Reply(
-        told(deleted, dry_run), deleted_data(deleted, dry_run), tuple(hints), rows="memories", row_text=_row_text
+        told(deleted, dry_run),
+        deleted_data(deleted, dry_run),
+        tuple(hints),
+        rows="memories",
+        row_text=_row_text,
+        figures_of_count=lambda _shown: {"count": total},
+        hint_of_count=lambda shown: f"{shown} of {total:,} are named" if total > LISTED else "",
     )
 
 

@@ -39,6 +39,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         def where_to_go_on(shown: int) -> str:
             part = PartOfPage(rows, shown)
             end = offset + part.done
+            if not rows and total:
+                return f"nothing from offset={offset} on: the first is offset=0, the last offset={total - 1}"
             more = f"{total - end} more: continue with offset={end}" if part.done and end < total else ""
             if not part.is_cut:
                 return more

@@ -39,7 +39,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         session = session_id if include_cognitive else ""
         found = memory.match_triggers(prompt, limit=limit, session=session, turn=turnNumber)
         rows = trigger_rows(found, text_field=TEXT_FIELD, state=include_cognitive, attention=bool(session))
-        mind = f"{found.attended} in the mind of session {one_line(session_id)}" if session else ""
+        mind = f"{found.attended} of them in the mind of session {one_line(session_id)}" if session and rows else ""
         hints = () if rows else ("no phrase stands in the prompt; memory_search looks for its words",)
 
         def note(shown: int) -> None:

@@ -43,7 +43,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         was = {name: before[name] for name in changed}
         key = updated.after.key
         return Reply(
-            f"{key}: {', '.join(changed) or 'nothing'} changed, in its file too",
+            f"{key}: {', '.join(changed)} changed, in its file too"
+            if changed
+            else f"{key}: nothing changed, it says so already",
             {"id": updated.after.id, "key": key, "changed": changed, "was": was, "embedding_pending": updated.pending},
             facts=fields(changed),
             hints=(f"words find it already; vectors follow: {WHO_EMBEDS}",) if updated.pending else (),

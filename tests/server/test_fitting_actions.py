@@ -127,7 +127,7 @@ def test_who_names_no_checkpoint_or_one_too_many_is_sent_to_what_is_at_hand(inde
         ("checkpoint_create", {"name": "before"}),
     )
     assert unknown["error"]["actions"][0] == "list them with `checkpoint_list`"
-    assert "delete that one first with `checkpoint_delete`" in again["error"]["actions"]
+    assert "delete that one first: `checkpoint_delete`" in again["error"]["actions"]
 
     for command, step in ((["restore", "after"], "checkpoint list"), (["create", "before"], "checkpoint delete NAME")):
         refused = call(indexed, ["checkpoint", *command])

@@ -264,7 +264,11 @@ CODES: dict[str, Code] = {
         "checkpoint",
         "high",
         "The store is as it was before.",
-        ("choose another checkpoint: `speckit-memory checkpoint list`", "run `speckit-memory doctor`"),
+        (
+            "choose another checkpoint: `checkpoint_list`",
+            "choose another checkpoint: `speckit-memory checkpoint list`",
+            "run `speckit-memory doctor`",
+        ),
     ),
     "E062": Code(
         "checkpoint not made",
@@ -280,7 +284,7 @@ CODES: dict[str, Code] = {
         "A checkpoint is never written over.",
         (
             "choose another name",
-            "delete that one first with `checkpoint_delete`",
+            "delete that one first: `checkpoint_delete`",
             "delete that one first: `speckit-memory checkpoint delete NAME`",
         ),
         True,
