@@ -113,9 +113,10 @@ def layered(files: Sequence[FlagFile], problems: list[Problem]) -> dict[str, Fla
     for file in files:
         for item in file.entries:
             below = flags.get(item.key)
-            found = list(misnamed(item)) or list(misstated(item)) or list(misvalued(item))
-            if not found and file.of_workspace:
-                found = list(beyond(item, below) if below else undeclared(item, flags))
+            named = list(misnamed(item))
+            found = named or [*misstated(item), *misvalued(item)]
+            if file.of_workspace and not named and STATE in said(item):
+                found += beyond(item, below) if below else undeclared(item, flags)
             if not found and file.extension and below:
                 found = [taken(item, below)]
             problems += found

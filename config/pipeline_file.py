@@ -7,7 +7,7 @@ values until the pipeline package binds them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from speckit_memory.config.beside import MODES, Beside, beside
 from speckit_memory.config.sources import DEFAULT
@@ -37,6 +37,8 @@ PLACEMENT_KEYS = ("before", "after")
 """Further keys of a step that is added or changed: the step beside which it goes."""
 INSTRUCTIONS = ("add", "change", "remove")
 """What a slot may say in the place of a list of steps."""
+LEAVE_OUT = "leave out the key to inherit the steps"
+"""What to do about a part behind which nothing stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +157,13 @@ def shape(node: Node | None, file: str) -> tuple[PipelineFile, list[Problem]]:
 
 
 def _form(where: Where, what: str, expected: str, found: Node) -> Problem:
-    kinds = {Scalar: "a single value", Sequence: "a list", Mapping: "a mapping"}
-    return Problem("E114", f"{what} must be {expected}; found {kinds[type(found)]}", where=where)
+    return Problem("E114", f"{what} must be {expected}; found {_found(found)}", where=where)
+
+
+def _found(node: Node) -> str:
+    if isinstance(node, Scalar):
+        return "nothing" if node.value is None else abridged(repr(node.value))
+    return "a list" if isinstance(node, Sequence) else "a mapping"
 
 
 def _report_unknown(entries: Iterable[Entry], accepted: Iterable[str], owner: str, problems: list[Problem]) -> None:
@@ -213,11 +220,11 @@ def _candidates(entry: Entry | None, problems: list[Problem]) -> Mapping | None:
 def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Step, ...] | None:
     if entry is None:
         return None
-    if isinstance(entry.value, Scalar) and entry.value.value is None:
-        return ()
     if not isinstance(entry.value, Sequence):
         expected = f"a list of steps, or a mapping with {listed(INSTRUCTIONS)}"
-        problems.append(_form(entry.value.where, f"'{slot}'", expected, entry.value))
+        wrong = _form(entry.value.where, f"'{slot}'", expected, entry.value)
+        nothing = isinstance(entry.value, Scalar) and entry.value.value is None
+        problems.append(replace(wrong, actions=(f"write {slot}: [] for no steps", LEAVE_OUT)) if nothing else wrong)
         return None
     if len(entry.value.items) > MOST_STEPS:
         message = f"'{slot}' lists {len(entry.value.items):,} steps; at most {MOST_STEPS} are accepted"
@@ -277,10 +284,10 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instructi
             params=Mapping(tuple(e for e in item.entries if e.key not in keys), item.where),
             flags=read.names("flag"),
             optional=read.switch("optional"),
-            replaces=read.text("replaces", ""),
+            replaces=read.name("replaces"),
             places={e.key: e.value.where for e in item.entries if e.key in keys},
-            before=read.text("before", "") if instruction else "",
-            after=read.text("after", "") if instruction else "",
+            before=read.name("before") if instruction else "",
+            after=read.name("after") if instruction else "",
         )
 
 
@@ -295,14 +302,21 @@ class _StepKeys:
         """A text key."""
         return _text(self.step.get(key), default, self.problems)
 
+    def name(self, key: str) -> str:
+        """A key with the name of a flag or a step, "" when absent. An empty one is refused: it does nothing."""
+        name = self.text(key, "")
+        if (entry := self.step.get(key)) and plain(entry.value) == "":
+            self.problems.append(_form(entry.value.where, f"'{key}'", "a name", entry.value))
+        return name
+
     def names(self, key: str) -> tuple[str, ...]:
         """A key with one name or a list of them."""
         entry = self.step.get(key)
         if entry is None or not isinstance(entry.value, Sequence):
-            name = self.text(key, "")
+            name = self.name(key)
             return (name,) if name else ()
         names = [plain(item) for item in entry.value.items]
-        if len(set(map(str, names))) == len(names) and all(isinstance(name, str) and name for name in names):
+        if names and len(set(map(str, names))) == len(names) and all(isinstance(name, str) and name for name in names):
             return tuple(map(str, names))
         message = f"'{key}' must be a name or a list of different names; found {names!r}"
         self.problems.append(Problem("E114", message, where=entry.value.where))

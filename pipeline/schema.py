@@ -120,6 +120,7 @@ def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, An
     properties = {
         name: {k: v for k, v in field.items() if k != "title"} for name, field in params.get("properties", {}).items()
     }
+    name = {"type": "string", "minLength": 1}
     return {
         "type": "object",
         "description": f"{entry.summary} ({'; '.join(filter(None, (entry.role, ', '.join(entry.about.features))))})",
@@ -130,10 +131,10 @@ def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, An
             "id": {"type": "string", "description": "The name of the step; the component's name unless set."},
             "flag": {
                 "description": "The step takes part when this flag of flags.yaml is enabled, or one of these flags.",
-                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "uniqueItems": True}],
+                "anyOf": [name, {"type": "array", "minItems": 1, "items": name, "uniqueItems": True}],
             },
             "optional": {"type": "boolean", "description": "The step may be skipped; the answer says so."},
-            "replaces": {"type": "string", "description": "The id of the step whose place this one takes."},
+            "replaces": {**name, "description": "The id of the step whose place this one takes."},
             **properties,
         },
     }

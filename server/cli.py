@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -155,12 +156,14 @@ ROOT = LazyGroup(
 def run(arguments: Sequence[str]) -> int:
     """Runs one command. Returns 0 done, 1 the work failed, 2 bad usage, configuration or input, 130 interrupted."""
     with click.Context(ROOT, color=terminal.colour()):  # failures are shown outside the command's own context
-        return _run(arguments)
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        as_json = "--json" in options
+        one_document = as_json and not {"-h", "--help"}.intersection(options)
+        with standard_streams.kept_for_documents() if one_document else nullcontext():
+            return _run(arguments, as_json)
 
 
-def _run(arguments: Sequence[str]) -> int:
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    as_json = "--json" in options
+def _run(arguments: Sequence[str], as_json: bool) -> int:
     try:
         try:
             if instruction := os.environ.get(completion.VARIABLE):

@@ -49,7 +49,7 @@ class Changed:
         yield f"{self.flag}: {self.before} → {self.after} ({self.file})"
         if self.unrecorded:
             yield f"The file decides, but when and why is not noted: {self.unrecorded}"
-        yield "Processes that run go on as they began; the next start has the new state."
+        yield "A server that runs has the new state from its next search on; a Python program at its next start."
 
 
 def promote(name: str, evidence: str, db: Path | None, pipeline: str | None) -> Changed:

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import click
 
 from speckit_memory.errors.names import sendable, shown
-from speckit_memory.server import terminal
+from speckit_memory.server import standard_streams, terminal
 
 MAX_WIDTH = 120
 """Cells; longer lines of prose are hard to read, however wide the terminal is."""
@@ -20,7 +20,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 def print_json(document: Any) -> None:
     """One document, readable and stable."""
-    click.echo(json.dumps(sendable(document), ensure_ascii=False, indent=2))
+    with standard_streams.given_to_a_document():
+        click.echo(json.dumps(sendable(document), ensure_ascii=False, indent=2))
 
 
 def printable(text: str) -> str:

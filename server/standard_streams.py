@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_kept: list[int] = []
+"""A descriptor of the standard output while it is kept for documents."""
 
 
 def open_what_is_closed() -> None:
@@ -75,6 +79,37 @@ def prepare() -> None:
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr = Remarks(sys.stderr.detach(), "utf-8", "backslashreplace", line_buffering=True)
         sys.__stderr__ = sys.stderr  # type: ignore[misc]
+
+
+@contextmanager
+def kept_for_documents() -> Iterator[None]:
+    """Keeps standard output for documents: what anything else writes there, such as a component that prints, goes to
+    standard error."""
+    sys.stdout.flush()
+    _kept.append(own := os.dup(1))
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+        os.dup2(own, 1)
+        os.close(own)
+        _kept.remove(own)
+
+
+@contextmanager
+def given_to_a_document() -> Iterator[None]:
+    """Standard output itself, while a document is written. It stays given when that fails: what could not be written
+    is no remark."""
+    if not _kept:
+        yield
+        return
+    sys.stdout.flush()
+    os.dup2(_kept[-1], 1)
+    yield
+    sys.stdout.flush()
+    os.dup2(2, 1)
 
 
 def output_error() -> OSError | None:

@@ -151,12 +151,12 @@ annotate: {change: [{id: duplicates, after: duplicates}]}
         "5:55: E119 'trigger' is changed twice; say it all in one entry",
         "5:87: E119 'graph' is a step 'graph', and no change makes it 'trigger'",
         "5:97: E114 a step of 'channels' needs the key 'id'; found k",
-        "5:105: E114 a step of 'channels' must be a mapping with the key 'id'; found a single value",
+        "5:105: E114 a step of 'channels' must be a mapping with the key 'id'; found 'foo'",
         "6:30: E119 'phrase' is removed twice; once is enough",
         "6:38: E119 there is no step 'nix' to remove from 'channels'; accepted: bm25, constitutional, graph, "
         "identifier, phrase, trial_community, trial_degree, trial_learned_trigger, trigger, vector",
-        "6:43: E114 'remove' of 'channels' must be a list of ids; found a single value",
-        "7:15: E114 'add' of 'rerank' must be a list; found a single value",
+        "6:43: E114 'remove' of 'channels' must be a list of ids; found 3",
+        "7:15: E114 'add' of 'rerank' must be a list; found 3",
         "8:45: E119 'annotate' has no other step 'duplicates' for 'duplicates' to go after; accepted: anchor_filter, "
         "attribution, constitutional_guarantee, evidence_gap, session_dedup, state_filter, superseded, "
         "trial_evidence_gap, trial_state_filter, trial_token_budget",

@@ -79,6 +79,27 @@ def promote(root: Path, *more: str) -> Ran:
     return call(root, ["flags", "promote", NAME, *more])
 
 
+@pytest.mark.requirement("P11")
+def test_everything_that_is_wrong_with_one_entry_is_told_at_once(tmp_path: Path) -> None:
+    flags(
+        tmp_path,
+        """\
+flags:
+  SPECKIT_RSF_FUSION: {state: shadwo, was: drak_run, percent: 200, owner: us}
+  SPECKIT_OURS: {state: [on], was: x, ownr: us, group: A, criterion: {metric: ndcg, margin: x}}
+  SPECKIT_MMR: {percent: a, foo: 1}
+""",
+    )
+    ran = call(tmp_path, ["flags", "audit", "--json"])
+    assert ran.status == 1
+    assert [(one["where"]["line"], one["where"]["column"], one["code"]) for one in ran.json["errors"]] == [
+        (2, 31, "E114"), (2, 44, "E114"), (2, 63, "E114"), (2, 68, "E115"),
+        (3, 25, "E114"), (3, 26, "E113"), (3, 36, "E114"), (3, 39, "E115"), (3, 70, "E114"), (3, 79, "E114"),
+        (3, 93, "E114"),
+        (4, 26, "E114"), (4, 29, "E115"),
+    ]  # fmt: skip
+
+
 @pytest.mark.requirement("P11.neighbours", "P11.evidence")
 def test_a_flag_goes_through_its_states_one_at_a_time_and_back(tmp_path: Path) -> None:
     assert promote(tmp_path, "--json").json == {

@@ -50,6 +50,23 @@ class Asked:
         return next(check for check in checks if check["name"] == name)
 
 
+@pytest.mark.requirement("P2.followed", "P11")
+def test_a_flag_that_a_command_changes_is_in_force_in_a_server_when_the_command_says_so(workspace: Path) -> None:
+    name = "SPECKIT_RSF_FUSION"
+    write(workspace, FLAGS_FILE, f"flags: {{{name}: {{state: permanent, was: enabled}}}}\n")
+    with raw_server(workspace, "--no-warm-up") as server:
+        asked = Asked(server)
+        asked.search()
+        before = asked.health("pipeline")["detail"]
+        for _ in ("enabled", "shadow"):
+            told = call(workspace, ["flags", "demote", name]).out
+        assert "A server that runs has the new state from its next search on" in told
+        asked.search()
+        after = asked.health("pipeline")["detail"]
+    assert before.split(":")[0] != after.split(":")[0]
+    assert "put in force without a restart once" in after
+
+
 @pytest.mark.requirement("P2.followed", "P2.last_good", "T7")
 def test_a_server_over_stdio_answers_as_the_files_say_and_goes_on_with_the_last_good_ones(workspace: Path) -> None:
     with TemporaryFile() as errors, raw_server(workspace, "--no-warm-up", stderr=errors) as server:

@@ -42,6 +42,49 @@ def test_check_reports_every_problem_with_its_position(run: Run, tmp_path: Path)
     assert "did you mean 'intent'?" in human.out
 
 
+@pytest.mark.requirement("P7")
+def test_a_part_with_nothing_behind_it_is_refused_and_takes_no_steps_away(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("candidates:\n  recover:\nrerank:\n#  - mmr\nannotate:\n  add:\n")
+    ran = run("pipeline", "check", str(file), "--json")
+    assert ran.status == 2
+    assert [(error["where"]["line"], error["message"]) for error in ran.json["errors"]] == [
+        (line, f"'{part}' must be a list of steps, or a mapping with add, change, remove; found nothing")
+        for line, part in ((2, "recover"), (3, "rerank"))
+    ]
+    assert ran.json["errors"][1]["actions"] == [
+        "write rerank: [] for no steps", "leave out the key to inherit the steps",
+    ]  # fmt: skip
+    file.write_text("candidates: {recover: []}\nrerank: []\nannotate: {}\n")
+    assert run("pipeline", "check", str(file)).status == 0
+
+
+@pytest.mark.requirement("P7")
+def test_a_flag_without_a_name_is_refused_and_leaves_no_step_always_on(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("""\
+rerank:
+  add:
+    - {use: collapse, id: a, flag: ""}
+    - {use: collapse, id: b, flag: []}
+    - {use: collapse, id: c, flag: 3}
+  change:
+    - {id: trial_mmr, flag: []}
+    - {id: trial_standardise, replaces: ""}
+    - {id: pin, after: ""}
+""")
+    ran = run("pipeline", "check", str(file), "--json")
+    assert ran.status == 2
+    assert [(error["where"]["line"], error["message"]) for error in ran.json["errors"]] == [
+        (3, "'flag' must be a name; found ''"),
+        (4, "'flag' must be a name or a list of different names; found []"),
+        (5, "'flag' must be a text; found 3"),
+        (7, "'flag' must be a name or a list of different names; found []"),
+        (8, "'replaces' must be a name; found ''"),
+        (9, "'after' must be a name; found ''"),
+    ]
+
+
 def test_a_file_without_problems_passes(run: Run) -> None:
     ran = run("pipeline", "check", "default")
     assert (ran.status, ran.out) == (0, "default: no problems\n")
