@@ -276,10 +276,11 @@ class Workspace:
         Whoever still does loses nothing: a transaction is complete or was never begun.
         """
         self.closing.set()
-        if self._memory is not None:
-            self._memory.end_shadows()
-            self._memory.end_extensions()
-        if tools_running or self._warming.locked():
+        if self._memory is None:
             return
-        if self._memory is not None:
+        self._memory.end_shadows()
+        self._memory.end_extensions()
+        if tools_running or self._warming.locked():
+            self._memory.write_notes()  # of answers that were given: a short session ends while the server warms up
+        else:
             self._memory.close()

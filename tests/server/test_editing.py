@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
+import anyio
+import embedding_service
 import pytest
 from mcp import Client
 
@@ -200,6 +203,37 @@ def test_whoever_reads_a_memory_by_its_key_has_opened_it_and_it_is_kept_better(w
     )
     reviewed = stored(workspace, "SELECT key, review_count FROM memories WHERE review_count > 0 ORDER BY key")
     assert reviewed == [("docs/fusion.md", 1), (NOTE, 1)]
+
+
+@pytest.mark.requirement("M2", "T28.chosen")
+def test_what_a_short_session_reads_counts_though_the_server_is_still_warming_up(workspace: Path) -> None:
+    """A service that lets the first question wait, as a slow one does, keeps the warming up from ending."""
+    over = threading.Event()
+
+    def waits(service: embedding_service.Service, body: dict[str, Any]) -> embedding_service.Answer | None:
+        del service, body
+        over.wait(60)
+        return None
+
+    async def read(client: Client) -> None:
+        for _ in range(1000):
+            if len(service.requests) > asked:
+                break
+            await anyio.sleep(0.02)
+        assert not (await client.call_tool("memory_search", {"key": NOTE})).is_error
+
+    (workspace / NOTE).write_text(TEXT)
+    with embedding_service.running() as service:
+        named = {
+            "SPECKIT_EMBEDDER": "openai:tiny",
+            "SPECKIT_EMBEDDER_URL": service.url,
+            "SPECKIT_EMBEDDER_KEY": "a-key",
+        }
+        assert call(workspace, ["index", "docs"], env=named).status == 0
+        asked, service.always = len(service.requests), waits
+        with_client(workspace, read, **named)
+        assert stored(workspace, "SELECT key FROM memories WHERE review_count > 0") == [(NOTE,)]
+        over.set()
 
 
 @pytest.mark.requirement("A7", "T24")
