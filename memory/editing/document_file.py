@@ -51,6 +51,7 @@ class DocumentFile:
         except (OSError, TimeoutError) as error:
             message = f"{self.key} cannot be written: {_reason(error)}"
             raise SpeckitError("E101", message, actions=_ways_out(error)) from error
+        placed_file.clear_left(self.path.parent)
         return DocumentFile(self.root, self.key, self.path, (mark + text).encode())
 
 
@@ -91,7 +92,9 @@ def create(root: Path, key: str, text: str) -> DocumentFile:
             raise SpeckitError("E101", message, actions=_WHERE_A_FILE_IS) from error
         message = f"{key} cannot be made: {_reason(error)}"
         raise SpeckitError("E101", message, actions=_ways_out(error)) from error
-    return DocumentFile(root, key, Path(os.path.realpath(root / key)), data)
+    path = Path(os.path.realpath(root / key))
+    placed_file.clear_left(path.parent)
+    return DocumentFile(root, key, path, data)
 
 
 def _read(root: Path, key: str) -> bytes:

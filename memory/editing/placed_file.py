@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTSUP, EPERM, EXDEV
@@ -15,6 +17,9 @@ from speckit_memory.memory.indexing import inside
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0)
 PARTIAL = ".speckit-"
 """How the names of files begin that are not whole yet."""
+_PARTIAL_NAME = re.compile(re.escape(PARTIAL) + r"[0-9a-f]{16}\.tmp")
+LEFT_SECONDS = 3600.0
+"""Who has not finished a file in this time was killed."""
 
 
 def put(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | None = None, sync: bool = False) -> None:
@@ -50,6 +55,16 @@ def clear_partial(top: Path) -> None:
             if name.startswith(PARTIAL) and name.endswith(".tmp"):
                 with suppress(OSError):
                     Path(folder, name).unlink()
+
+
+def clear_left(folder: Path) -> None:
+    """Removes from one folder, which other processes write to as well, what those left that were killed."""
+    long_ago = time.time() - LEFT_SECONDS
+    with suppress(OSError), os.scandir(folder) as entries:
+        left = [entry for entry in entries if _PARTIAL_NAME.fullmatch(entry.name)]
+        for entry in left:
+            if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < long_ago:
+                Path(entry.path).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +205,24 @@ def test_whoever_reads_a_memory_by_its_key_has_opened_it_and_it_is_kept_better(w
     )
     reviewed = stored(workspace, "SELECT key, review_count FROM memories WHERE review_count > 0 ORDER BY key")
     assert reviewed == [("docs/fusion.md", 1), (NOTE, 1)]
+
+
+@pytest.mark.requirement("T4", "T8")
+@pytest.mark.parametrize(
+    "command", [["update", NOTE, "--title", "New"], ["save", "--title", "Voles", "--content", "Dig."]]
+)
+def test_whoever_writes_into_a_folder_removes_what_killed_processes_left_there(
+    workspace: Path, command: list[str]
+) -> None:
+    put(workspace)
+    folder = workspace / ("docs" if command[0] == "update" else "memories")
+    folder.mkdir(exist_ok=True)
+    names = {".speckit-0123456789abcdef.tmp": 2 * 3600, ".speckit-fedcba9876543210.tmp": 60, ".speckit-mine.tmp": 7200}
+    for name, age in names.items():
+        (folder / name).write_text("half of a")
+        os.utime(folder / name, (time.time() - age, time.time() - age))
+    assert call(workspace, command).status == 0
+    assert {file.name for file in folder.glob(".speckit-*")} == set(list(names)[1:])
 
 
 @pytest.mark.requirement("M2", "T28.chosen")
