@@ -19,6 +19,8 @@ from speckit_memory.server.markdown import fields, one_line
 SHORT_TEXT = 500
 """Texts are cut to this many characters before any row is dropped."""
 MIN_TEXT = 80
+MIN_HINT = 60
+"""Hints are cut to no fewer characters, and when all else is cut."""
 CUT_PER_TOKEN = 2
 """Characters that are cut for a token too many: fewer than most tokens have, so that little is cut in vain."""
 SEAM = 3
@@ -106,6 +108,8 @@ class _Draft:
     """Whether texts were cut."""
     aside_room: int | None = None
     """To so many characters the aside is cut; None for the whole of it."""
+    hint_room: int | None = None
+    """To so many characters each hint is cut; None for the whole of it."""
 
     def summary(self) -> str:
         unit = self.reply.unit or self.reply.rows
@@ -119,13 +123,12 @@ class _Draft:
             further.append(f"texts were cut to {SHORT_TEXT} characters to stay within {self.budget} tokens")
         if left := self.total - len(self.rows):
             further.append(f"{left} of {self.total} rows were left out to stay within {self.budget} tokens")
-        return [*self.notes, *self.reply.hints, *further]
+        return [_cut(hint, self.hint_room) for hint in (*self.notes, *self.reply.hints, *further)]
 
     def aside(self) -> str:
         if self.reply.aside is None or self.aside_room == 0:
             return ""
-        line = self.reply.aside(len(self.rows)).text
-        return line if self.aside_room is None or len(line) <= self.aside_room else line[: self.aside_room] + "…"
+        return _cut(self.reply.aside(len(self.rows)).text, self.aside_room)
 
     def document(self) -> dict[str, Any]:
         data = self.reply.data
@@ -245,14 +248,21 @@ def failure(error: SpeckitError, tool: str, latency_ms: float) -> CallToolResult
     return CallToolResult(content=[TextContent(text=text)], structured_content=envelope | told, is_error=True)
 
 
+def _cut(line: str, room: int | None) -> str:
+    return line if room is None or len(line) <= room else line[:room] + "…"
+
+
 def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
-    """The text and its tokens, within the budget if that has room for the shortest form of one row."""
+    """The text and its tokens, within the budget if that has room for the shortest form of one row and of the hints."""
     text, size = _rows_fitted(draft, count)
     room = len(draft.aside())
     while size > draft.budget and room:
         draft.aside_room = room = max(room - max(size - draft.budget, 8), 0)
-        text = draft.text()
-        [size] = count([text])
+        text, size = _counted(draft, count)
+    room = max(map(len, draft.all_hints()), default=0)
+    while size > draft.budget and room > MIN_HINT:
+        draft.hint_room = room = max(room - max(size - draft.budget, 8), MIN_HINT)
+        text, size = _counted(draft, count)
     return text, size
 
 

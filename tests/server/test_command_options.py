@@ -351,6 +351,7 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "name": (JUDGED, ["validate", "docs/cjk.md", *JUDGED[2:]], tells("key")),
         "--useful": (JUDGED, [*JUDGED[:2], "--not-useful", "--json"], tells("confidence")),
         "--promote": (JUDGED, [*JUDGED, "--promote"], ends(0, 2)),
+        "--session": (JUDGED, [*JUDGED, "--session", "s"], tells("session")),
         "--db": (JUDGED, [*JUDGED, *OTHER_DB], ends(0, 2)),
         "--json": (JUDGED[:-1], JUDGED, document),
     },
