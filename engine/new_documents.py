@@ -63,8 +63,7 @@ def drafted(
         values.setdefault("title", name)
         text = f"{text[: found.body_start]}# {' '.join(name.split())}\n\n{body}"
     if found.created_at is None:
-        # a day alone would be its midnight: the newest memory would be listed below all others of today
-        values["created_at"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+        values["created_at"] = datetime.now(UTC).date().isoformat()
     text = front_matter_edit.edited(text, values, "content")
     if path:
         return Draft(key, text, name, None)

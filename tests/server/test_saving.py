@@ -167,14 +167,3 @@ def test_declared_links_beyond_twenty_are_told(tmp_path: Path) -> None:
     assert [problem["message"] for problem in told] == [
         f"'all.md derived_from {number}.md' is left out: a memory has at most 20 links" for number in (20, 21)
     ]
-
-
-@pytest.mark.requirement("T4", "T5")
-def test_what_was_saved_last_is_listed_first(folder: Path) -> None:
-    assert call(folder, ["save", "--content", "Kept for a year.", "--title", "First"]).status == 0
-    (folder / "docs" / "between.md").write_text("# Between\n\nWritten by hand.\n")
-    assert call(folder, ["index", "docs/between.md"]).status == 0
-    [saved] = calls(folder, ("memory_save", {"content": "Kept for a month.", "title": "Last"}))
-
-    keys = [row["key"] for row in call(folder, ["list", "--json"]).json["memories"]]
-    assert keys == [saved["data"]["key"], "docs/between.md", "memories/first.md"]
