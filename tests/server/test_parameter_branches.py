@@ -150,8 +150,8 @@ WAYS: dict[str, tuple[str, str, Case, Look | None]] = {
              lambda *both: ["notes/fix.md" in keys(each) for each in both] == [True, False]),
         lambda _: ("memory_list", {}),
     ),
-    "undo: confirm": ("memory_delete", "confirm", Case({"undo": "absent"}, (None, True), codes("E106", "E031")), None),
-    "undo: dryRun": ("memory_delete", "dryRun", Case({"undo": "absent"}, (None, True), codes("E106", "E031")), None),
+    "undo: confirm": ("memory_delete", "confirm", Case({"undo": "absent"}, (None, True), codes("E106", "E030")), None),
+    "undo: dryRun": ("memory_delete", "dryRun", Case({"undo": "absent"}, (None, True), codes("E106", "E030")), None),
     "told: offset": (
         "memory_list", "offset",
         Case({"limit": 2}, (0, 2),

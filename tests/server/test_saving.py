@@ -167,3 +167,13 @@ def test_declared_links_beyond_twenty_are_told(tmp_path: Path) -> None:
     assert [problem["message"] for problem in told] == [
         f"'all.md derived_from {number}.md' is left out: a memory has at most 20 links" for number in (20, 21)
     ]
+
+
+@pytest.mark.requirement("T4")
+def test_a_text_that_is_saved_once_more_under_another_name_is_refused_and_makes_no_file(workspace: Path) -> None:
+    saved = ["save", "--title", "Voles", "--content", "Voles dig where the snow lies long."]
+    assert call(workspace, saved).status == 0
+    again = call(workspace, [*saved, "memories/other.md"])
+    assert (again.status, "E092" in again.err) == (2, True)
+    assert not (workspace / "memories" / "other.md").exists()
+    assert call(workspace, [*saved, "memories/other.md", "--force"]).status == 0
