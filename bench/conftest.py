@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -51,4 +52,7 @@ def memories(store: tuple[Path, Corpus], request: pytest.FixtureRequest) -> Iter
         queries = store[1].queries("complex", 20)
         for memory in several:
             settle(memory, queries)
+        gc.collect()
+        gc.freeze()  # or collections would go through all that several memories and the tests hold
         yield several
+        gc.unfreeze()
