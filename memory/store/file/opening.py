@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,10 +73,22 @@ def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE, *, only
         actions = ("make the file and its folder writable",)
         raise SpeckitError("E020", f"{path} may only be read, and is out of date", hint=hint, actions=actions)
     if not only_read and connection.pragma("journal_mode") != "wal":
-        connection.pragma("journal_mode", "wal")
+        _write_ahead(connection)
     if todo:
         migrations.migrate(connection, path, kind.steps, copied=kind.copied)
     _require_shadows(connection, path)
+
+
+def _write_ahead(connection: apsw.Connection) -> None:
+    """Has the file keep a log from now on. SQLite does not wait for who is at that already, or is making the store."""
+    for _ in range(100):
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            time.sleep(0.05)
+        else:
+            return
+    connection.pragma("journal_mode", "wal")
 
 
 def _require_shadows(connection: apsw.Connection, path: Path) -> None:

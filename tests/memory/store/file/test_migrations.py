@@ -116,6 +116,7 @@ def test_processes_that_open_a_file_at_the_same_moment_make_one_store_and_one_wh
     path = tmp_path / "store.db"
     if old:
         connection = apsw.Connection(str(path))
+        connection.pragma("journal_mode", "wal")  # as every store that was opened
         migrate(connection, path, MIGRATIONS[:-1])
         connection.execute("INSERT INTO meta VALUES ('fact', ?)", ("old" * 3_000_000,))
         connection.close()
