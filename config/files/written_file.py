@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from speckit_memory.config.files.partial_file import partial_in
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.files.regular_file import NO_LINK, beginning
 from speckit_memory.errors import SpeckitError
@@ -50,7 +50,7 @@ def written(file: Path) -> Iterator[TextIO]:
     It takes the place of a link, and never what the link leads to. Of a file it keeps the mode, and the owner and the
     group as far as this process may give them.
     """
-    temporary = file.absolute().with_name(f".speckit-{secrets.token_hex(8)}.tmp")
+    temporary = partial_in(file.absolute().parent)
     before = _replaced(file)
     mode = stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666  # no moment at which more people may read it
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0), mode)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTSUP, EPERM, EXDEV
 from pathlib import Path
 
+from speckit_memory.config.files.partial_file import PREFIX, is_partial, partial_in
 from speckit_memory.config.files.regular_file import NO_LINK
 from speckit_memory.memory.indexing import inside
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0)
-PARTIAL = ".speckit-"
-"""How the names of files begin that are not whole yet."""
-_PARTIAL_NAME = re.compile(re.escape(PARTIAL) + r"[0-9a-f]{16}\.tmp")
 LEFT_SECONDS = 3600.0
 """Who has not finished a file in this time was killed."""
 
@@ -52,7 +48,7 @@ def clear_partial(top: Path) -> None:
     """Removes what a killed process left below a folder that is written by one process alone."""
     for folder, _, names in os.walk(top):
         for name in names:
-            if name.startswith(PARTIAL) and name.endswith(".tmp"):
+            if name.startswith(PREFIX) and name.endswith(".tmp"):
                 with suppress(OSError):
                     Path(folder, name).unlink()
 
@@ -61,7 +57,7 @@ def clear_left(folder: Path) -> None:
     """Removes from one folder, which other processes write to as well, what those left that were killed."""
     long_ago = time.time() - LEFT_SECONDS
     with suppress(OSError), os.scandir(folder) as entries:
-        left = [entry for entry in entries if _PARTIAL_NAME.fullmatch(entry.name)]
+        left = [entry for entry in entries if is_partial(entry.name)]
         for entry in left:
             if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < long_ago:
                 Path(entry.path).unlink(missing_ok=True)
@@ -69,7 +65,7 @@ def clear_left(folder: Path) -> None:
 
 @contextmanager
 def _whole(folder: Path, data: bytes, mode: int, mtime_ns: int | None, sync: bool) -> Iterator[Path]:
-    path = folder / f"{PARTIAL}{secrets.token_hex(8)}.tmp"
+    path = partial_in(folder)
     descriptor = os.open(path, _NEW, mode)
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -17,6 +17,7 @@ from typing import Protocol
 import apsw
 
 from speckit_memory.config.files.file_lock import locked
+from speckit_memory.config.files.partial_file import is_partial
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.store_file import FOLDER_FOR_THE_OWNER
@@ -33,7 +34,7 @@ SHARE_OF_STORE = 0.75
 """A segment takes half as much as the store's file, and what is sorted meanwhile a fifth."""
 LEAST_LEFT = 32 << 20
 """So many bytes, or a tenth of the store where that is more, are left free on the disk."""
-_OURS = re.compile(r"\.?[0-9a-f]{16}\.seg(\..*)?|\.speckit-[0-9a-f]{16}\.tmp")
+_SEGMENT = re.compile(r"\.?[0-9a-f]{16}\.seg(\..*)?")
 _one = Lock()
 """One segment at a time is written in a process, whatever the store."""
 
@@ -159,7 +160,8 @@ def leftovers(database: Database) -> list[Path]:
     try:
         if shelf.blocked(folder):
             return []
-        return sorted(file for file in folder.iterdir() if _OURS.fullmatch(file.name) and file.name not in kept)
+        ours = (file for file in folder.iterdir() if _SEGMENT.fullmatch(file.name) or is_partial(file.name))
+        return sorted(file for file in ours if file.name not in kept)
     except OSError:
         return []
 
