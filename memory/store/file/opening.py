@@ -17,6 +17,7 @@ from speckit_memory.memory.store.file.schema import APPLICATION_ID
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones can damage a file in WAL mode that two processes write at once."""
 
+_PAUSE = 0.05
 _SHADOWS = {
     "chunk_vectors": ("chunks", "info", "rowids", "vector_chunks00"),
     "memory_fts": ("config", "data", "docsize", "idx"),
@@ -80,15 +81,18 @@ def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE, *, only
 
 
 def _write_ahead(connection: apsw.Connection) -> None:
-    """Has the file keep a log from now on. SQLite does not wait for who is at that already, or is making the store."""
-    for _ in range(100):
+    """Has the file keep a log from now on. SQLite refuses this at once to one of two that are at it, whatever its busy
+    timeout, which is kept to here."""
+    last = time.monotonic() + connection.pragma("busy_timeout") / 1000
+    while True:
         try:
             connection.pragma("journal_mode", "wal")
         except apsw.BusyError:
-            time.sleep(0.05)
+            if time.monotonic() >= last:
+                raise
+            time.sleep(_PAUSE)
         else:
             return
-    connection.pragma("journal_mode", "wal")
 
 
 def _require_shadows(connection: apsw.Connection, path: Path) -> None:
