@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckit_memory.engine.near_folders import near_folder
 from speckit_memory.errors.echo import abridged, listed
 from speckit_memory.memory.indexing.anchors import find
 from speckit_memory.memory.store.records import Tier
@@ -23,6 +22,8 @@ MAX_SECTIONS = 12
 
 def no_memory_in(folder: str, known: Iterable[str]) -> str:
     """That no memory lies in a folder or below it, as every door says it; `known` are the folders with memories."""
+    from speckit_memory.engine.near_folders import near_folder  # a search that finds something has no use for it
+
     meant = near_folder(folder, known)
     perhaps = f"did you mean '{abridged(meant)}'? Folders" if meant else "folders"
     return (

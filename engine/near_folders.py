@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from speckit_memory.memory.indexing.keys import with_folders
+
 
 def near_folder(typed: str, known: Iterable[str]) -> str:
     """The one folder that ends with what was typed, as `adr` does for `docs/adr`, or with which that ends, as an
     absolute path does; empty where there is none or several. `known` are folders with memories."""
-    folders = {
-        "/".join(parts[:end]) for name in known for parts in [name.split("/")] for end in range(1, len(parts) + 1)
-    }
+    folders = {place for name in known for place in with_folders(name)}
     longer = {name for name in folders if name.endswith(f"/{typed}")}
     # of the folders along an absolute path the innermost one is meant
     shorter = max((name for name in folders if name and typed.endswith(f"/{name}")), key=len, default="")

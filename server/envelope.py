@@ -252,16 +252,22 @@ def _cut(line: str, room: int | None) -> str:
     return line if room is None or len(line) <= room else line[:room] + "…"
 
 
+def _shorter(length: int, over: int, least: int = 0) -> int:
+    """The next length to try of a text in an answer that is so many tokens over its budget. Tokens are no characters:
+    each is cut off as if it were one, until the answer fits."""
+    return max(length - max(over, 8), least)
+
+
 def _fitted(draft: _Draft, count: Count) -> tuple[str, int]:
     """The text and its tokens, within the budget if that has room for the shortest form of one row and of the hints."""
     text, size = _rows_fitted(draft, count)
     room = len(draft.aside())
     while size > draft.budget and room:
-        draft.aside_room = room = max(room - max(size - draft.budget, 8), 0)
+        draft.aside_room = room = _shorter(room, size - draft.budget)
         text, size = _counted(draft, count)
     room = max(map(len, draft.all_hints()), default=0)
     while size > draft.budget and room > MIN_HINT:
-        draft.hint_room = room = max(room - max(size - draft.budget, 8), MIN_HINT)
+        draft.hint_room = room = _shorter(room, size - draft.budget, MIN_HINT)
         text, size = _counted(draft, count)
     return text, size
 
@@ -272,12 +278,8 @@ def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
 
     One row stays, so that an answer may be over its budget when even the shortest form of that row is.
     """
-
-    def counted() -> tuple[str, int]:
-        return _counted(draft, count)
-
     budget = draft.budget
-    text, size = counted()
+    text, size = _counted(draft, count)
     if size <= budget or not draft.rows:
         return text, size
     # cut to so many, and the sign of that, if they were cut before
@@ -286,18 +288,17 @@ def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
         for row in long:
             row[TEXT_FIELD] = row[TEXT_FIELD][:SHORT_TEXT] + "…"
         draft.cut = True
-        text, size = counted()
+        text, size = _counted(draft, count)
     if size <= budget:
         return text, size
     text, size, next_row = _without_lowest(draft, size, count)
     if next_row and draft.reply.last == "cut" and _added(draft, next_row, budget - size, count):
-        text, size = counted()
+        text, size = _counted(draft, count)
     stored = draft.rows[0].get(TEXT_FIELD, "")
     while size > budget and len(stored) > MIN_TEXT:
-        # tokens are no characters: what is over is cut off as if each were one, until it fits
-        stored = stored[: max(MIN_TEXT, len(stored) - max(size - budget, 8))]
+        stored = stored[: _shorter(len(stored), size - budget, MIN_TEXT)]
         draft.rows[0][TEXT_FIELD] = stored + "…"
-        text, size = counted()
+        text, size = _counted(draft, count)
     return text, size
 
 

@@ -26,5 +26,5 @@ def missing_folder(memory: Memory, folder: str) -> str:
     named = normalised_folder(folder)
     if not named or memory.list(named, limit=0)[1]:
         return ""
-    known, _ = memory.list(limit=memory.stats().memories)
-    return no_memory_in(named, {record.folder for record in known}) if known else EMPTY_STORE
+    known = [ranked.folder for ranked in memory.folders(archived=True).folders]
+    return no_memory_in(named, known) if known else EMPTY_STORE
