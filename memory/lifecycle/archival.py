@@ -70,7 +70,7 @@ def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRe
 
 def take_back(txn: Transaction, memory: int, now: float) -> bool:
     """Has a stored memory found by searches again from `now` on; False when it was not put away and has not expired."""
-    if archivals.reason_of(txn.connection, memory) is None and put_away(txn.connection, memory, now):
+    if archivals.reason_of(txn.connection, memory) is None and _ended(txn.connection, memory, now) is not None:
         archivals.archive(txn, [memory], "expired", now)
     return archivals.restore(txn, memory, now, TEMPORARY_LIFE)
 
@@ -82,8 +82,14 @@ def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals
     """
     if found := archivals.reason_of(connection, memory):
         return found
-    end = value(connection, _END, {**_facts(_END, now), "memory": memory})
+    end = _ended(connection, memory, now)
     return None if end is None else ("expired", end)
+
+
+def _ended(connection: Connection, memory: int, now: float) -> float | None:
+    """When a memory expired, None while it has not."""
+    end: float | None = value(connection, _END, {**_facts(_END, now), "memory": memory})
+    return end
 
 
 def _count(connection: Connection, condition: str, now: float) -> int:
