@@ -249,7 +249,7 @@ class Database:
                         connection.execute("ROLLBACK")
                     raise
                 with self._noted():
-                    self._identity.require_committed(written)
+                    self._identity.require_committed(connection, written)
         finally:
             self._writing.release()
 

@@ -24,6 +24,8 @@ _CHECKPOINT_SECONDS = 0.02
 _CHECKPOINT_LOOKS = 25
 """How often, and after how many seconds each, a checkpoint of another process is looked for that has not ended yet."""
 _WAL_HEADER = 32
+_TIMES_BEGUN = slice(12, 16)
+"""Of a log's header: the "checkpoint sequence number", 0 in a log that was never begun anew (SQLite, WAL format)."""
 
 _LINEAGE = "SELECT seq, token, (SELECT token FROM changes WHERE seq = ?1) FROM changes ORDER BY seq DESC LIMIT 1"
 """The last change, and the token of the change that was seen last."""
@@ -113,7 +115,7 @@ class Identity:
         found = rows(connection, "SELECT seq, token FROM changes ORDER BY seq DESC LIMIT 1")
         return found[0] if found else None
 
-    def require_committed(self, written: tuple[int, int | None] | None) -> None:
+    def require_committed(self, connection: apsw.Connection, written: tuple[int, int | None] | None) -> None:
         """After a COMMIT of this last change: raises `ReplacedError` unless it went into the file at the path, or into
         that file's log."""
         if written is not None:
@@ -122,6 +124,7 @@ class Identity:
             self.require_same_file()
             if self._wal_file != self._file_of_log():
                 raise ReplacedError(self._path, "lost its write-ahead log")
+            self._note_first_frames(connection)
         except ReplacedError as error:
             error.committed = True
             raise
@@ -133,6 +136,15 @@ class Identity:
                 with suppress(apsw.ReadOnlyError):  # left by who was killed: SQLite reads it, and tells nothing of it
                     self._wal_file, self._log = self._file_of_log(), self._read_log(connection, None)
                 self._written = self._look().written
+
+    def _note_first_frames(self, connection: apsw.Connection) -> None:
+        """Takes the log that this process has begun, unless it was copied already, which the next look is to find."""
+        with self._guard:
+            before = self._log
+            if before is not None and not before.frames:
+                now = self._read_log(connection, before)
+                if not now.checkpointed and self._look().written == self._written:
+                    self._log = now
 
     def left_behind(self) -> tuple[Path, ...]:
         """The log of this store and its index, where they still lie beside another file that took the path.
@@ -185,12 +197,31 @@ class Identity:
     def _await_checkpoint(self, connection: apsw.Connection, before: _Log) -> None:
         """Returns once the log has come further than before. A checkpoint writes to the file first and says so last."""
         for _ in range(_CHECKPOINT_LOOKS):
-            now = self._read_log(connection, before)
-            begun_anew = before.frames and self._header() != before.header
-            if now.checkpointed != before.checkpointed or begun_anew:
+            if self._has_checkpointed(connection, before):
                 return
             time.sleep(_CHECKPOINT_SECONDS)
         raise ReplacedError(self._path, "was overwritten", in_place=True)
+
+    def _has_checkpointed(self, connection: apsw.Connection, before: _Log) -> bool:
+        """Whether the log tells that it was copied to the file since. One that was empty before may have been filled,
+        copied and begun anew, or emptied; then its header counts how often, or the history went on."""
+        if self._read_log(connection, before).checkpointed != before.checkpointed:
+            return True
+        header = self._header()
+        if before.frames:
+            return header != before.header
+        return (not before.header and any(header[_TIMES_BEGUN])) or self._went_on(connection)
+
+    def _went_on(self, connection: apsw.Connection) -> bool:
+        """Whether somebody has changed the store by means of SQLite since it was seen last."""
+        seen = self._seen
+        if seen is None:
+            return False
+        try:
+            ((last, _, known),) = rows(connection, _LINEAGE, (seen[0],)) or [(0, None, None)]
+        except apsw.Error:  # of a file that was written to without SQLite
+            return False
+        return bool(last > seen[0] and (known == seen[1] or last - seen[0] >= KEPT))
 
     def _read_log(self, connection: apsw.Connection, before: _Log | None) -> _Log:
         """The log as it is now. Its header comes with the first frame, and is read again only where it may differ."""

@@ -100,3 +100,50 @@ def test_a_log_left_beside_another_file_is_named_and_one_of_the_same_store_is_no
         copy.replace(path)
         assert [file.name for file in database.left_behind()] == ["store.db-wal", "store.db-shm"]
         database.replaced()
+
+
+@pytest.mark.parametrize("emptied", [False, True], ids=["begun anew", "emptied"])
+def test_a_log_that_was_empty_and_that_others_filled_and_copied_is_no_replacement(path: Path, emptied: bool) -> None:
+    with Database.open(path) as database:
+        assert database.latest() == 1
+        assert not Path(f"{path}-wal").stat().st_size
+        with Database.open(path) as other:
+            for _ in range(3):
+                with other.write() as txn:
+                    changes.record(txn, [1] * 20, "put")
+                other.reader().execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if emptied else 'RESTART'})").fetchall()
+            if not emptied:
+                with other.write() as txn:
+                    txn.connection.execute("INSERT INTO meta (key, value) VALUES ('of nobody', '1')")
+            assert database.latest() == 61
+
+
+def test_a_log_that_others_filled_and_copied_without_a_change_of_a_memory_is_no_replacement(path: Path) -> None:
+    with Database.open(path) as database:
+        assert database.latest() == 1
+        with Database.open(path) as other:
+            for name in ("one", "two"):
+                with other.write() as txn:
+                    txn.connection.execute("INSERT INTO meta (key, value) VALUES (?, '1')", (name,))
+                if name == "one":
+                    other.reader().execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+            assert database.latest() == 1
+
+
+def test_a_file_that_is_overwritten_while_its_log_is_empty_is_another_state(path: Path, tmp_path: Path) -> None:
+    """A whole copy of an earlier state, of another store, and of one whose history is longer."""
+    earlier = shutil.copy(path, tmp_path / "earlier")
+    with Database.open(tmp_path / "foreign.db") as foreign, foreign.write() as txn:
+        changes.record(txn, [1] * 50, "put")
+    with Database.open(path) as database, database.write() as txn:
+        changes.record(txn, [2], "put")
+    for number, file in enumerate((earlier, tmp_path / "foreign.db")):
+        copy = Path(shutil.copy(path, tmp_path / f"store-{number}.db"))
+        with Database.open(copy) as database:
+            assert database.latest() == 2
+            with copy.open("r+b") as written, Path(file).open("rb") as read:
+                shutil.copyfileobj(read, written)
+            later = copy.stat().st_mtime_ns + 1_000_000_000
+            os.utime(copy, ns=(later, later))
+            with pytest.raises(ReplacedError):
+                database.latest()
