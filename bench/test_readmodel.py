@@ -18,8 +18,10 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model import stored_tokens
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.matrix import VectorMatrix
+from speckit_memory.memory.store.read_model.numbered import NumberedTexts
 from speckit_memory.memory.store.read_model.postings import TermIndex
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.memory.store.records import Chunk, Document
 from speckit_memory.memory.store.tables import fulltext
 from speckit_memory.memory.store.writing import writer
@@ -138,8 +140,13 @@ def test_unchanged_snapshot(benchmark: Any, corpus: Corpus) -> None:
 def test_postings_add(benchmark: Any, corpus: Corpus) -> None:
     index = built(corpus)
     ids = itertools.count(10**6)
-    entries = [words(corpus.random, corpus.shares, 150) for _ in range(200)]
-    benchmark.pedantic(index.add, setup=lambda: (([(next(ids), entries[next(ids) % 200])],), {}), rounds=200)
+    texts = [" " + " ".join(words(corpus.random, corpus.shares, 150)) for _ in range(200)]
+
+    def late() -> tuple[tuple[Late], dict[str, Any]]:
+        text = (texts[next(ids) % 200],)
+        return (Late(np.array([next(ids)]), text, NumberedTexts.of(text), np.zeros(1, np.int64)),), {}
+
+    benchmark.pedantic(index.add, setup=late, rounds=200)
 
 
 def test_postings_remove(benchmark: Any, corpus: Corpus) -> None:

@@ -17,7 +17,7 @@ from speckit_memory.memory.store.tables import changes
 from speckit_memory.pipeline.clock import opening
 
 MOST_CHANGES = 500
-"""Beyond so many changes, reading everything again is faster than applying them one by one."""
+"""Beyond so many changes, it is looked whether something else is nearer to the state than the last snapshot."""
 LOADS = 4
 """So often something is read beside the searches when others write all the while; then it is left for later."""
 
@@ -99,7 +99,8 @@ class ReadModel:
                 return Snapshot.load(self._database, connection, self._models, self._beside)
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
             if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:
-                snapshot = Snapshot.load(self._database, connection, self._models, self._beside)
+                earlier = None if log is None else snapshot
+                snapshot = Snapshot.load(self._database, connection, self._models, self._beside, earlier)
             elif log[0] != snapshot.sequence:
                 snapshot = snapshot.advanced(self._database, connection, *log)
             self._snapshot = snapshot

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.read_model.numbered import NumberedTexts
 from speckit_memory.pipeline.ports import Postings
 
 Integers = NDArray[np.integer[Any]]
@@ -28,12 +28,11 @@ class LateEntries(NamedTuple):
     entries: int
 
     @classmethod
-    def of(cls, entries: Sequence[Sequence[str]], first: int) -> Self:
-        """The tokens of each entry; their rows are `first` and those that follow."""
-        numbering: defaultdict[str, int] = defaultdict(count().__next__)
-        flat, sizes = flattened(entries, numbering)
-        codes, rows, frequency = grouped(flat, np.repeat(np.arange(len(entries)), sizes), len(entries))
-        return cls._ordered(dict(numbering), codes, Postings(rows + np.int32(first), frequency), len(entries))
+    def of(cls, texts: NumberedTexts, entry_of_text: Integers, entries: int, first: int) -> Self:
+        """So many entries, whose rows are `first` and those that follow; each text belongs to one of them, 0, 1, …"""
+        rows = np.repeat(entry_of_text, texts.sizes)
+        codes, rows, frequency = grouped(texts.codes, rows, entries)
+        return cls._ordered(texts.numbering, codes, Postings(rows + np.int32(first), frequency), entries)
 
     def followed_by(self, later: LateEntries) -> LateEntries:
         """Both as one; the rows of the later ones are higher."""
@@ -57,24 +56,12 @@ class LateEntries(NamedTuple):
         return Postings(self.every.rows[held], self.every.frequency[held])
 
     @classmethod
-    def _ordered(cls, codes: dict[str, int], code_of_each: Integers, every: Postings, entries: int) -> Self:
+    def _ordered(cls, codes: Mapping[str, int], code_of_each: Integers, every: Postings, entries: int) -> Self:
         return cls(codes, np.searchsorted(code_of_each, np.arange(len(codes) + 1)).tolist(), every, entries)
 
 
-def flattened(
-    entries: Iterable[Sequence[str]], numbering: defaultdict[str, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of all tokens one after the other, and how many tokens each entry has; new terms are numbered."""
-    number = numbering.__getitem__
-    flat, sizes = array("q"), array("q")
-    for tokens in entries:
-        flat.extend(map(number, tokens))
-        sizes.append(len(tokens))
-    return np.array(flat, np.int64), np.array(sizes, np.int64)
-
-
 def grouped(
-    codes: NDArray[np.int64], rows: NDArray[np.int64], height: int
+    codes: NDArray[np.int64], rows: Integers, height: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
     """Postings of tokens with these codes in these rows, which are below `height`: the code, row and frequency of each,
     ordered by code and row."""

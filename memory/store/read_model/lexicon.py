@@ -158,14 +158,13 @@ class Lexicon:
 
         Indexes that are not in memory stay so.
         """
-        twins = {}
-        for part, index in self._indexes.items():
-            if isinstance(index, FileIndex):
-                continue
-            changed = index.copy()
-            changed.remove(outdated if part[1] == "memory" else self._columns.chunks_of(outdated))
-            changed.add(stored_tokens.entries(connection, part, put, columns))
-            twins[part] = changed
+        twins = {part: index.copy() for part, index in self._indexes.items() if isinstance(index, TermIndex)}
+        chunks = self._columns.chunks_of(outdated)
+        for field in dict.fromkeys(field for field, _ in twins):
+            for part, late in stored_tokens.late(connection, field, put, columns).items():
+                if part in twins:
+                    twins[part].remove(outdated if part[1] == "memory" else chunks)
+                    twins[part].add(late)
         later = Lexicon(moment, columns, self._analyse, self._beside, twins)
         later._places_read = self._places_read
         return later

@@ -11,12 +11,14 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, pairwise
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store.read_model.late_entries import LateEntries, flattened, grouped
+from speckit_memory.memory.store.read_model.late_entries import LateEntries, grouped
+from speckit_memory.memory.store.read_model.numbered import flattened
+from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.memory.store.read_model.terms import Terms, TermsInMemory
 from speckit_memory.memory.store.read_model.word_order import WordOrder
 from speckit_memory.memory.store.segments.container import Array, Container
@@ -105,22 +107,22 @@ class TermIndex:
     __slots__ = (
         "_added", "_base", "_ids", "_late", "_lengths", "_lists", "_live", "_marked", "_order", "_published", "_rows",
     )  # fmt: skip
-    _added: dict[int, tuple[str, ...]]
+    _added: dict[int, str]
     _late: tuple[LateEntries, ...]
     _lists: dict[str, Postings]
     _marked: NDArray[np.bool_] | None
 
-    def __init__(self, entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> None:
-        """Build from (id, tokens) pairs with distinct ids, in one pass over the tokens."""
+    def __init__(self, entries: Iterable[tuple[int, str]] = (), *, ordered: bool = False) -> None:
+        """Build from pairs of an id and a text (`numbered`) with distinct ids, in one pass over the tokens."""
         numbering: defaultdict[str, int] = defaultdict(count().__next__)
         ids = array("q")
 
-        def tokens() -> Iterator[Sequence[str]]:
-            for id_, of_entry in entries:
+        def texts() -> Iterator[str]:
+            for id_, text in entries:
                 ids.append(id_)
-                yield of_entry
+                yield text
 
-        flat, sizes = flattened(tokens(), numbering)
+        flat, sizes = flattened(texts(), numbering)
         height = len(ids)
         code, rows, frequency = grouped(flat, np.repeat(np.arange(height), sizes), height)
         self._base = _Base.of(dict(numbering), height, code, rows, frequency)
@@ -246,30 +248,36 @@ class TermIndex:
         if not self._added:
             return found
         height = self._base.height
-        # Rows added since the build are few: their tokens are kept and simply read.
+        # Rows added since the build are few: their texts are kept and simply read.
         both = np.intersect1d(self.postings(first).rows, self.postings(second).rows, assume_unique=True)
-        later = [row for row in both[both >= height].tolist() if (first, second) in pairwise(self._added[row])]
+        pair = f" {first} {second} "
+        later = [row for row in both[both >= height].tolist() if pair in f"{self._added[row]} "]
         return np.append(found, np.array(later, np.int32))
 
-    def add(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
+    def add(self, late: Late) -> None:
         """Add entries. Raises ValueError for an id that is in the index, and TypeError once that was published."""
         self._require_unpublished()
-        added = list(entries)
-        ids = np.array([id_ for id_, _ in added], np.int64)
+        ids = late.ids
         there = ids[self.rows_of(ids) != HOLE].tolist()
         if there or len(np.unique(ids)) < len(ids):
             raise ValueError(f"entries are in the index already: {there or ids.tolist()}")
-        latest = LateEntries.of([tokens for _, tokens in added], len(self._ids))
+        if not len(ids):
+            return
+        first, count_ = len(self._ids), len(ids)
+        latest = LateEntries.of(late.numbered, late.entry_of_text, count_, first)
         self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
-        late = list(self._late)
-        while late and late[-1].entries <= latest.entries:  # so that there are few, and each entry is moved seldom
-            latest = late.pop().followed_by(latest)
-        self._late = (*late, latest)
-        self._added.update((row, tuple(tokens)) for row, (_, tokens) in enumerate(added, len(self._ids)))
+        earlier = list(self._late)
+        while earlier and earlier[-1].entries <= latest.entries:  # so that there are few, and each is moved seldom
+            latest = earlier.pop().followed_by(latest)
+        self._late = (*earlier, latest)
+        # Where the order of words is not asked for, an entry may have several texts, and none is read again.
+        added = range(first, first + count_)
+        self._added.update(zip(added, late.texts, strict=True) if self._order is not None else dict.fromkeys(added, ""))
         self._ids = np.append(self._ids, ids)
-        self._lengths = np.append(self._lengths, np.array([len(tokens) for _, tokens in added], np.float32))
+        lengths = np.bincount(late.entry_of_text, late.numbered.sizes, count_).astype(np.float32)
+        self._lengths = np.append(self._lengths, lengths)
         self._rows = None
-        self._live += len(added)
+        self._live += count_
         self._compact_if_due()
 
     def remove(self, ids: Sequence[int] | Ids) -> None:

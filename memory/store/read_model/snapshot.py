@@ -64,19 +64,30 @@ class Snapshot:
     """Since when memories are connected as they are."""
 
     @classmethod
-    def load(cls, database: Database, connection: apsw.Connection, models: Models, beside: Beside) -> Snapshot:
-        """The state that the connection's open transaction sees: from a segment and what changed since, if there is a
-        segment from which the log of changes leads here, else from the tables.
+    def load(
+        cls,
+        database: Database,
+        connection: apsw.Connection,
+        models: Models,
+        beside: Beside,
+        earlier: Snapshot | None = None,
+    ) -> Snapshot:
+        """The state that the connection's open transaction sees: from a segment, or an earlier state that is later than
+        the segment's, and what changed since; from the tables where no log of changes leads here, or more memories came
+        since than there were.
 
         `beside` builds what no search waits for.
         """
+        begin, log = earlier, None
         segment = shelf.usable(connection, database.path)
-        if segment is not None:
-            opened = cls._of_segment(segment, database, models, beside)
-            log = changes.content_since(connection, opened.sequence)  # a segment holds no edges
-            if log is not None:
-                return opened.advanced(database, connection, *log) if log[1] else opened
-        return cls.of_tables(database, connection, models, beside)
+        if segment is not None and (earlier is None or segment.about["sequence"] > earlier.sequence):
+            begin = cls._of_segment(segment, database, models, beside)
+            log = changes.content_since(connection, begin.sequence)  # a segment holds no edges
+        elif earlier is not None:
+            log = changes.since(connection, earlier.sequence)
+        if begin is None or log is None or len(_of_kind(log[1], "put")) > begin.attributes.count:
+            return cls.of_tables(database, connection, models, beside)
+        return begin.advanced(database, connection, *log) if log[1] else begin
 
     @classmethod
     def _of_segment(cls, segment: Container, database: Database, models: Models, beside: Beside) -> Snapshot:

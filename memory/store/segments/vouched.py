@@ -14,6 +14,7 @@ import apsw
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.segments.container import MAGIC
+from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import SEGMENT
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
@@ -93,18 +94,16 @@ def behind(connection: apsw.Connection, segment: Vouched) -> int | None:
 
     None when the log of changes does not reach back that far, or tells another history.
     """
-    first, last, token = rows(
-        connection,
-        "SELECT min(seq), coalesce(max(seq), 0), (SELECT token FROM changes WHERE seq = ?) FROM changes",
-        (segment.sequence,),
-    )[0]
+    first, last = changes.ends(connection)
     if first is None:
         return None if segment.sequence else 0
     if not first - 1 <= segment.sequence <= last:
         return None
-    if segment.sequence >= first and token != segment.token:
-        return None
-    return int(last) - segment.sequence
+    if segment.sequence >= first:
+        token = value(connection, "SELECT token FROM changes WHERE seq = ?", (segment.sequence,))
+        if token != segment.token:
+            return None
+    return last - segment.sequence
 
 
 def to_take_in(connection: apsw.Connection, segment: Vouched) -> int:

@@ -58,10 +58,17 @@ def latest(connection: apsw.Connection) -> int:
     return seq
 
 
+def ends(connection: apsw.Connection) -> tuple[int | None, int]:
+    """The numbers of the first change that is kept and of the last; None and 0 in a store that never changed."""
+    # One aggregate a SELECT looks at one end of the index; both in one go through all of the log.
+    first, last = rows(connection, "SELECT (SELECT min(seq) FROM changes), (SELECT max(seq) FROM changes)")[0]
+    return first, last or 0
+
+
 def content_since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:
     """As `since`, for who knows nothing of edges: of all that changed, however many, there is one entry at most, for
     the memory 0, which is none."""
-    first, last = rows(connection, "SELECT min(seq), coalesce(max(seq), 0) FROM changes")[0]
+    first, last = ends(connection)
     if first is None:
         return (0, []) if seq == 0 else None
     if not first - 1 <= seq <= last:
@@ -70,7 +77,7 @@ def content_since(connection: apsw.Connection, seq: int) -> tuple[int, list[tupl
     # what came back after a deletion has other edges
     edges = rows(connection, "SELECT 1 FROM changes WHERE seq > ? AND kind IN ('edges', 'delete') LIMIT 1", (seq,))
     entries: list[tuple[int, Kind]] = [(0, "edges")] if edges else []
-    return int(last), [*entries, *((memory, kind) for memory, kind, _ in found)]
+    return last, [*entries, *((memory, kind) for memory, kind, _ in found)]
 
 
 def since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckit_memory.memory.store.read_model.numbered import TOGETHER, NumberedTexts
 from speckit_memory.memory.store.read_model.postings import ADDITIONS, HOLE, TermIndex
+from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.pipeline.ports import Postings
 
 WORDS = ("a", "b", "c", "日本", "c++", "")
@@ -24,6 +26,21 @@ steps = st.lists(
     ),
     max_size=40,
 )
+
+
+def said(entries: Iterable[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, str]]:
+    """Entries as an index takes them."""
+    return ((id_, "".join(f" {word}" for word in words)) for id_, words in entries)
+
+
+def made(entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = False) -> TermIndex:
+    return TermIndex(said(entries), ordered=ordered)
+
+
+def late(*entries: tuple[int, Sequence[str]]) -> Late:
+    texts = tuple(text for _, text in said(entries))
+    ids = np.array([id_ for id_, _ in entries], np.int64)
+    return Late(ids, texts, NumberedTexts.of(texts), np.arange(len(texts)))
 
 
 def contents(index: TermIndex) -> dict[str, dict[int, float]]:
@@ -46,7 +63,7 @@ def plain(postings: Postings) -> tuple[list[int], list[float]]:
 
 
 def test_a_built_index_knows_rows_and_frequencies_of_each_term() -> None:
-    index = TermIndex([(7, ["x", "y", "x"]), (3, ["y"]), (5, [])])
+    index = made([(7, ["x", "y", "x"]), (3, ["y"]), (5, [])])
     assert (index.ids.tolist(), index.lengths.tolist(), index.count) == ([7, 3, 5], [3.0, 1.0, 0.0], 3)
     assert plain(index.postings("x")) == ([0], [2.0])
     assert plain(index.postings("y")) == ([0, 1], [1.0, 1.0])
@@ -55,21 +72,21 @@ def test_a_built_index_knows_rows_and_frequencies_of_each_term() -> None:
 
 def test_the_row_of_an_entry_follows_every_change() -> None:
     asked = np.array([3, 9, 7, -1, 0, 5, 99])
-    index = TermIndex([(7, ["x"]), (3, ["y"]), (5, [])])
+    index = made([(7, ["x"]), (3, ["y"]), (5, [])])
     assert index.rows_of(asked).tolist() == [1, -1, 0, -1, -1, 2, -1]
     changed = index.copy()
-    changed.add([(9, ["x"])])
+    changed.add(late((9, ["x"])))
     assert changed.rows_of(asked).tolist() == [1, 3, 0, -1, -1, 2, -1]
     changed.remove([7])
     assert changed.rows_of(asked).tolist() == [1, 3, -1, -1, -1, 2, -1]
     changed.remove([5])
     assert changed.rows_of(asked).tolist() == [0, 1, -1, -1, -1, -1, -1]
     assert index.rows_of(asked).tolist() == [1, -1, 0, -1, -1, 2, -1]
-    assert TermIndex().rows_of(asked).tolist() == [-1] * 7
+    assert made().rows_of(asked).tolist() == [-1] * 7
 
 
 def test_an_empty_index_answers_everything_with_nothing() -> None:
-    index = TermIndex()
+    index = made()
     assert (index.ids.tolist(), index.lengths.tolist(), index.count) == ([], [], 0)
     assert plain(index.postings("x")) == ([], [])
 
@@ -78,7 +95,7 @@ def test_an_empty_index_answers_everything_with_nothing() -> None:
 @given(entries, steps)
 def test_an_index_holds_what_was_added_and_not_removed(start: dict[int, list[str]], changes: Steps) -> None:
     documents = dict(start)
-    index = TermIndex(start.items())
+    index = made(start.items())
     for kind, id_, words in changes:
         if kind == "ask":
             for word in words:
@@ -87,7 +104,7 @@ def test_an_index_holds_what_was_added_and_not_removed(start: dict[int, list[str
             index.remove([id_])
             documents.pop(id_, None)
             if kind == "add":
-                index.add([(id_, words)])
+                index.add(late((id_, words)))
                 documents[id_] = words
     assert contents(index) == expected(documents)
     live = index.ids != HOLE
@@ -113,15 +130,15 @@ def test_a_copy_changes_without_the_original(start: dict[int, list[str]], before
             else:
                 index.remove([id_])
                 if kind == "add":
-                    index.add([(id_, words)])
+                    index.add(late((id_, words)))
 
-    original = TermIndex(start.items())
+    original = made(start.items())
     apply(original, before)
-    twin = TermIndex(start.items())
+    twin = made(start.items())
     apply(twin, before)
     first, second = original.copy(), original.copy()
     apply(first, after)
-    second.add([(99, ["a", "b", "a"])])
+    second.add(late((99, ["a", "b", "a"])))
     assert contents(original) == contents(twin)
     assert (original.ids.tolist(), original.lengths.tolist(), original.count) == (
         twin.ids.tolist(),
@@ -131,9 +148,9 @@ def test_a_copy_changes_without_the_original(start: dict[int, list[str]], before
 
 
 def test_many_additions_are_folded_into_the_base_and_still_found() -> None:
-    index = TermIndex([(1, ["x"])])
+    index = made([(1, ["x"])])
     for id_ in range(2, 2 * ADDITIONS + 10):
-        index.add([(id_, ["x", f"only{id_}"])])
+        index.add(late((id_, ["x", f"only{id_}"])))
     index.remove([2])
     found = index.postings("x")
     assert index.ids[found.rows].tolist() == [1, *range(3, 2 * ADDITIONS + 10)]
@@ -142,8 +159,8 @@ def test_many_additions_are_folded_into_the_base_and_still_found() -> None:
 
 
 def test_postings_belong_to_who_asked_whether_or_not_they_changed() -> None:
-    index = TermIndex([(1, ["x", "y"])])
-    index.add([(2, ["x"])])
+    index = made([(1, ["x", "y"])])
+    index.add(late((2, ["x"])))
     for _ in range(2):
         assert (plain(index.postings("x")), plain(index.postings("y"))) == (([0, 1], [1.0, 1.0]), ([0], [1.0]))
         for column in (*_columns(index.postings("x")), *_columns(index.postings("y")), index.ids, index.lengths):
@@ -156,27 +173,27 @@ def _columns(postings: Postings) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_published_index_is_changed_by_way_of_a_copy() -> None:
-    index = TermIndex([(1, ["x"])]).published()
+    index = made([(1, ["x"])]).published()
     changes: tuple[Callable[[], None], ...] = (
-        lambda: index.add([(2, ["x"])]), lambda: index.remove([1]), lambda: index.remove([99]),
+        lambda: index.add(late((2, ["x"]))), lambda: index.remove([1]), lambda: index.remove([99]),
     )  # fmt: skip
     for change in changes:
         with pytest.raises(TypeError, match="take a copy"):
             change()
     twin = index.copy()
-    twin.add([(2, ["x"])])
+    twin.add(late((2, ["x"])))
     assert (plain(index.postings("x")), plain(twin.postings("x"))) == (([0], [1.0]), ([0, 1], [1.0, 1.0]))
 
 
 def test_an_entry_cannot_be_added_twice() -> None:
-    index = TermIndex([(1, ["x"])])
+    index = made([(1, ["x"])])
     with pytest.raises(ValueError, match=r"in the index already: \[1\]"):
-        index.add([(1, ["y"])])
+        index.add(late((1, ["y"])))
     assert plain(index.postings("y")) == ([], [])
 
 
 def test_removing_an_unknown_entry_changes_nothing() -> None:
-    index = TermIndex([(1, ["x"]), (2, ["x"]), (3, ["y"]), (4, ["y"])])
+    index = made([(1, ["x"]), (2, ["x"]), (3, ["y"]), (4, ["y"])])
     index.remove([2])
     index.remove([2])
     index.remove([HOLE])
@@ -184,26 +201,26 @@ def test_removing_an_unknown_entry_changes_nothing() -> None:
 
 
 def test_words_in_a_row_are_found_within_an_entry_and_not_across_entries() -> None:
-    index = TermIndex([(7, ["x", "y", "x"]), (3, []), (5, ["x", "x"]), (9, ["y"])], ordered=True)
+    index = made([(7, ["x", "y", "x"]), (3, []), (5, ["x", "x"]), (9, ["y"])], ordered=True)
     found = {(a, b): index.ids[index.adjacent(a, b)].tolist() for a in "xyz" for b in "xyz"}
     assert {pair: ids for pair, ids in found.items() if ids} == {("x", "y"): [7], ("y", "x"): [7], ("x", "x"): [5]}
 
 
 def test_an_index_without_order_says_so() -> None:
     with pytest.raises(ValueError, match="order of its words"):
-        TermIndex([(1, ["x", "y"])]).adjacent("x", "y")
+        made([(1, ["x", "y"])]).adjacent("x", "y")
 
 
 @given(entries, steps)
 def test_words_in_a_row_are_found_after_any_changes(start: dict[int, list[str]], changes: Steps) -> None:
     documents = dict(start)
-    index = TermIndex(start.items(), ordered=True)
+    index = made(start.items(), ordered=True)
     for kind, id_, words in changes:
         index = index.copy()
         index.remove([id_])
         documents.pop(id_, None)
         if kind == "add":
-            index.add([(id_, words)])
+            index.add(late((id_, words)))
             documents[id_] = words
     for first in WORDS:
         for second in WORDS:
@@ -214,11 +231,34 @@ def test_words_in_a_row_are_found_after_any_changes(start: dict[int, list[str]],
 
 
 def test_many_additions_keep_the_order_of_words() -> None:
-    index = TermIndex([(1, ["x", "gone", "y"]), (2, ["x", "y"])], ordered=True)
+    index = made([(1, ["x", "gone", "y"]), (2, ["x", "y"])], ordered=True)
     for id_ in range(3, ADDITIONS + 10):
-        index.add([(id_, ["x", f"only{id_}", "y"] if id_ % 2 else ["x", "y"])])
+        index.add(late((id_, ["x", f"only{id_}", "y"] if id_ % 2 else ["x", "y"])))
     index.remove([1])
     found = set(index.ids[index.adjacent("x", "y")].tolist())
     assert found == {id_ for id_ in range(2, ADDITIONS + 10) if id_ % 2 == 0}
     assert index.ids[index.adjacent("only1003", "y")].tolist() == [1003]
     assert not len(index.adjacent("x", "gone"))
+
+
+@given(st.lists(st.lists(tokens, max_size=3), max_size=8), st.integers(0, 2))
+def test_an_entry_of_several_texts_holds_the_words_of_all(texts_of: list[list[list[str]]], first: int) -> None:
+    """Whatever the order of the texts, as those of a memory's passages may be in any."""
+    index = made([(id_, ["a"]) for id_ in range(100, 100 + first)])
+    flat = [(entry, text) for entry, texts in enumerate(texts_of) for text in texts][::-1]
+    texts = tuple("".join(f" {word}" for word in text) for _, text in flat)
+    entries = np.array([entry for entry, _ in flat], np.int64)
+    index.add(Late(np.arange(len(texts_of)), texts, NumberedTexts.of(texts), entries))
+    documents = {id_: [word for text in said_ for word in text] for id_, said_ in enumerate(texts_of)}
+    earlier = {id_: ["a"] for id_ in range(100, 100 + first)}
+    assert contents(index) == expected(documents | earlier)
+    assert index.lengths.tolist() == [1.0] * first + [float(len(words)) for words in documents.values()]
+
+
+@given(st.lists(tokens, max_size=3 * TOGETHER))
+def test_terms_are_numbered_as_they_are_met(texts: list[list[str]]) -> None:
+    numbered = NumberedTexts.of("".join(f" {word}" for word in text) for text in texts)
+    words = list(numbered.numbering)
+    assert [words[code] for code in numbered.codes] == [word for text in texts for word in text]
+    assert numbered.sizes.tolist() == [len(text) for text in texts]
+    assert words == list(dict.fromkeys(word for text in texts for word in text))

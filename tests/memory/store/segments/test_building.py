@@ -14,11 +14,12 @@ from storing.models import WORDS, WordModels, token_sets
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.facts import LABELS, NUMBERS
 from speckit_memory.memory.store.read_model.beside import Beside
+from speckit_memory.memory.store.read_model.current import MOST_CHANGES, ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Document, Relation, Tier
 from speckit_memory.memory.store.segments import building, runs, shelf, writing
 from speckit_memory.memory.store.segments.failures import GivenUpError
-from speckit_memory.memory.store.tables import edges, vectors
+from speckit_memory.memory.store.tables import changes, edges, vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import FIELDS, Filter
 
@@ -142,6 +143,46 @@ def test_a_segment_and_what_changed_since_answer_as_the_tables_do(
                 opened = Snapshot.load(database, connection, WordModels(), beside)
                 of_tables = Snapshot.of_tables(database, connection, WordModels(), beside)
                 assert everything(opened) == everything(of_tables)
+
+
+@pytest.mark.parametrize("many", [MOST_CHANGES + 1, 2 * MOST_CHANGES + 2], ids=["fewer than there were", "more"])
+@pytest.mark.parametrize("held", [True, False], ids=["a state behind the segment", "none but the segment"])
+def test_many_changes_are_taken_in_from_the_nearest_state_unless_more_came_than_was_there(
+    many: int, held: bool, new_database: Callable[[], Database], document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is taken in again and again, or from farther than need be, makes each search beside an index run slower."""
+    begun: list[int | None] = []
+    taken_in, of_tables = Snapshot.advanced, Snapshot.of_tables
+
+    def advanced(snapshot: Snapshot, *arguments: Any) -> Snapshot:
+        begun.append(snapshot.sequence)
+        return taken_in(snapshot, *arguments)
+
+    def tables(*arguments: Any) -> Snapshot:
+        begun.append(None)
+        return of_tables(*arguments)
+
+    def put_many(database: Database, first: int, count: int) -> int:
+        with database.write() as txn:
+            for number in range(first, first + count):
+                writer.put_document(txn, document(f"a/{number}", f"alpha own{number} beta"), None, NOW, None)
+            return changes.latest(txn.connection)
+
+    with new_database() as database:
+        model = ReadModel(database, WordModels())
+        last = put_many(database, 0, MOST_CHANGES + 100)
+        put_on_shelf(database)
+        if held:
+            model.current()
+            last = put_many(database, MOST_CHANGES + 100, 1)
+            assert model.current().attributes.count == MOST_CHANGES + 101
+        monkeypatch.setattr(Snapshot, "advanced", advanced)
+        monkeypatch.setattr(Snapshot, "of_tables", tables)
+        put_many(database, 10_000, many)
+        found = model.current()
+        assert begun == [last if many == MOST_CHANGES + 1 else None]
+        with database.snapshot_read() as connection:
+            assert everything(found) == everything(of_tables(database, connection, WordModels(), Beside(database)))
 
 
 def some(database: Database, document: Make) -> None:
