@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import threading
+from functools import cache
 from itertools import chain
 from unicodedata import category, normalize
 
@@ -51,19 +52,37 @@ _CJK = (
     r"\u1100-\u11ff\u3005-\u3007\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
 )
-# Vowel signs and accents belong to their word, but Python's \w leaves them out: without them Hindi, Tamil or Thai words
-# fall to pieces. The two ranges hold the combining marks of all living scripts.
-_MARK = "".join(chr(c) for c in (*range(0x300, 0x1D00), *range(0xA660, 0xAC00)) if category(chr(c)) in ("Mn", "Mc"))
-_LETTER = rf"[^\W{_CJK}]"
-_RUN = rf"{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*"
-_NAME = rf"{_RUN}(?:(?:[-./'’]|::){_RUN})*"
-_WORD = re.compile(rf"[{_CJK}]+|[A-Za-z](?:\+\+|#)(?!\w)|{_NAME}|--(?<![\w-]--){_NAME}")
+_SHORT = r"[A-Za-z](?:\+\+|#)(?!\w)"
+_PLAIN_NAME = r"\w+(?:(?:[-./']|::)\w+)*"
+_PLAIN_WORD = re.compile(rf"{_SHORT}|{_PLAIN_NAME}|--(?<![\w-]--){_PLAIN_NAME}")
+"""Of ASCII. The pattern for all scripts finds the same there, and takes longer to make than most searches do."""
 _AROUND = ".,;:!?()[]{}<>\"'`*/|=&%$@~^\\"
 """Signs around a word that are no part of it. A dash may be: `--dry-run`."""
-_CJK_START = re.compile(rf"[{_CJK}]")
 _VERSION_NUMBER = re.compile(r"v?(\d+(?:\.\d+)+)")
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve|m)$")
 _PATH_SEPARATOR = re.compile(r"[-./]+|::")
+
+
+@cache
+def _word_of_any_script() -> re.Pattern[str]:
+    # Vowel signs and accents belong to their word, but Python's \w leaves them out: without them Hindi, Tamil or Thai
+    # words fall to pieces. The two ranges hold the combining marks of all living scripts.
+    among = (*range(0x300, 0x1D00), *range(0xA660, 0xAC00))
+    mark = "".join(chr(c) for c in among if category(chr(c)) in ("Mn", "Mc"))
+    letter = rf"[^\W{_CJK}]"
+    run = rf"{letter}+(?:[{mark}]+{letter}*)*"
+    name = rf"{run}(?:(?:[-./'’]|::){run})*"
+    return re.compile(rf"[{_CJK}]+|{_SHORT}|{name}|--(?<![\w-]--){name}")
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile(rf"[{_CJK}]")
+
+
+def _words(text: str) -> list[str]:
+    """The raw words of a text, names and paths whole."""
+    return (_PLAIN_WORD if text.isascii() else _word_of_any_script()).findall(text)
 
 
 class Analyser:
@@ -85,7 +104,7 @@ class Analyser:
         tokens = tuple(chain.from_iterable(map(self._stretches.__getitem__, plain.split())))
         if tokens:
             return tokens
-        words = _WORD.findall(plain)
+        words = _words(plain)
         kept = {word: self._stretches.cut(word, frozenset()) for word in dict.fromkeys(words)}
         return tuple(chain.from_iterable(map(kept.__getitem__, words)))
 
@@ -119,7 +138,7 @@ class _Stretches(dict[str, tuple[str, ...]]):
             return () if whole in self._stop_words else (self._stem(whole),)
         cut: dict[str, tuple[str, ...]] = {}  # a long stretch, such as a text without blanks, repeats its words
         tokens: list[str] = []
-        for word in _WORD.findall(stretch):
+        for word in _words(stretch):
             if word not in cut:
                 cut[word] = self.cut(word, self._stop_words)
             tokens += cut[word]
@@ -127,7 +146,7 @@ class _Stretches(dict[str, tuple[str, ...]]):
 
     def cut(self, word: str, stop_words: frozenset[str]) -> tuple[str, ...]:
         """The tokens of one raw word."""
-        if not word.isascii() and _CJK_START.match(word):
+        if not word.isascii() and _cjk().match(word):
             return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
         if option := word.startswith("--"):
             word = word[2:]

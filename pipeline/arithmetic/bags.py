@@ -8,7 +8,6 @@ from typing import NamedTuple, Self, final
 
 import numpy as np
 
-from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.arithmetic.bm25f import BagField, Bm25F, Occurrences, Rows
 from speckit_memory.pipeline.ports import FIELDS, Attributes, Column, Field, Ids, Level, TermIndex
 from speckit_memory.pipeline.ports.immutable import own
@@ -102,7 +101,7 @@ class WordBags:
             live = self._ids >= 0
             owners = np.full(len(self._ids), -1, np.int64)
             owners[live] = attributes.parents(self._ids[live])
-            self._parents = _rows(owners, self._memories)
+            self._parents = _rows(indexes[_WHOLE], owners)
             fields = []
             for part, _ in setting.weighted:
                 index = indexes[part]
@@ -110,7 +109,7 @@ class WordBags:
                 if np.array_equal(ids, self._ids):
                     places = None
                 else:  # the rows of memories are the same in all indexes that nothing was removed from
-                    places = self._parents if np.array_equal(ids, self._memories) else _rows(owners, ids)
+                    places = self._parents if np.array_equal(ids, self._memories) else _rows(index, owners)
                 fields.append(BagField(index, places))
             self._occurrences = Occurrences(fields, len(self._ids), body.count)
         self._bm25f = Bm25F(self._occurrences, weights, setting.k1, setting.b)
@@ -142,7 +141,7 @@ class WordBags:
 
     def _has_neighbours(self) -> bool:
         if self._neighbours is None and not self._alone:
-            rows = [_rows(side, self._memories) for side in self._attributes.neighbours(self._ids)]
+            rows = [_rows(self._indexes[_WHOLE], side) for side in self._attributes.neighbours(self._ids)]
             if any(np.any(side >= 0) for side in rows):
                 self._neighbours = rows[0], rows[1]
             else:
@@ -181,6 +180,6 @@ class WordBags:
         return self._bm25f.coverage(terms)
 
 
-def _rows(wanted: Ids, ids: Ids) -> Rows:
-    """The row of each wanted id, -1 for one that is not there; holes are looked for in vain."""
-    return np.where(wanted >= 0, positions(wanted, ids), -1)
+def _rows(index: TermIndex, ids: Ids) -> Rows:
+    """The row of each id, -1 for one that is not there; holes are looked for in vain."""
+    return np.where(ids >= 0, index.rows_of(ids), -1).astype(np.intp)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.indexing.analysis import _WORD, LONGEST_WORD, STOP_WORDS, Analyser, _Stretches
+from speckit_memory.memory.indexing import analysis
+from speckit_memory.memory.indexing.analysis import LONGEST_WORD, STOP_WORDS, Analyser, _Stretches
 
 WORDS = [
     "foo",
@@ -148,8 +149,13 @@ def test_threads_share_an_analyser() -> None:
 @pytest.mark.requirement("C3.words")
 @given(st.lists(st.sampled_from(WORDS + BLANKS) | st.text(max_size=5), max_size=12).map("".join))
 def test_cutting_between_blanks_first_finds_the_words_of_the_whole_text(text: str) -> None:
-    words = _WORD.findall(normalize("NFKC", text))
+    words = analysis._word_of_any_script().findall(normalize("NFKC", text))
     of_each = _Stretches(STOP_WORDS)
 
     expected = [token for word in words for token in of_each.cut(word, STOP_WORDS)]
     assert list(Analyser().tokens(text)) == (expected or [t for word in words for t in of_each.cut(word, frozenset())])
+
+
+@given(st.text("ab9_ .-/:'+#\n\x1c", max_size=20) | st.text(st.characters(max_codepoint=127), max_size=20))
+def test_plain_text_is_cut_as_text_of_any_script_is(text: str) -> None:
+    assert analysis._words(text) == analysis._word_of_any_script().findall(text)
