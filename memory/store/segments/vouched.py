@@ -28,6 +28,8 @@ VERSION = f"{MAGIC[-1]}.{FORMAT}"
 """The layout and the format that this version of the product reads and writes; no others are used."""
 USES_OF_A_DOCUMENT = 5
 """So many changes of the numbers of a memory cost what a changed document costs."""
+LINKS_OF_A_DOCUMENT = 20
+"""A segment holds no links, so that nobody takes theirs in; but the log of changes has room for so many only."""
 _TYPES = {"name": str, "digest": str, "bytes": int, "sequence": int, "token": int, "version": str}
 
 
@@ -107,12 +109,13 @@ def behind(connection: apsw.Connection, segment: Vouched) -> int | None:
 
 
 def to_take_in(connection: apsw.Connection, segment: Vouched) -> int:
-    """How much a process has to do beside a segment, as a number of changed documents. Each search notes ten uses."""
+    """How much a process has to do beside a segment, as a number of changed documents. Each search notes ten uses, and
+    each link that came or went two memories."""
     found = value(
         connection,
-        "SELECT count(*) FILTER (WHERE kind != 'attributes') + count(*) FILTER (WHERE kind = 'attributes') / ? "
-        "FROM changes WHERE seq > ?",
-        (USES_OF_A_DOCUMENT, segment.sequence),
+        "SELECT count(*) FILTER (WHERE kind IN ('put', 'delete')) + count(*) FILTER (WHERE kind = 'attributes') / ? "
+        "+ count(*) FILTER (WHERE kind = 'edges') / ? FROM changes WHERE seq > ?",
+        (USES_OF_A_DOCUMENT, LINKS_OF_A_DOCUMENT, segment.sequence),
     )
     return int(found)
 

@@ -218,8 +218,22 @@ def test_five_uses_make_it_as_due_as_one_document(store: Database, monkeypatch: 
     assert writing.write(store, small_build) is not None
 
 
+def test_twenty_changes_of_links_make_it_as_due_as_one_document(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "most_behind", lambda memories: 3)
+    for count in (79, 1):
+        assert writing.write(store, small_build) is None
+        with store.write() as txn:
+            changes.record(txn, [1] * count, "edges")
+
+    assert kinds(store) == ["behind"]
+    assert writing.write(store, small_build) is not None
+
+
 def test_it_is_written_anew_long_before_the_log_forgets() -> None:
     assert [shelf.most_behind(size) for size in (100, 10_000, 30_000, 10**6)] == [1_000, 1_000, 3_000, 5_000]
+    assert 2 * vouched.LINKS_OF_A_DOCUMENT * shelf.most_behind(10**9) <= changes.MOST_KEPT
 
 
 def test_a_large_file_that_was_copied_is_read_by_who_has_time_alone(
