@@ -113,6 +113,10 @@ class SearchLexicon:
         """All terms that memories hold."""
         return self._of_store.words()
 
+    def near(self, term: str, edits: int) -> AbstractSet[str]:
+        """The terms that may be so few edits away from another."""
+        return self._of_store.near(term, edits)
+
 
 @final
 class SearchVectors:

@@ -228,6 +228,13 @@ class Lexicon(Protocol):
     def words(self) -> AbstractSet[str]:
         """All terms that titles, triggers, paths and texts hold; some that they have held may be there."""
 
+    def near(self, term: str, edits: int) -> AbstractSet[str]:
+        """Of `words` all that are at most so many edits away from a term, and perhaps some that are not.
+
+        An edit is a character put in, left out or replaced, or two neighbours exchanged ("optimal string alignment").
+        Who wants to know how far each is compares these few, and not all words.
+        """
+
 
 class FullText(Protocol):
     """SQLite's FTS5 table: one row per memory."""

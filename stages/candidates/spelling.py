@@ -104,7 +104,7 @@ class Spelling:
             from rapidfuzz.distance import OSA
             from rapidfuzz.process import extract
 
-            near = extract(term, lexicon.words(), scorer=OSA.distance, score_cutoff=furthest, limit=None)
+            near = extract(term, lexicon.near(term, furthest), scorer=OSA.distance, score_cutoff=furthest, limit=None)
             edits = {found: int(distance) for found, distance, _ in near}
             readings = {found: found for found in edits}
             known = _known(edits, lexicon)

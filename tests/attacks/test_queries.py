@@ -148,7 +148,8 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
 
     class Counting:
         def __init__(self, lexicon: Lexicon) -> None:
-            self.index, self.bags, self.words = lexicon.index, lexicon.bags, lexicon.words
+            self.index, self.bags = lexicon.index, lexicon.bags
+            self.words, self.near = lexicon.words, lexicon.near
 
         def analyse(self, text: str) -> tuple[str, ...]:
             nonlocal analysed

@@ -99,6 +99,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Lexicon", "analyse"): lambda s: [("payment gateway REQ-042",), ("",)],
     ("Lexicon", "index"): lambda s: [*((field,) for field in FIELDS), ("body", "chunk")],
     ("Lexicon", "words"): lambda s: [()],
+    ("Lexicon", "near"): lambda s: [("paymnet", 1), ("gatway", 2), ("", 2)],
     ("Lexicon", "bags"): lambda s: [
         ((10.0, 5.0, 2.0, 1.0), 1.2, 0.75),
         ((0.0, 0.0, 0.0, 1.0), 1.2, 0.75, "memory"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from types import MappingProxyType
 
 import apsw
@@ -150,6 +151,13 @@ class Lexicon:
         if kept:
             self._words = words
         return words
+
+    def near(self, term: str, edits: int) -> AbstractSet[str]:
+        """Of `words` all that are at most so many edits away from a term, and some that are not."""
+        indexes = [index for field in FIELDS if isinstance(index := self.index(field), TermIndex)]
+        if len(indexes) < len(FIELDS):
+            return self.words()
+        return frozenset(chain.from_iterable(index.near(term, edits) for index in indexes))
 
     def advanced(
         self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids

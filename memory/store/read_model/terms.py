@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 
@@ -17,6 +17,9 @@ class Terms(Protocol):
 
     def names(self, numbers: Sequence[int]) -> list[str]:
         """The terms of these numbers."""
+
+    def near(self, term: str, edits: int) -> Iterable[str]:
+        """All terms that are at most so many edits away from another (`near_terms`), and some that are not."""
 
     def __iter__(self) -> Iterator[str]:
         """All terms by their numbers."""
@@ -43,6 +46,10 @@ class TermsInMemory:
     def names(self, numbers: Sequence[int]) -> list[str]:
         """The terms of these numbers."""
         return list(map(self._names.__getitem__, numbers))
+
+    def near(self, term: str, edits: int) -> Iterable[str]:  # noqa: ARG002 -- of a file alone some can be left out
+        """All terms: they are strings already."""
+        return self._codes
 
     def __iter__(self) -> Iterator[str]:
         """All terms by their numbers."""

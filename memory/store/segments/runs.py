@@ -27,6 +27,9 @@ TOKENS = 1_000_000
 TERMS = 1 << 16
 """So many distinct terms a run has at most, for they are in memory as strings: 10 MB of short ones."""
 _NAMES = 65_536
+"""So many terms are written at a time,"""
+_NAMES_OF_RUN = 1_024
+"""and so many of a run read at a time: of a million memories there are hundreds of runs, which are merged at once."""
 
 Counts = NDArray[np.integer[Any]]
 
@@ -169,11 +172,9 @@ class Runs:
         return heapq.merge(*map(self._terms_of, range(len(self._runs))))
 
     def _terms_of(self, run: int) -> Iterator[tuple[str, int]]:
-        found = self._runs[run]
-        # read in parts: the terms of all runs together may be many
-        begin, ends = 0, self._spill.get(found.ends)
-        for at in range(0, len(ends), _NAMES):
-            part = ends[at : at + _NAMES]
+        found, begin = self._runs[run], 0
+        for at in range(0, found.terms, _NAMES_OF_RUN):
+            part = self._spill.get(found.ends, at, min(at + _NAMES_OF_RUN, found.terms))
             text = self._spill.get(found.text, begin, int(part[-1])).tobytes()
             borders = (part - begin).tolist()
             begin = int(part[-1])

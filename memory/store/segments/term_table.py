@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.segments.container import Container, Writer
+from speckit_memory.memory.store.segments.near_terms import NearTerms
 from speckit_memory.pipeline.ports.immutable import own
 
 ROOM = 2
@@ -27,7 +28,7 @@ class TermTable:
     the lowest bits of the CRC-32 of a term choose its own.
     """
 
-    __slots__ = ("_asked", "_buckets", "_ends", "_hashed", "_mask", "_text")
+    __slots__ = ("_asked", "_buckets", "_ends", "_hashed", "_mask", "_near", "_text")
 
     def __init__(self, segment: Container, name: str) -> None:
         """Take the arrays as they lie in the file; nothing is copied."""
@@ -37,6 +38,7 @@ class TermTable:
         )
         self._mask = len(self._buckets) - 2
         self._asked: dict[str, int | None] = {}
+        self._near: NearTerms | None = None
 
     def get(self, term: str) -> int | None:
         """The number of a term, None for one that is not there."""
@@ -66,6 +68,12 @@ class TermTable:
         """The terms of these numbers."""
         text, ends = self._text, self._ends
         return [str(text[ends[number - 1] if number else 0 : ends[number]], "utf-8") for number in numbers]
+
+    def near(self, term: str, edits: int) -> Iterator[str]:
+        """All terms that are at most so many edits away from another (`near_terms`), and some that are not."""
+        if self._near is None:  # for the first unknown word: there may be none in the life of a process
+            self._near = NearTerms(np.asarray(self._text), np.asarray(self._ends))
+        return map(self.name, self._near.places(own(term), edits).tolist())
 
     def __iter__(self) -> Iterator[str]:
         """All terms by their numbers."""

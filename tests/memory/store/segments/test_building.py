@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
 from storing.answers import NOW, answers
 from storing.models import WORDS, WordModels, token_sets
 
@@ -96,6 +97,12 @@ def everything(store: Snapshot) -> dict[str, Any]:
         "tiers": [attributes.of_tier(tier).tolist() for tier in Tier],
         "admitted": [scope.admits(ids).tolist() for scope in scopes],
         "words": {word for word in lexicon.words() if any(index.holders(word) for index in indexes)},
+        "near": {
+            (word, edits): {found for found in lexicon.near(word, edits) if OSA.distance(word, found) <= edits}
+            & {term for term in lexicon.words() if any(index.holders(term) for index in indexes)}
+            for word in ("alhpa", "bata", "日", "tilte", "")
+            for edits in (1, 2)
+        },
         "holders": [[index.holders(word) for word in ALL_WORDS] for index in indexes],
         "rows": [(index.rows_of(ids) >= 0).tolist() for index in indexes],
         "adjacent": [
