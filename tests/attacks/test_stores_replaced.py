@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -388,6 +388,21 @@ def test_a_store_that_another_process_indexed_many_files_into_is_well(root: Path
         assert indexed.status == 0, indexed.err
         health = await tool("memory_health")
         assert health["data"]["ok"], health
+        tally.survived()
+
+    served(root, steps)
+
+
+def test_a_store_that_another_program_tidies_up_is_not_taken_for_another_one(root: Path, tally: Tally) -> None:
+    async def steps(tool: Callable[..., Any]) -> None:
+        for _ in range(2):
+            assert "opened anew" not in str(await tool("memory_health"))
+            with closing(apsw.Connection(str(root / STORE))) as other:
+                other.execute("VACUUM")
+                other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        health = await tool("memory_health")
+        assert health["data"]["ok"], health
+        assert "opened anew" not in str(health)
         tally.survived()
 
     served(root, steps)
