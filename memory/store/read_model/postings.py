@@ -32,7 +32,7 @@ HOLE = -1
 ADDITIONS = 1000
 """So many entries more than at the last build may be added before the index is built anew."""
 
-TOGETHER = 512
+MOST_TOGETHER = 512
 """So many entries at most are brought together before that: of 2,000, each of 300 words, it takes 0.1 s."""
 
 Rows = NDArray[np.int32]
@@ -271,7 +271,7 @@ class TermIndex:
         self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
         earlier = list(self._late)
         # so that there are few, each entry is moved seldom, and no change waits long for that
-        while earlier and earlier[-1].entries <= latest.entries and earlier[-1].entries + latest.entries <= TOGETHER:
+        while earlier and earlier[-1].entries <= min(latest.entries, MOST_TOGETHER - latest.entries):
             latest = earlier.pop().followed_by(latest)
         self._late = (*earlier, latest)
         # Where the order of words is not asked for, an entry may have several texts, and none is read again.
