@@ -16,7 +16,7 @@ from itertools import chain, count
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store.read_model.late_entries import LateEntries, grouped
+from speckit_memory.memory.store.read_model.late_entries import LateEntries, grouped, with_latest
 from speckit_memory.memory.store.read_model.numbered import flattened
 from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.memory.store.read_model.terms import Terms, TermsInMemory
@@ -31,9 +31,6 @@ HOLE = -1
 
 ADDITIONS = 1000
 """So many entries more than at the last build may be added before the index is built anew."""
-
-MOST_TOGETHER = 512
-"""So many entries at most are brought together before that: of 2,000, each of 300 words, it takes 0.1 s."""
 
 Rows = NDArray[np.int32]
 Frequencies = NDArray[np.float32]
@@ -269,11 +266,7 @@ class TermIndex:
         first, count_ = len(self._ids), len(ids)
         latest = LateEntries.of(late.numbered, late.entry_of_text, count_, first)
         self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
-        earlier = list(self._late)
-        # so that there are few, each entry is moved seldom, and no change waits long for that
-        while earlier and earlier[-1].entries <= min(latest.entries, MOST_TOGETHER - latest.entries):
-            latest = earlier.pop().followed_by(latest)
-        self._late = (*earlier, latest)
+        self._late = with_latest(self._late, latest)
         # Where the order of words is not asked for, an entry may have several texts, and none is read again.
         added = range(first, first + count_)
         self._added.update(zip(added, late.texts, strict=True) if self._order is not None else dict.fromkeys(added, ""))

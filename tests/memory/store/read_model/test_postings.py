@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckit_memory.memory.store.read_model.late_entries import MOST_TOGETHER
 from speckit_memory.memory.store.read_model.numbered import TOGETHER, NumberedTexts
-from speckit_memory.memory.store.read_model.postings import ADDITIONS, HOLE, MOST_TOGETHER, TermIndex
+from speckit_memory.memory.store.read_model.postings import ADDITIONS, HOLE, TermIndex
 from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.pipeline.ports import Postings
 
