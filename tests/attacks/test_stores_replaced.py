@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -354,13 +354,17 @@ def test_two_servers_of_one_store_both_follow_a_replacement(root: Path, tally: T
     tally.survived()
 
 
+def write_many(root: Path) -> None:
+    for number in range(400):
+        text = " ".join(f"word{number * 7 % 400 + word}" for word in range(400))
+        (root / "docs" / f"many{number}.md").write_text(f"# Many {number}\n\n{text} gnu{number}\n")
+
+
 def test_a_store_that_another_process_indexes_many_files_into_is_not_taken_for_another_one(
     root: Path, tally: Tally
 ) -> None:
     """More than the log holds before it is copied into the file and begun anew, and nothing written by the server."""
-    for number in range(400):
-        text = " ".join(f"word{number * 7 % 400 + word}" for word in range(400))
-        (root / "docs" / f"many{number}.md").write_text(f"# Many {number}\n\n{text} gnu{number}\n")
+    write_many(root)
 
     async def steps(tool: Callable[..., Any]) -> None:
         assert "error" not in await tool("memory_health")
@@ -369,6 +373,35 @@ def test_a_store_that_another_process_indexes_many_files_into_is_not_taken_for_a
         (found,) = (await tool("memory_search", query="gnu399", limit=1))["data"]["results"]
         assert found["key"] == "docs/many399.md"
         health = await tool("memory_health")
+        assert "opened anew" not in str(health)
+        tally.survived()
+
+    served(root, steps)
+
+
+def test_a_store_that_another_process_indexed_many_files_into_is_well(root: Path, tally: Tally) -> None:
+    write_many(root)
+
+    async def steps(tool: Callable[..., Any]) -> None:
+        assert (await tool("memory_health"))["data"]["ok"]
+        indexed = await anyio.to_thread.run_sync(call, root, ["index", "docs"])
+        assert indexed.status == 0, indexed.err
+        health = await tool("memory_health")
+        assert health["data"]["ok"], health
+        tally.survived()
+
+    served(root, steps)
+
+
+def test_a_store_that_another_program_tidies_up_is_not_taken_for_another_one(root: Path, tally: Tally) -> None:
+    async def steps(tool: Callable[..., Any]) -> None:
+        for _ in range(2):
+            assert "opened anew" not in str(await tool("memory_health"))
+            with closing(apsw.Connection(str(root / STORE))) as other:
+                other.execute("VACUUM")
+                other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        health = await tool("memory_health")
+        assert health["data"]["ok"], health
         assert "opened anew" not in str(health)
         tally.survived()
 

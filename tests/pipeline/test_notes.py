@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.pipeline.errors import StageInvariantError, Unfit
 from speckit_memory.pipeline.model import JSON, Notes
-from speckit_memory.pipeline.note_checks import _alike, _Copier, check_notes
+from speckit_memory.pipeline.note_checks import _alike, _Copier, check_notes, check_sections
 
 IDS = range(1, 12)
 POOL: Any = SimpleNamespace(ids=np.array(IDS), candidates=SimpleNamespace(channels=("words",)))
@@ -72,3 +73,20 @@ def test_nobody_shares_what_a_step_has_said_of_several_rows() -> None:
 def test_too_much_said_of_one_row_is_refused_however_it_is_said(remark: dict[str, JSON]) -> None:
     with pytest.raises(StageInvariantError, match=r"returned more than|64 bits"):
         checked(dict.fromkeys(IDS, remark))
+
+
+@pytest.mark.parametrize("more", [{}, {"said": "a"}])
+def test_sections_that_nobody_asked_for_are_refused(more: dict[str, JSON]) -> None:
+    remark = {"sections": [{"anchor": "summary", "text": "What was done."}], **more}
+    found = check_notes(Notes(by_id={1: remark, 2: remark}), POOL, "step")
+    assert check_sections(found, ("summary", "next"), "step") is found
+    with pytest.raises(StageInvariantError, match="does not ask for"):
+        check_sections(found, ("next",), "step")
+
+
+def test_what_is_said_of_many_rows_without_sections_is_not_put_together_for_that() -> None:
+    remark: dict[str, JSON] = {"said": "a"}
+    found = check_notes(Notes(by_id=dict.fromkeys(IDS, remark)), POOL, "step")
+    assert isinstance(found, Notes)
+    with patch.object(type(found.by_id), "__getitem__", side_effect=AssertionError):
+        assert check_sections(found, (), "step") is found

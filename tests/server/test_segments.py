@@ -57,6 +57,16 @@ def test_index_writes_it_and_search_never_does(root: Path) -> None:
     assert call(root, ["index", "memory.db.segments", "--dry-run", "--json"]).json["created"] == []
 
 
+def test_it_goes_with_the_next_index_run_where_few_memories_are_left_and_it_is_of_no_use(root: Path) -> None:
+    (root / "notes" / "0.md").unlink()
+    assert call(root, ["index", "notes"]).status == 0
+    segments(root)[0].write_bytes(b"torn")
+    assert checked(root)["verdict"] == "warn"
+
+    assert call(root, ["index", "notes"]).status == 0
+    assert (segments(root), checked(root)["verdict"]) == ([], "ok")
+
+
 def test_doctor_names_what_is_wrong_and_mends_it(root: Path) -> None:
     segments(root)[0].write_bytes(b"torn")
     leftover = root / "memory.db.segments" / ".0123456789abcdef.seg.01234567"

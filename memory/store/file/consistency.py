@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 
@@ -10,7 +11,7 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.facts import FACTS, KEPT_FACTS
-from speckit_memory.memory.store.file.queries import table_exists, value
+from speckit_memory.memory.store.file.queries import rows, table_exists, value
 from speckit_memory.memory.store.file.schema import COUNTED, COUNTED_PASSAGES
 from speckit_memory.memory.store.file.spaces_check import MISFITS, of_another_model
 
@@ -132,6 +133,10 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
 
 
 def _integrity(connection: apsw.Connection) -> Iterator[str]:
+    # FTS5 knows which segments it has since it was asked last, and the check alone does not have it look again: where
+    # others have written meanwhile, it would miss those that are gone, and say that the file is damaged.
+    with suppress(apsw.Error):  # a table that cannot be read is named below
+        rows(connection, "SELECT 1 FROM memory_fts LIMIT 1")
     for (line,) in connection.execute("PRAGMA integrity_check"):
         if line != "ok":
             yield line

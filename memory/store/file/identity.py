@@ -12,11 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from weakref import WeakKeyDictionary
 
 import apsw
 
 from speckit_memory.errors import StoreError
-from speckit_memory.memory.store.file.queries import rows
+from speckit_memory.memory.store.file.queries import rows, value
 
 KEPT = 10_000
 """So many entries the log of changes keeps, the latest ones."""
@@ -78,6 +79,8 @@ class Identity:
         self._wal_file: tuple[int, int] | None = None
         self._log: _Log | None = None
         self._seen: tuple[int, int | None] | None = None
+        self._versions: WeakKeyDictionary[apsw.Connection, int | None] = WeakKeyDictionary()
+        """For connections that found the log empty: their `_version` when the file was as `_written` says."""
 
     def require_same_file(self) -> None:
         """Raises `ReplacedError` when another file is at the path, or none."""
@@ -135,6 +138,8 @@ class Identity:
             if self._log is None:
                 with suppress(apsw.ReadOnlyError):  # left by who was killed: SQLite reads it, and tells nothing of it
                     self._wal_file, self._log = self._file_of_log(), self._read_log(connection, None)
+                    if not self._log.frames:
+                        self._versions[connection] = _version(connection)
                 self._written = self._look().written
 
     def _note_first_frames(self, connection: apsw.Connection) -> None:
@@ -183,6 +188,7 @@ class Identity:
             before = self._log
             # the log before the file: what is copied in between then shows in the file alone, and is looked into
             now = None if before is None else self._read_log(connection, before)
+            version = None if now is None or now.frames else _version(connection)
             found = self._look()
             if found.file != self._first.file:
                 raise ReplacedError(self._path, "was replaced by another file")
@@ -190,8 +196,11 @@ class Identity:
                 return
             if found.written != self._written:
                 self._await_checkpoint(connection, before)
-                now = self._read_log(connection, before)
+                now, version = self._read_log(connection, before), _version(connection)
                 self._written = self._look().written
+                self._versions.clear()
+            if not now.frames:
+                self._versions[connection] = version
             self._log = now
 
     def _await_checkpoint(self, connection: apsw.Connection, before: _Log) -> None:
@@ -204,13 +213,17 @@ class Identity:
 
     def _has_checkpointed(self, connection: apsw.Connection, before: _Log) -> bool:
         """Whether the log tells that it was copied to the file since. One that was empty before may have been filled,
-        copied and begun anew, or emptied; then its header counts how often, or the history went on."""
+        copied and begun anew, or emptied; then its header counts how often, or the history went on, or SQLite has told
+        this connection of it."""
         if self._read_log(connection, before).checkpointed != before.checkpointed:
             return True
         header = self._header()
         if before.frames:
             return header != before.header
-        return (not before.header and any(header[_TIMES_BEGUN])) or self._went_on(connection)
+        if (not before.header and any(header[_TIMES_BEGUN])) or self._went_on(connection):
+            return True
+        before_that = self._versions.get(connection)
+        return not header and before_that is not None and _version(connection) not in (None, before_that)
 
     def _went_on(self, connection: apsw.Connection) -> bool:
         """Whether somebody has changed the store by means of SQLite since it was seen last."""
@@ -237,3 +250,13 @@ class Identity:
                 return log.read(_WAL_HEADER)
         except OSError:
             return b""
+
+
+def _version(connection: apsw.Connection) -> int | None:
+    """A number that changes when others commit to the store, or when its log is begun anew or emptied. None where the
+    file cannot be read."""
+    try:
+        found: int = value(connection, "PRAGMA data_version")
+    except apsw.Error:  # of a file that was written to without SQLite
+        return None
+    return found

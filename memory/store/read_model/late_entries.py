@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from speckit_memory.memory.store.read_model.numbered import NumberedTexts
 from speckit_memory.pipeline.ports import Postings
 
+MOST_TOGETHER = 512
+"""So many entries at most are brought together: of 2,000, each of 300 words, it takes 0.1 s."""
+
 Integers = NDArray[np.integer[Any]]
 
 
@@ -58,6 +61,15 @@ class LateEntries(NamedTuple):
     @classmethod
     def _ordered(cls, codes: Mapping[str, int], code_of_each: Integers, every: Postings, entries: int) -> Self:
         return cls(codes, np.searchsorted(code_of_each, np.arange(len(codes) + 1)).tolist(), every, entries)
+
+
+def with_latest(earlier: tuple[LateEntries, ...], latest: LateEntries) -> tuple[LateEntries, ...]:
+    """These and the latest one, small ones brought together: so that there are few, each entry is moved seldom, and no
+    change waits long for that."""
+    parts = list(earlier)
+    while parts and parts[-1].entries <= min(latest.entries, MOST_TOGETHER - latest.entries):
+        latest = parts.pop().followed_by(latest)
+    return (*parts, latest)
 
 
 def grouped(

@@ -16,7 +16,7 @@ from itertools import chain, count
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store.read_model.late_entries import LateEntries, grouped
+from speckit_memory.memory.store.read_model.late_entries import LateEntries, grouped, with_latest
 from speckit_memory.memory.store.read_model.numbered import flattened
 from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.memory.store.read_model.terms import Terms, TermsInMemory
@@ -31,9 +31,6 @@ HOLE = -1
 
 ADDITIONS = 1000
 """So many entries more than at the last build may be added before the index is built anew."""
-
-TOGETHER = 512
-"""So many late entries at most are brought together: of 2,000, of 300 words each, that takes 0.1 s of a search."""
 
 Rows = NDArray[np.int32]
 Frequencies = NDArray[np.float32]
@@ -273,11 +270,7 @@ class TermIndex:
         first, size = len(self._ids), len(ids)
         latest = LateEntries.of(late.numbered, late.entry_of_text, size, first)
         self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
-        earlier = list(self._late)
-        # so that there are few, each entry is moved seldom, and no change waits long for that
-        while earlier and earlier[-1].entries <= latest.entries and earlier[-1].entries + latest.entries <= TOGETHER:
-            latest = earlier.pop().followed_by(latest)
-        self._late = (*earlier, latest)
+        self._late = with_latest(self._late, latest)
         # Where the order of words is not asked for, an entry may have several texts, and none is read again.
         added = range(first, first + size)
         self._added.update(zip(added, late.texts, strict=True) if self._order is not None else dict.fromkeys(added, ""))

@@ -86,18 +86,12 @@ def due(connection: apsw.Connection, store: Path) -> bool:
 
     For who would write it: a file that nobody is known to have read is read.
     """
-    if not needed(connection):
-        return False
-    now = held(connection, store, patient=True)
-    if now.segment is None or now.vouched is None or vouched.holds_forgotten(connection, now.vouched):
-        return True
-    return vouched.to_take_in(connection, now.vouched) > most_behind(memories_of(connection))
+    return needed(connection) and _outdated(connection, store)
 
 
-def over(connection: apsw.Connection) -> bool:
-    """Whether the segment should go: it holds what was forgotten, and so few memories are left that they need none."""
-    trusted = vouched.read(connection)
-    return trusted is not None and vouched.holds_forgotten(connection, trusted) and not needed(connection)
+def over(connection: apsw.Connection, store: Path) -> bool:
+    """Whether the segment should go: another one would be due, and so few memories are left that they need none."""
+    return not needed(connection) and vouched.read(connection) is not None and _outdated(connection, store)
 
 
 def needed(connection: apsw.Connection) -> bool:
@@ -127,6 +121,15 @@ def blocked(folder: Path) -> Finding | None:
     if stat.S_ISDIR(mode):
         return None
     return Finding("blocked", f"{folder} is {'a link' if stat.S_ISLNK(mode) else 'no folder'}")
+
+
+def _outdated(connection: apsw.Connection, store: Path) -> bool:
+    """Whether none is usable, near enough and free of what was forgotten on purpose; a file that nobody is known to
+    have read is read."""
+    now = held(connection, store, patient=True)
+    if now.segment is None or now.vouched is None or vouched.holds_forgotten(connection, now.vouched):
+        return True
+    return vouched.to_take_in(connection, now.vouched) > most_behind(memories_of(connection))
 
 
 def _opened(folder: Path, trusted: Vouched, patient: bool, thorough: bool) -> Container | Finding:

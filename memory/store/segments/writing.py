@@ -70,7 +70,7 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Vouc
         return None
     try:
         with failures.told(database, folder), database.snapshot_read() as connection:
-            due, over = shelf.due(connection, database.path), shelf.over(connection)
+            due, over = shelf.due(connection, database.path), shelf.over(connection, database.path)
         if not (due or over) and only_if_due and not leftovers(database):
             return None
         with failures.told(database, folder), ExitStack() as held:

@@ -12,6 +12,7 @@ import pytest
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.opening import require_sqlite
+from speckit_memory.memory.store.file.queries import value
 from speckit_memory.memory.store.reading import loading, reader
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
@@ -113,6 +114,16 @@ def test_damage_in_the_middle_is_found_by_the_check(filled: Path) -> None:
     filled.write_bytes(content)
     with Database.open(filled) as database:
         assert database.check() != []
+
+
+def test_what_others_have_written_since_the_words_were_looked_up_is_no_damage(filled: Path, document: Make) -> None:
+    with Database.open(filled) as database, Database.open(filled) as other:
+        asked = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'words'"
+        assert value(database.reader(), asked) == 200
+        for number in range(200):  # so often that the segments of the words are merged into others
+            with other.write() as txn:
+                writer.put_document(txn, document(f"l{number}", "some words " * 20), None, 1.0, None)
+        assert database.check() == []
 
 
 def test_a_store_of_a_later_version_is_refused_and_left_alone(filled: Path) -> None:

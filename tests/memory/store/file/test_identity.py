@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -128,6 +129,31 @@ def test_a_log_that_others_filled_and_copied_without_a_change_of_a_memory_is_no_
                 if name == "one":
                     other.reader().execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
             assert database.latest() == 1
+
+
+@pytest.mark.parametrize("change", ["VACUUM", "INSERT INTO meta (key, value) VALUES ('of nobody', '1')"])
+def test_a_log_that_others_filled_and_emptied_without_a_change_of_a_memory_is_no_replacement(
+    path: Path, change: str
+) -> None:
+    with Database.open(path) as database, closing(apsw.Connection(str(path))) as other:
+        for _ in range(2):
+            assert database.latest() == 1
+            other.execute(change.replace("nobody", os.urandom(4).hex()))
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        assert database.latest() == 1
+
+
+def test_a_file_that_is_overwritten_after_others_emptied_its_log_is_another_state(path: Path) -> None:
+    copy = path.read_bytes()
+    with Database.open(path) as database, closing(apsw.Connection(str(path))) as other:
+        other.execute("VACUUM")
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        assert database.latest() == 1
+        path.write_bytes(copy)
+        later = path.stat().st_mtime_ns + 1_000_000_000
+        os.utime(path, ns=(later, later))
+        with pytest.raises(ReplacedError, match="was overwritten"):
+            database.latest()
 
 
 def test_a_file_that_is_overwritten_while_its_log_is_empty_is_another_state(path: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckit_memory.memory.store.read_model.late_entries import MOST_TOGETHER
 from speckit_memory.memory.store.read_model.numbered import TOGETHER, NumberedTexts
 from speckit_memory.memory.store.read_model.postings import ADDITIONS, HOLE, TermIndex
 from speckit_memory.memory.store.read_model.stored_tokens import Late
@@ -156,6 +157,17 @@ def test_many_additions_are_folded_into_the_base_and_still_found() -> None:
     assert index.ids[found.rows].tolist() == [1, *range(3, 2 * ADDITIONS + 10)]
     assert index.ids[index.postings("only2000").rows].tolist() == [2000]
     assert plain(index.postings("only2")) == ([], [])
+
+
+def test_additions_lie_in_few_parts_and_no_large_one_is_moved() -> None:
+    there, added = 2 * MOST_TOGETHER, 3 * MOST_TOGETHER
+    index = made((id_, ["x"]) for id_ in range(there))
+    for id_ in range(there, there + added):
+        index.add(late((id_, ["x"])))
+        assert max(part.entries for part in index._late) <= MOST_TOGETHER
+        assert len(index._late) <= added // MOST_TOGETHER + MOST_TOGETHER.bit_length()
+    assert sum(part.entries for part in index._late) == added
+    assert len(index.postings("x").rows) == there + added
 
 
 def test_postings_belong_to_who_asked_whether_or_not_they_changed() -> None:

@@ -240,6 +240,29 @@ def test_it_goes_where_few_memories_are_left_unless_somebody_writes(store: Datab
     assert names(store) == []
 
 
+@pytest.mark.parametrize("why", ["behind", "missing", "torn"])
+def test_it_goes_where_another_would_be_due_and_few_memories_are_left(
+    store: Database, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = writing.write(store, small_build)
+    assert before is not None
+    with store.write() as txn:
+        writer.delete_memories(txn, [1])
+    assert writing.write(store, small_build) is None
+    assert before.name in names(store)  # it is of use as long as it is near enough
+    file = shelf.folder_of(store.path) / before.name
+    if why == "behind":
+        monkeypatch.setattr(shelf, "most_behind", lambda _: 0)
+    elif why == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-1])
+    assert kinds(store) == [why]
+
+    assert writing.write(store, small_build) is None
+    assert (names(store), kinds(store)) == ([], [])
+
+
 def test_what_others_keep_in_the_folder_stays(store: Database) -> None:
     writing.write(store, small_build)
     mine = shelf.folder_of(store.path) / "mine.txt"
