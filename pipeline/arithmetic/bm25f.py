@@ -19,7 +19,7 @@ Rows = NDArray[np.intp]
 _NOWHERE: Rows = np.empty(0, np.intp)
 _MAX_KEPT = 500_000
 """So many rows of terms are kept at most, about 8 MB: those of everyday words are needed again and again. Four times as
-many made no search quicker and took 100 MB more of 100,000 memories (docs/decisions/0078)."""
+many made searches over 100,000 memories no quicker, and took 100 MB more (docs/decisions/0078)."""
 _MOST_RARITIES = 4_096
 """So many inverse document frequencies are kept."""
 
