@@ -57,6 +57,22 @@ def test_index_writes_it_and_search_never_does(root: Path) -> None:
     assert call(root, ["index", "memory.db.segments", "--dry-run", "--json"]).json["created"] == []
 
 
+def test_that_of_a_copied_project_is_used_by_the_first_who_searches(tmp_path: Path) -> None:
+    """A file of more than some megabytes, too, and from the command line alone, where nothing else ever reads it."""
+    root, copy = tmp_path / "project", tmp_path / "copy"
+    (root / "notes").mkdir(parents=True)
+    for number in range(300):
+        words = " ".join(f"w{(number * 37 + place * 11) % 5_000}" for place in range(2_000))
+        (root / "notes" / f"{number}.md").write_text(f"# Note {number}\n\nThe quokka.\n\n{words}\n", encoding="utf-8")
+    assert call(root, ["index", "notes"]).status == 0
+    assert segments(root)[0].stat().st_size > 8 << 20
+
+    shutil.copytree(root, copy)
+    for place in (root, copy):
+        assert "words_from" not in call(place, ["search", "quokka", "--json"]).json["notes"]
+    assert checked(copy)["verdict"] == "ok"
+
+
 def test_it_goes_with_the_next_index_run_where_few_memories_are_left_and_it_is_of_no_use(root: Path) -> None:
     (root / "notes" / "0.md").unlink()
     assert call(root, ["index", "notes"]).status == 0

@@ -24,9 +24,9 @@ from speckit_memory.memory.store.segments.stamp import Look, look, stamp, stampe
 from speckit_memory.memory.store.segments.vouched import VERSION, Vouched
 
 ENDING = ".segments"
-SMALL = 8 << 20
-"""Bytes. A file that nobody is known to have read is read at once when it is no larger, which takes some milliseconds;
-a larger one by who has the time."""
+READ_AT_ONCE = 1 << 30
+"""Bytes. A file that nobody is known to have read, as in a copied project, is read at once when it is no larger: that
+takes a tenth of what a search without it does (docs/decisions/0078). A larger one is read by who has the time."""
 FEWEST = 100
 """Memories. Fewer are read from the tables as fast as from a file."""
 
@@ -147,7 +147,7 @@ def _opened(folder: Path, trusted: Vouched, patient: bool, thorough: bool) -> Co
             return Finding("torn", f"{path} has {seen.bytes:,} bytes and was written with {trusted.bytes:,}")
         if not thorough and _known(path, seen, trusted.digest):
             return segment
-        if not (thorough or patient or seen.bytes <= SMALL):
+        if not (thorough or patient or seen.bytes <= READ_AT_ONCE):
             return Finding("unread", f"{path} was copied or touched since it was written, and not read since")
         segment.verify()
         if look(path) != seen:

@@ -239,7 +239,7 @@ def test_it_is_written_anew_long_before_the_log_forgets() -> None:
 def test_a_large_file_that_was_copied_is_read_by_who_has_time_alone(
     store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "SMALL", 0)
+    monkeypatch.setattr(shelf, "READ_AT_ONCE", 0)
     path = segment_of(store.path)
     shutil.copy2(path, path.with_name("copy"))
     path.with_name("copy").replace(path)
