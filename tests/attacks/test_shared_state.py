@@ -25,6 +25,8 @@ from storing.project import SESSION, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
+from speckit_memory.memory.store.read_model.numbered import NumberedTexts
+from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.pipeline import ports
 from speckit_memory.pipeline.ports import FIELDS, Filter
 
@@ -231,15 +233,17 @@ def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memo
     state: Any = memory._open.read_model.current()
     lexicon = state.lexicon
     index_in_memory(state)
+    text = (" payment gateway",)
+    late = Late(np.array([10**7]), text, NumberedTexts.of(text), np.zeros(1, np.int64))
     for case in CASES["Lexicon", "index"](memory.store()):
         index = lexicon.index(*case)
         entry = int(index.ids[0])
-        for change in (partial(index.add, [(10**7, ["payment"])]), partial(index.remove, [entry])):
+        for change in (partial(index.add, late), partial(index.remove, [entry])):
             with pytest.raises(TypeError, match="take a copy"):
                 change()
         twin = index.copy()
         twin.remove([entry])
-        twin.add([(10**7, ["payment", "gateway"])])
+        twin.add(late)
         with pytest.raises(TypeError):
             lexicon._indexes[case if len(case) == 2 else (*case, "memory")] = twin
         tally.tried(4)
