@@ -52,9 +52,15 @@ _CJK = (
     r"\u1100-\u11ff\u3005-\u3007\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
 )
-_SHORT = r"[A-Za-z](?:\+\+|#)(?!\w)"
-_PLAIN_NAME = r"\w+(?:(?:[-./']|::)\w+)*"
-_PLAIN_WORD = re.compile(rf"{_SHORT}|{_PLAIN_NAME}|--(?<![\w-]--){_PLAIN_NAME}")
+
+
+def _word_of(run: str) -> str:
+    """The pattern of a word whose runs of letters and digits are of this one."""
+    name = rf"{run}(?:(?:[-./'’]|::){run})*"
+    return rf"[A-Za-z](?:\+\+|#)(?!\w)|{name}|--(?<![\w-]--){name}"
+
+
+_PLAIN_WORD = re.compile(_word_of(r"\w+"))
 """Of ASCII. The pattern for all scripts finds the same there, and takes longer to make than most searches do."""
 _AROUND = ".,;:!?()[]{}<>\"'`*/|=&%$@~^\\"
 """Signs around a word that are no part of it. A dash may be: `--dry-run`."""
@@ -70,9 +76,7 @@ def _word_of_any_script() -> re.Pattern[str]:
     among = (*range(0x300, 0x1D00), *range(0xA660, 0xAC00))
     mark = "".join(chr(c) for c in among if category(chr(c)) in ("Mn", "Mc"))
     letter = rf"[^\W{_CJK}]"
-    run = rf"{letter}+(?:[{mark}]+{letter}*)*"
-    name = rf"{run}(?:(?:[-./'’]|::){run})*"
-    return re.compile(rf"[{_CJK}]+|{_SHORT}|{name}|--(?<![\w-]--){name}")
+    return re.compile(rf"[{_CJK}]+|{_word_of(rf'{letter}+(?:[{mark}]+{letter}*)*')}")
 
 
 @cache

@@ -127,7 +127,7 @@ def _contexts(text: str) -> list[str]:
         found = (_CONTEXT_OF_WORD.get(word.casefold()) for word in _CONTEXT_WORD_IN_ANY_CASE.findall(text))
         return [context for context in found if context]
     lower = text.lower()
-    if not any(map(lower.__contains__, _CONTEXT_OF_WORD)):  # many times faster than the pattern
+    if not any(word in lower for word in _CONTEXT_OF_WORD):  # many times faster than the pattern
         return []
     return [_CONTEXT_OF_WORD[word] for word in _CONTEXT_WORD.findall(lower)]
 

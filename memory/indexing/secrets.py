@@ -147,7 +147,7 @@ def redact(text: str, *, addresses: bool = False) -> tuple[str, tuple[Secret, ..
     """
     found: list[tuple[int, int, str]] = []
     for kind in _KINDS if addresses else _KINDS[:-1]:
-        if any(map(text.__contains__, kind.marks)):
+        if any(mark in text for mark in kind.marks):
             found += ((start, end, kind.name) for start, end in _matches(kind, text))
     if max(map(len, text.split()), default=0) >= LEAST_RUN:  # many times faster than the pattern
         found += ((start, end, KINDS[-1]) for start, end in _random(text))
@@ -158,7 +158,7 @@ def named(text: str) -> str:
     """The kind of the first secret in a name of a file or document, "" without one. Randomness alone is none: names
     are made from digests."""
     for kind in _KINDS[:-1]:
-        if any(map(text.__contains__, kind.marks)) and next(_matches(kind, text), None):
+        if any(mark in text for mark in kind.marks) and next(_matches(kind, text), None):
             return kind.name
     return ""
 

@@ -25,8 +25,7 @@ from storing.project import SESSION, living
 from tally import Tally
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.read_model.numbered import NumberedTexts
-from speckit_memory.memory.store.read_model.stored_tokens import Late
+from speckit_memory.memory.store.read_model.late_entries import LateTexts
 from speckit_memory.pipeline import ports
 from speckit_memory.pipeline.ports import FIELDS, Filter
 
@@ -233,8 +232,7 @@ def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memo
     state: Any = memory._open.read_model.current()
     lexicon = state.lexicon
     index_in_memory(state)
-    text = (" payment gateway",)
-    late = Late(np.array([10**7]), text, NumberedTexts.of(text), np.zeros(1, np.int64))
+    late = LateTexts.of(np.array([10**7]), (" payment gateway",))
     for case in CASES["Lexicon", "index"](memory.store()):
         index = lexicon.index(*case)
         entry = int(index.ids[0])

@@ -99,7 +99,7 @@ class ReadModel:
                 return Snapshot.load(self._database, connection, self._models, self._beside)
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
             if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:
-                earlier = None if log is None else snapshot
+                earlier = None if snapshot is None or log is None else (snapshot, log)
                 snapshot = Snapshot.load(self._database, connection, self._models, self._beside, earlier)
             elif log[0] != snapshot.sequence:
                 snapshot = snapshot.advanced(self._database, connection, *log)

@@ -11,12 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.read_model.numbered import NumberedTexts
-from speckit_memory.pipeline.ports import Postings
+from speckit_memory.pipeline.ports import Ids, Postings
 
 MOST_TOGETHER = 512
-"""So many entries at most are brought together: of 2,000, each of 300 words, it takes 0.1 s."""
+"""So many entries at most are brought together: of 2,000, each of 300 words, it takes 0.1 s of a search."""
 
 Integers = NDArray[np.integer[Any]]
+
+
+class LateTexts(NamedTuple):
+    """What entries say that join an index, as texts (`numbered`)."""
+
+    ids: Ids
+    """The entries in the order of rows."""
+    texts: tuple[str, ...]
+    numbered: NumberedTexts
+    """The same texts."""
+    entry_of_text: NDArray[np.int64]
+    """For each text the place in `ids` of the entry that it belongs to."""
+
+    @classmethod
+    def of(cls, ids: Ids, texts: tuple[str, ...]) -> Self:
+        """Entries that say one text each."""
+        return cls(ids, texts, NumberedTexts.of(texts), np.arange(len(texts)))
 
 
 class LateEntries(NamedTuple):
@@ -31,11 +48,11 @@ class LateEntries(NamedTuple):
     entries: int
 
     @classmethod
-    def of(cls, texts: NumberedTexts, entry_of_text: Integers, entries: int, first: int) -> Self:
-        """So many entries, whose rows are `first` and those that follow; each text belongs to one of them, 0, 1, …"""
-        rows = np.repeat(entry_of_text, texts.sizes)
-        codes, rows, frequency = grouped(texts.codes, rows, entries)
-        return cls._ordered(texts.numbering, codes, Postings(rows + np.int32(first), frequency), entries)
+    def of(cls, late: LateTexts, first: int) -> Self:
+        """The entries of these texts; their rows are `first` and those that follow."""
+        numbered, entries = late.numbered, len(late.ids)
+        codes, rows, frequency = grouped(numbered.codes, np.repeat(late.entry_of_text, numbered.sizes), entries)
+        return cls._ordered(numbered.numbering, codes, Postings(rows + np.int32(first), frequency), entries)
 
     def followed_by(self, later: LateEntries) -> LateEntries:
         """Both as one; the rows of the later ones are higher."""

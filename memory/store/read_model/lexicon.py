@@ -140,9 +140,8 @@ class Lexicon:
         """All terms of the memories; some that only removed ones held may be there."""
         if self._words is not None:
             return self._words
-        indexes = [self.index(field) for field in FIELDS]
-        built = [index for index in indexes if isinstance(index, TermIndex)]
-        if len(built) == len(indexes):
+        built = self._in_memory()
+        if built is not None:
             words: AbstractSet[str] = Vocabulary(built)
             kept = all((field, "memory") in self._indexes for field in FIELDS)
         else:
@@ -154,10 +153,15 @@ class Lexicon:
 
     def near(self, term: str, edits: int) -> AbstractSet[str]:
         """Of `words` all that are at most so many edits away from a term, and some that are not."""
-        indexes = [index for field in FIELDS if isinstance(index := self.index(field), TermIndex)]
-        if len(indexes) < len(FIELDS):
+        built = self._in_memory()
+        if built is None:
             return self.words()
-        return frozenset(chain.from_iterable(index.near(term, edits) for index in indexes))
+        return frozenset(chain.from_iterable(index.near(term, edits) for index in built))
+
+    def _in_memory(self) -> list[TermIndex] | None:
+        """The indexes of memories by each field; None where the file answers for one."""
+        built = [index for field in FIELDS if isinstance(index := self.index(field), TermIndex)]
+        return built if len(built) == len(FIELDS) else None
 
     def advanced(
         self, moment: Moment, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
@@ -167,12 +171,12 @@ class Lexicon:
         Indexes that are not in memory stay so.
         """
         twins = {part: index.copy() for part, index in self._indexes.items() if isinstance(index, TermIndex)}
-        chunks = self._columns.chunks_of(outdated)
-        for field in dict.fromkeys(field for field, _ in twins):
-            for part, late in stored_tokens.late(connection, field, put, columns).items():
-                if part in twins:
-                    twins[part].remove(outdated if part[1] == "memory" else chunks)
-                    twins[part].add(late)
+        if twins:
+            gone = {"memory": outdated, "chunk": self._columns.chunks_of(outdated)}
+            said = stored_tokens.late(connection, put, columns)
+            for part, twin in twins.items():
+                twin.remove(gone[part[1]])
+                twin.add(said[part])
         later = Lexicon(moment, columns, self._analyse, self._beside, twins)
         later._places_read = self._places_read
         return later

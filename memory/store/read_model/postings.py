@@ -16,9 +16,8 @@ from itertools import chain, count
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store.read_model.late_entries import LateEntries, grouped, with_latest
+from speckit_memory.memory.store.read_model.late_entries import LateEntries, LateTexts, grouped, with_latest
 from speckit_memory.memory.store.read_model.numbered import flattened
-from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.memory.store.read_model.terms import Terms, TermsInMemory
 from speckit_memory.memory.store.read_model.word_order import WordOrder
 from speckit_memory.memory.store.segments.container import Array, Container
@@ -258,7 +257,7 @@ class TermIndex:
         later = [row for row in both[both >= height].tolist() if pair in f"{self._added[row]} "]
         return np.append(found, np.array(later, np.int32))
 
-    def add(self, late: Late) -> None:
+    def add(self, late: LateTexts) -> None:
         """Add entries. Raises ValueError for an id that is in the index, and TypeError once that was published."""
         self._require_unpublished()
         ids = late.ids
@@ -268,7 +267,7 @@ class TermIndex:
         if not len(ids):
             return
         first, size = len(self._ids), len(ids)
-        latest = LateEntries.of(late.numbered, late.entry_of_text, size, first)
+        latest = LateEntries.of(late, first)
         self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
         self._late = with_latest(self._late, latest)
         # Where the order of words is not asked for, an entry may have several texts, and none is read again.

@@ -28,7 +28,7 @@ from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.segments import shelf
 from speckit_memory.memory.store.segments.container import Container
 from speckit_memory.memory.store.tables import changes
-from speckit_memory.memory.store.tables.changes import Kind
+from speckit_memory.memory.store.tables.changes import Kind, Log
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids
 
@@ -70,21 +70,21 @@ class Snapshot:
         connection: apsw.Connection,
         models: Models,
         beside: Beside,
-        earlier: Snapshot | None = None,
+        earlier: tuple[Snapshot, Log] | None = None,
     ) -> Snapshot:
         """The state that the connection's open transaction sees: from a segment, or an earlier state that is later than
-        the segment's, and what changed since; from the tables where no log of changes leads here, or more memories came
-        since than there were.
+        the segment's, which comes with what changed since; from the tables where no log of changes leads here, or more
+        memories came since than there were.
 
         `beside` builds what no search waits for.
         """
-        begin, log = earlier, None
+        begin: Snapshot | None
+        log: Log | None
+        begin, log = earlier or (None, None)
         segment = shelf.usable(connection, database.path)
-        if segment is not None and (earlier is None or segment.about["sequence"] > earlier.sequence):
+        if segment is not None and (begin is None or segment.about["sequence"] > begin.sequence):
             begin = cls._of_segment(segment, database, models, beside)
             log = changes.content_since(connection, begin.sequence)  # a segment holds no edges
-        elif earlier is not None:
-            log = changes.since(connection, earlier.sequence)
         if begin is None or log is None or len(_of_kind(log[1], "put")) > begin.attributes.count:
             return cls.of_tables(database, connection, models, beside)
         return begin.advanced(database, connection, *log) if log[1] else begin

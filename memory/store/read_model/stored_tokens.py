@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
 
 from speckit_memory.memory.store.read_model.columns import Columns
-from speckit_memory.memory.store.read_model.numbered import NumberedTexts
+from speckit_memory.memory.store.read_model.late_entries import LateTexts
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.pipeline.arithmetic.bags import Part
-from speckit_memory.pipeline.ports import Field, Ids
+from speckit_memory.pipeline.ports import FIELDS, Ids
 
 Text = tuple[int, str]
 """An entry and a text of it."""
-
-
-class Late(NamedTuple):
-    """What some memories, or their chunks, say in a field."""
-
-    ids: Ids
-    """The entries in the order of rows."""
-    texts: tuple[str, ...]
-    numbered: NumberedTexts
-    """The same texts."""
-    entry_of_text: NDArray[np.int64]
-    """For each text the place in `ids` of the entry that it belongs to."""
+_SHORT_FIELDS = FIELDS.index("body")
+"""So many fields stand before the body, in the order in which `load_fields` reads them."""
 
 
 def entries(connection: apsw.Connection, part: Part, memories: Ids | None, columns: Columns) -> Iterator[Text]:
@@ -43,8 +31,9 @@ def texts(connection: apsw.Connection, part: Part, memories: Ids | None) -> Iter
         for chunk, memory, _, text in loading.load_chunks(connection, memories):
             yield chunk if level == "chunk" else memory, _spaced(text)
     else:
-        for id_, title, triggers, path in loading.load_fields(connection, memories):
-            yield id_, _spaced(title if field == "title" else triggers if field == "triggers" else path)
+        at = FIELDS.index(field)
+        for id_, *fields in loading.load_fields(connection, memories):
+            yield id_, _spaced(fields[at])
 
 
 def known(part: Part, memories: Ids | None, columns: Columns) -> Ids:
@@ -64,21 +53,21 @@ def arranged(stored: Iterable[Text], ids: Ids) -> Iterator[Text]:
         yield id_, "".join(found)
 
 
-def late(connection: apsw.Connection, field: Field, memories: Ids, columns: Columns) -> dict[Part, Late]:
-    """What these memories say in a field, by part of it: each text is read and its terms are numbered once."""
-    if field != "body":
-        said = tuple(text for _, text in entries(connection, (field, "memory"), memories, columns))
-        return {(field, "memory"): Late(memories, said, NumberedTexts.of(said), np.arange(len(said)))}
-    chunks = columns.chunks_of(memories)
-    said = tuple(text for _, text in entries(connection, ("body", "chunk"), memories, columns))
-    numbered = NumberedTexts.of(said)
+def late(connection: apsw.Connection, memories: Ids, columns: Columns) -> dict[Part, LateTexts]:
+    """What these memories and their chunks say, by part: each text is read, and its terms are numbered, once."""
+    fields = {id_: rest for id_, *rest in loading.load_fields(connection, memories)}
+    found: dict[Part, LateTexts] = {}
+    for at, field in enumerate(FIELDS[:_SHORT_FIELDS]):
+        said = tuple(_spaced(fields[id_][at]) if id_ in fields else "" for id_ in memories.tolist())
+        found[field, "memory"] = LateTexts.of(memories, said)
+    ids = columns.chunks_of(memories)
+    chunks = LateTexts.of(ids, tuple(text for _, text in entries(connection, ("body", "chunk"), memories, columns)))
     # ascending ids are no matter of course: the place of each parent is looked up
     place = {memory: number for number, memory in enumerate(memories.tolist())}
-    parents = np.array([place[memory] for memory in columns.parents(chunks).tolist()], np.int64)
-    return {
-        ("body", "memory"): Late(memories, said, numbered, parents),
-        ("body", "chunk"): Late(chunks, said, numbered, np.arange(len(said))),
-    }
+    parents = np.array([place[memory] for memory in columns.parents(ids).tolist()], np.int64)
+    found["body", "chunk"] = chunks
+    found["body", "memory"] = LateTexts(memories, chunks.texts, chunks.numbered, parents)
+    return found
 
 
 def _spaced(text: str) -> str:

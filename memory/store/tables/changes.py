@@ -16,6 +16,8 @@ from speckit_memory.memory.store.file.identity import KEPT
 from speckit_memory.memory.store.file.queries import rows, value
 
 Kind = Literal["put", "delete", "edges", "attributes"]
+Log = tuple[int, list[tuple[int, Kind]]]
+"""The number of the last change, and what changed."""
 
 MOST_KEPT = 20 * KEPT
 """So many entries are kept at most for the segment that the store vouches for, which is of no use to who cannot tell
@@ -65,7 +67,7 @@ def ends(connection: apsw.Connection) -> tuple[int | None, int]:
     return first, last or 0
 
 
-def content_since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:
+def content_since(connection: apsw.Connection, seq: int) -> Log | None:
     """As `since`, for who knows nothing of edges: of all that changed, however many, there is one entry at most, for
     the memory 0, which is none."""
     first, last = ends(connection)
@@ -80,7 +82,7 @@ def content_since(connection: apsw.Connection, seq: int) -> tuple[int, list[tupl
     return last, [*entries, *((memory, kind) for memory, kind, _ in found)]
 
 
-def since(connection: apsw.Connection, seq: int) -> tuple[int, list[tuple[int, Kind]]] | None:
+def since(connection: apsw.Connection, seq: int) -> Log | None:
     """The last number, and what changed after `seq`; None when the log does not reach back that far.
 
     Ordered by memory. A memory has at most one of put and delete, the last, else attributes where only these changed;

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.memory.store.read_model.late_entries import MOST_TOGETHER
+from speckit_memory.memory.store.read_model.late_entries import MOST_TOGETHER, LateTexts
 from speckit_memory.memory.store.read_model.numbered import TOGETHER, NumberedTexts
 from speckit_memory.memory.store.read_model.postings import ADDITIONS, HOLE, TermIndex
-from speckit_memory.memory.store.read_model.stored_tokens import Late
 from speckit_memory.pipeline.ports import Postings
 
 WORDS = ("a", "b", "c", "日本", "c++", "")
@@ -38,10 +37,10 @@ def made(entries: Iterable[tuple[int, Sequence[str]]] = (), *, ordered: bool = F
     return TermIndex(said(entries), ordered=ordered)
 
 
-def late(*entries: tuple[int, Sequence[str]]) -> Late:
+def late(*entries: tuple[int, Sequence[str]]) -> LateTexts:
     texts = tuple(text for _, text in said(entries))
     ids = np.array([id_ for id_, _ in entries], np.int64)
-    return Late(ids, texts, NumberedTexts.of(texts), np.arange(len(texts)))
+    return LateTexts.of(ids, texts)
 
 
 def contents(index: TermIndex) -> dict[str, dict[int, float]]:
@@ -260,7 +259,7 @@ def test_an_entry_of_several_texts_holds_the_words_of_all(texts_of: list[list[li
     flat = [(entry, text) for entry, texts in enumerate(texts_of) for text in texts][::-1]
     texts = tuple("".join(f" {word}" for word in text) for _, text in flat)
     entries = np.array([entry for entry, _ in flat], np.int64)
-    index.add(Late(np.arange(len(texts_of)), texts, NumberedTexts.of(texts), entries))
+    index.add(LateTexts(np.arange(len(texts_of)), texts, NumberedTexts.of(texts), entries))
     documents = {id_: [word for text in said_ for word in text] for id_, said_ in enumerate(texts_of)}
     earlier = {id_: ["a"] for id_ in range(100, 100 + first)}
     assert contents(index) == expected(documents | earlier)
