@@ -15,6 +15,7 @@ from speckit_memory.server.log_stream import detach
 from speckit_memory.server.served import Served
 
 if TYPE_CHECKING:
+    from speckit_memory.server.app import MemoryServer
     from speckit_memory.server.workspace import Workspace
 
 
@@ -32,6 +33,25 @@ def _workspace(served: Served) -> tuple[Workspace, list[Any]]:
     return chosen, [ClientRoots(chosen)]
 
 
+def server_of(served: Served, limiter: anyio.CapacityLimiter) -> tuple[Workspace, MemoryServer]:
+    """The workspace that is served, and the server of its tools, which `limiter` keeps from running all at once."""
+    from speckit_memory.server.app import build
+
+    workspace, middleware = _workspace(served)
+    # tools are listed before a workspace is chosen: all of them, unless all workspaces want fewer
+    wanted = set(served.profiles)
+    profile = wanted.pop() if len(wanted) == 1 else "full"
+    server = build(
+        workspace,
+        warm_up=served.warm_up,
+        limiter=limiter,
+        profile=profile,
+        watch=served.watch,
+        middleware=middleware,
+    )
+    return workspace, server
+
+
 def serve_stdio(served: Served) -> NoReturn:
     """Serves until the client closes its end, the process that started this one ends, or a signal comes. Does not
     return: it ends the process.
@@ -45,11 +65,10 @@ def serve_stdio(served: Served) -> NoReturn:
     started_by = os.getppid()
     stream = detach()
     logs.configure()
-    from speckit_memory.server.app import THREADS, build
+    from speckit_memory.server.app import THREADS
     from speckit_memory.server.wire import Wire
 
     served.log_broken()
-    workspace, middleware = _workspace(served)
     limiter = anyio.CapacityLimiter(THREADS)
 
     def finish(status: int) -> NoReturn:
@@ -76,17 +95,6 @@ def serve_stdio(served: Served) -> NoReturn:
         finish(0)
 
     async def serve() -> None:
-        # tools are listed before a workspace is chosen: all of them, unless all workspaces want fewer
-        wanted = set(served.profiles)
-        profile = wanted.pop() if len(wanted) == 1 else "full"
-        server = build(
-            workspace,
-            warm_up=served.warm_up,
-            limiter=limiter,
-            profile=profile,
-            watch=served.watch,
-            middleware=middleware,
-        )
         gc.freeze()
         gc.enable()
         async with anyio.create_task_group() as group:
@@ -95,6 +103,7 @@ def serve_stdio(served: Served) -> NoReturn:
             await server.run_on(wire)
             finish(0)
 
+    workspace, server = server_of(served, limiter)
     wire = Wire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)
     try:
         anyio.run(serve)

@@ -10,17 +10,33 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import durations
 import pytest
-from hypothesis import settings
+import tiers
 
 from tests.server.doors import indexed_workspace
 
-# The same examples in every run: a change is judged by what it changed. `HYPOTHESIS_PROFILE=search` looks for new ones.
-settings.register_profile("repeat", derandomize=True, deadline=None)
-settings.register_profile("search", deadline=None, max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
-
 CITED = pytest.StashKey[dict[str, list[str]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tiers.register(config)
+    durations.register(config)
+
+
+@pytest.fixture
+def processes() -> None:
+    """For tests that start processes or kill them: what they ask the doors goes through the installed script."""
+
+
+@pytest.fixture
+def simulated() -> None:
+    """For tests that draw samples until a frequency is certain."""
+
+
+@pytest.fixture
+def lengthy() -> None:
+    """For tests that take seconds though nothing outside of this process takes part, such as simulated years."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,4 +1,7 @@
-"""The installed console script and the documents that the tests of the doors share."""
+"""The doors of the product, command line and MCP, and the documents that their tests share.
+
+A test with the fixture `processes` goes through the installed console script; any other stays in this process.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeVar
 
+import anyio
 import forked
+import in_process
+import tiers
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+T = TypeVar("T")
 
 COMMAND = Path(sys.executable).parent / "speckit-memory"
 PATIENCE = 240
@@ -64,21 +75,55 @@ def call(
     *,
     spawned: bool = False,
 ) -> Ran:
-    """Runs the console script, in a copy of a process that has imported what commands share (`forked.py`).
+    """Runs a command line.
 
-    In a new process where the interpreter's own start is the point, `spawned`, or depends on the environment.
+    A process of its own is a copy of one that has imported what commands share (`forked.py`), or a new one where the
+    interpreter's own start is the point, `spawned`, or depends on the environment.
     """
-    environ = environment(root, **(env or {}))
-    if spawned or not forked.fits(environ):
-        finished = subprocess.run(
-            [COMMAND, *arguments], capture_output=True, check=False, cwd=cwd or root, env=environ,
-            stdin=subprocess.DEVNULL, timeout=PATIENCE,
-        )  # fmt: skip
+    environ, folder = environment(root, **(env or {})), cwd or root
+    if not tiers.may_spawn():
+        assert not spawned, "a new process is a matter for a test with the fixture `processes`"
+        ran = Ran(*in_process.run(arguments, environ, folder))
     else:
-        finished = forked.run(COMMAND, arguments, environ, cwd or root, PATIENCE)
-    ran = Ran(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
+        if spawned or not forked.fits(environ):
+            finished = subprocess.run(
+                [COMMAND, *arguments], capture_output=True, check=False, cwd=folder, env=environ,
+                stdin=subprocess.DEVNULL, timeout=PATIENCE,
+            )  # fmt: skip
+        else:
+            finished = forked.run(COMMAND, arguments, environ, folder, PATIENCE)
+        ran = Ran(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
     assert "Traceback" not in ran.out + ran.err
     return ran
+
+
+@asynccontextmanager
+async def connected(
+    root: Path, *arguments: str, env: Mapping[str, str] | None = None, errlog: TextIO | None = None, **client: Any
+) -> AsyncIterator[Client]:
+    """A client of `serve` with these arguments, over stdio or over streams in memory; `client` are settings of its.
+
+    A process writes its log to `errlog`; in memory there is none.
+    """
+    environ = environment(root, **(env or {}))
+    if not tiers.may_spawn():
+        async with in_process.connected(root, environ, *arguments, **client) as connection:
+            yield connection
+        return
+    command, *rest = server_command(environ, *arguments)
+    server = StdioServerParameters(command=command, args=rest, env=environ, cwd=root)
+    async with Client(stdio_client(server, errlog=errlog or sys.stderr), **client) as connection:
+        yield connection
+
+
+def with_client(root: Path, work: Callable[[Client], Awaitable[T]], *arguments: str, **env: str) -> T:
+    """What this work with a client returns; `env` adds to the environment of the server."""
+
+    async def session() -> T:
+        async with connected(root, *arguments, env=env) as client:
+            return await work(client)
+
+    return anyio.run(session)
 
 
 def server_command(environ: Mapping[str, str], *arguments: str, spawned: bool = False) -> list[str]:
@@ -86,6 +131,7 @@ def server_command(environ: Mapping[str, str], *arguments: str, spawned: bool = 
 
     The script itself where the interpreter's own start is the point, `spawned`, or depends on the environment.
     """
+    tiers.require_processes("serve")
     start = [str(COMMAND)] if spawned or not forked.fits(environ) else forked.command(COMMAND)
     return [*start, "serve", *arguments]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
-from tests.server.doors import call, environment, server_command
+from tests.server.doors import call, connected
 
 NOTES = [f"docs/notes/{number}.md" for number in range(6)]
 Ask = Callable[..., Awaitable[dict[str, Any]]]
@@ -29,9 +29,6 @@ def noted(workspace: Path) -> Path:
 
 def with_two_servers(root: Path, work: Callable[[Ask, Ask], Awaitable[None]]) -> None:
     """Runs `work` with a caller for each of two servers."""
-    environ = environment(root)
-    command, *arguments = server_command(environ)
-    server = StdioServerParameters(command=command, args=arguments, env=environ, cwd=root)
 
     def asking(client: Client) -> Ask:
         async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -42,7 +39,7 @@ def with_two_servers(root: Path, work: Callable[[Ask, Ask], Awaitable[None]]) ->
         return ask
 
     async def session() -> None:
-        async with Client(server) as one, Client(server) as other:
+        async with connected(root) as one, connected(root) as other:
             await work(asking(one), asking(other))
 
     anyio.run(session)

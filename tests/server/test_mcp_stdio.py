@@ -6,19 +6,19 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import pytest
 import structlog
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.indexing.token_estimate import estimated_tokens
 from speckit_memory.server import logs
-from tests.server.doors import COMMAND, DOCUMENTS, environment, server_command
+from tests.server.doors import COMMAND, DOCUMENTS, environment, with_client
 
 T = TypeVar("T")
 TOKENISER = StaticEmbedder()
@@ -90,17 +90,6 @@ BUDGETS = {
     "checkpoint_restore": 600,
     "checkpoint_delete": 600,
 }
-
-
-def with_client(root: Path, work: Callable[[Client], Awaitable[T]], **more: str) -> T:
-    async def session() -> T:
-        environ = environment(root, **more)
-        command, *arguments = server_command(environ)
-        server = StdioServerParameters(command=command, args=arguments, env=environ, cwd=root)
-        async with Client(server) as client:
-            return await work(client)
-
-    return anyio.run(session)
 
 
 def calls(root: Path, *wanted: tuple[str, dict[str, Any]], **more: str) -> list[dict[str, Any]]:

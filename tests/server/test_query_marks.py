@@ -9,9 +9,8 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
 
-from tests.server.doors import call, environment, server_command
+from tests.server.doors import call, connected
 
 NOTES = {
     "rank.md": "# Lists\n\nWe chose rank fusion of lists for the store.\n",
@@ -98,10 +97,7 @@ def test_a_dry_run_shows_the_marks(root: Path) -> None:
 @pytest.mark.parametrize(("tool", "name"), [("memory_search", "query"), ("memory_context", "input")])
 def test_an_agent_gets_what_it_asked_for_and_is_told(root: Path, tool: str, name: str) -> None:
     async def session() -> list[dict[str, Any]]:
-        environ = environment(root)
-        command, *arguments = server_command(environ)
-        server = StdioServerParameters(command=command, args=arguments, env=environ, cwd=root)
-        async with Client(server) as client:
+        async with connected(root) as client:
             texts = ('"rank fusion" -rsf', '"zebra crossing" fusion', "rank fusion", "-rsf")
             answers = [await client.call_tool(tool, {name: text}) for text in texts]
             return [json.loads(json.dumps(answer.structured_content)) for answer in answers]

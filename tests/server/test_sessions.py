@@ -5,9 +5,8 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
 
-from tests.server.doors import call, environment, server_command
+from tests.server.doors import call, connected
 
 QUERY = "why are ranks fused"
 
@@ -16,10 +15,7 @@ def answers(root: Path, *questions: dict[str, Any], tool: str = "memory_search")
     """What a tool answers, over one connection."""
 
     async def ask() -> list[Any]:
-        environ = environment(root)
-        command, *arguments = server_command(environ)
-        server = StdioServerParameters(command=command, args=arguments, env=environ, cwd=root)
-        async with Client(server) as client:
+        async with connected(root) as client:
             return [(await client.call_tool(tool, asked)).structured_content for asked in questions]
 
     return anyio.run(ask)

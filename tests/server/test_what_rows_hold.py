@@ -1,4 +1,4 @@
-"""What every row of an answer must be, asked as an agent asks: over stdio."""
+"""What every row of an answer must be, asked as an agent asks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
-from tests.server.doors import COMMAND, call, environment
+from tests.server.doors import call, connected, with_client
 
 NOTES = {
     "backup/wal.md": "# Backups in WAL mode\n\nA backup of the SQLite file copies the write-ahead log as well.\n",
@@ -36,16 +36,13 @@ RULES = {
 def asked(root: Path, tool: str, more: Mapping[str, str] = {}, /, **arguments: Any) -> dict[str, Any]:
     """The structured content of one answer."""
 
-    async def session() -> dict[str, Any]:
-        serve = f'exec "{COMMAND}" serve 2>"${{LOG:-/dev/null}}"'
-        server = StdioServerParameters(command="sh", args=["-c", serve], env=environment(root, **more), cwd=root)
-        async with Client(server) as client:
-            result = await client.call_tool(tool, arguments)
-            assert not result.is_error, result.structured_content
-            assert isinstance(result.structured_content, dict)
-            return result.structured_content
+    async def work(client: Client) -> dict[str, Any]:
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, result.structured_content
+        assert isinstance(result.structured_content, dict)
+        return result.structured_content
 
-    return anyio.run(session)
+    return with_client(root, work, **more)
 
 
 def keys(answer: dict[str, Any]) -> list[str]:
@@ -347,12 +344,20 @@ def test_without_a_budget_of_the_pipeline_the_layer_decides(many: Path) -> None:
 
 
 @pytest.mark.requirement("A6")
+@pytest.mark.usefixtures("processes")
 def test_what_did_not_fit_is_logged_without_its_text(many: Path, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    more = {"SPECKIT_PIPELINE": "catalogue", "LOG": str(log)}
-    found = asked(many, "memory_search", more, query="gateway retries", limit=40, tokenBudget=1500)
+    arguments = {"query": "gateway retries", "limit": 40, "tokenBudget": 1500}
 
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    async def session(log: TextIO) -> dict[str, Any]:
+        async with connected(many, env={"SPECKIT_PIPELINE": "catalogue"}, errlog=log) as client:
+            result = await client.call_tool("memory_search", arguments)
+            assert isinstance(result.structured_content, dict)
+            return result.structured_content
+
+    with (tmp_path / "log").open("w") as log:
+        found = anyio.run(session, log)
+
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     of_tool, of_pipeline = (line for line in lines if line["event"] == "overflow")
     assert (of_pipeline["part"], of_pipeline["rows"], of_pipeline["budget"]) == ("pipeline", 40, 2000)
     assert (of_tool["part"], of_tool["rows"], of_tool["kept"]) == (

@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import fork_client
+import tiers
 from fork_server import WORD
 
 COMMON = (
@@ -46,8 +47,14 @@ def _at_start() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("SPECKIT_", "PYTHON"))}
 
 
-@cache
 def _place(modules: tuple[str, ...]) -> str:
+    """The socket of a process that is copied, for a test that may start processes."""
+    tiers.require_processes("a copy of a process")
+    return _started(modules)
+
+
+@cache
+def _started(modules: tuple[str, ...]) -> str:
     """The socket of a process that is copied; it ends with this one."""
     folder = mkdtemp(prefix="fork-")
     place = f"{folder}/s"
