@@ -35,8 +35,8 @@ def simulated() -> None:
 
 
 @pytest.fixture
-def lengthy() -> None:
-    """For tests that take seconds though nothing outside of this process takes part, such as simulated years."""
+def exhaustive() -> None:
+    """For tests that walk every step, crash point or order of events, or a store too large for a quick answer."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

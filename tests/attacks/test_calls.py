@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tally import Tally
 
 from tests.attacks.fuzz import calls
 from tests.server.doors import environment
 from tests.server.test_tool_parameters import CASES
+
+pytestmark = pytest.mark.usefixtures("processes")
 
 
 def test_hostile_texts_in_every_tool_leave_the_workspace_alone(tally: Tally) -> None:

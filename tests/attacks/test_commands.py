@@ -13,6 +13,8 @@ from tally import Tally
 
 from tests.server.doors import COMMAND, DOCUMENTS, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 COMMANDS = {
     "--help": 0,
     "--version": 0,

@@ -171,6 +171,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.usefixtures("processes")
 def test_extensions_that_cannot_be_loaded_stop_nothing_and_are_named(tmp_path: Path, tally: Tally) -> None:
     folders = [installed(tmp_path / name, name, source) for name, source in BROKEN.items()]
     env = {"PYTHONPATH": os.pathsep.join(map(str, folders))}

@@ -92,6 +92,7 @@ def started(command: list[Any], root: Path, env: dict[str, str]) -> Iterator[sub
 
 @pytest.mark.requirement("T26.disk")
 @pytest.mark.parametrize("server_on", [on_small_disk, within_limits], ids=["small disk", "limit"])
+@pytest.mark.usefixtures("processes")
 def test_every_tool_answers_without_room_and_nothing_is_lost(
     unasked: Path, tmp_path: Path, tally: Tally, server_on: Callable[[Path], Any]
 ) -> None:

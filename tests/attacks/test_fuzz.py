@@ -37,6 +37,7 @@ def test_a_round_of_new_inputs_breaks_no_promise(target: Target, tally: Tally) -
     assert search(fuzzed, 1, 10), (fuzzed.broken, fuzzed.why)
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_server_that_is_killed_between_calls_loses_nothing(tally: Tally) -> None:
     target = TARGETS["processes"]
     file = CORPUS / "tools" / "save-kill-list.json"
@@ -82,6 +83,7 @@ def test_a_finding_is_made_small_and_can_be_tried_again(tally: Tally, tmp_path: 
     assert target.read(target.write(fuzzed.broken)) == fuzzed.broken
 
 
+@pytest.mark.usefixtures("processes")
 def test_soak_says_the_seed_the_counts_and_replays(tally: Tally) -> None:
     def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "scripts/soak", *arguments]

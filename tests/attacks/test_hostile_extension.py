@@ -13,7 +13,7 @@ from tally import Tally
 
 from tests.server.doors import COMMAND, DOCUMENTS, call, environment
 
-pytestmark = pytest.mark.requirement("P3", "P9")
+pytestmark = [pytest.mark.requirement("P3", "P9"), pytest.mark.usefixtures("processes")]
 
 EXTENSION = """
 import sys

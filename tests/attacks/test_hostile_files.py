@@ -16,6 +16,7 @@ FILES = 200
 
 @pytest.mark.timeout(1200)
 @pytest.mark.requirement("I8")
+@pytest.mark.usefixtures("processes")
 def test_hostile_files_are_memories_or_refused_with_their_reason(tmp_path: Path, tally: Tally) -> None:
     figures = tried(tmp_path, FILES, 11, seeds(DOCS))
 

@@ -117,6 +117,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("name", OURS)
+@pytest.mark.usefixtures("processes")
 def test_our_own_names_are_served_as_host_and_origin(port: int, tally: Tally, name: str) -> None:
     assert status(port, post(host=name)) in (200, 400)
     for scheme in ("http", "https", "HTTP"):
@@ -134,6 +135,7 @@ def test_names_that_only_look_like_ours_are_refused(port: int, tally: Tally, nam
 
 
 @pytest.mark.parametrize("method", [b"POST", b"GET", b"DELETE", b"OPTIONS", b"HEAD"])
+@pytest.mark.usefixtures("processes")
 def test_foreign_names_are_refused_wherever_they_ask_and_with_a_token_too(
     port: int, guarded: int, tally: Tally, method: bytes
 ) -> None:
@@ -245,6 +247,7 @@ def test_drops_that_keep_coming_do_not_buy_time(port: int, tally: Tally) -> None
     tally.survived()
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_thousand_silent_connections_keep_no_good_client_out(indexed: Path, tally: Tally) -> None:
     room = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as opened, begun([COMMAND], indexed) as (port, process):
@@ -263,6 +266,7 @@ def test_a_thousand_silent_connections_keep_no_good_client_out(indexed: Path, ta
         tally.survived(1000)
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_is_sent_at_once_is_not_all_held_at_once(indexed: Path, tally: Tally) -> None:
     begins = post(f"Content-Length: {4 << 20}", body=b"a" * (3 << 20))
     with begun([COMMAND], indexed) as (port, process), ExitStack() as opened:

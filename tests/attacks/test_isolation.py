@@ -86,6 +86,7 @@ def agree(hostile: Memory, plain: Memory, question: str) -> dict[str, str]:
     return lost(answer)
 
 
+@pytest.mark.usefixtures("processes")
 def test_honest_steps_change_nothing(hostile: Memory, plain: Memory, tally: Tally) -> None:
     assert agree(hostile, plain, QUESTION) == {}
     tally.tried()
@@ -93,6 +94,7 @@ def test_honest_steps_change_nothing(hostile: Memory, plain: Memory, tally: Tall
 
 @pytest.mark.parametrize(("role", "deed"), [*product(STEPS, ["exit"]), *product(["channel", "signal"], [*KILLS][1:])])
 @pytest.mark.requirement("P9")
+@pytest.mark.usefixtures("processes")
 def test_a_process_that_ends_costs_its_step_alone(
     hostile: Memory, plain: Memory, role: str, deed: str, tally: Tally
 ) -> None:
@@ -119,6 +121,7 @@ def in_this_process() -> tuple[object, ...]:
 
 @pytest.mark.parametrize("deed", HARMLESS)
 @pytest.mark.parametrize("role", ["signal", "annotator"])
+@pytest.mark.usefixtures("processes")
 def test_what_a_component_does_in_its_own_process_reaches_nobody(
     hostile: Memory, plain: Memory, host: Host, role: str, deed: str, tally: Tally
 ) -> None:
@@ -135,6 +138,7 @@ def test_what_a_component_does_in_its_own_process_reaches_nobody(
 
 @pytest.mark.requirement("P9")
 @pytest.mark.parametrize("role", ["channel", "annotator"])
+@pytest.mark.usefixtures("processes")
 def test_a_loop_ends_with_the_deadline(hostile: Memory, plain: Memory, host: Host, role: str, tally: Tally) -> None:
     question = f"{QUESTION} zz-{role}-loop"
     answer = hostile.search(question, limit=5, deadline_ms=600).as_json()
@@ -163,6 +167,7 @@ def test_a_recoverer_that_exits_leaves_the_others_to_recover(root: Path, registr
 
 
 @pytest.mark.parametrize("step", ["fuser", "signal"])
+@pytest.mark.usefixtures("processes")
 def test_a_step_that_is_required_is_named_by_the_error(root: Path, registry: Registry, step: str, tally: Tally) -> None:
     file = root / f"required_{step}.yaml"
     fusion = {"fuser": "[hostile_fuser]", "signal": "[{use: z_score, normalise: min_max}, hostile_signal]"}

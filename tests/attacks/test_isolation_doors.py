@@ -12,6 +12,8 @@ from tally import Tally
 from tests.attacks.isolated import isolated, lost, served, workspace
 from tests.server.doors import Ran, call
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 QUESTION = "why are ranks fused"
 BROKEN = "import os\n\n\ndef register(registry):\n    {deed}\n"
 NAMED = "hostile_understander, hostile_channel, hostile_recoverer, hostile_signal, hostile_reranker, hostile_annotator"

@@ -80,6 +80,7 @@ def asked(entry: Registered, parameters: dict[str, object]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("processes")
 def test_every_component_of_the_product_answers_the_same(
     registries: tuple[Registry, Registry], name: str, tally: Tally
 ) -> None:
@@ -132,6 +133,7 @@ def answers(memory: Memory, question: str) -> list[object]:
 
 
 @pytest.mark.parametrize("preset", ["default", "catalogue", "rrf"])
+@pytest.mark.usefixtures("processes")
 def test_whole_pipelines_answer_and_explain_the_same(
     root: Path, registries: tuple[Registry, Registry], preset: str, tally: Tally
 ) -> None:

@@ -22,6 +22,8 @@ from tally import Tally
 from tests.attacks.isolated import STEPS, isolated, workspace
 from tests.server.doors import COMMAND, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 QUESTION = "why are ranks fused"
 REFUSED = "its process ended 5 times within 60 seconds and is not started again"
 PATIENCE_SECONDS = 60

@@ -31,6 +31,7 @@ BEFORE = {
 @pytest.mark.requirement("I8", "M14.killed")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.parametrize("event", [event.__name__ for event in KILLED])
+@pytest.mark.usefixtures("processes")
 def test_whoever_is_killed_leaves_what_another_goes_on_with(event: str, tmp_path: Path, tally: Tally) -> None:
     died = 0
     for point in POINTS:

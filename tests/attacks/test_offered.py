@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from raw_server import RawServer
 from tally import Tally
 
@@ -33,6 +34,7 @@ def answered(server: RawServer, number: int, method: str, params: object) -> dic
     return answer
 
 
+@pytest.mark.usefixtures("processes")
 def test_hostile_uris_cursors_and_references_are_refused(server: RawServer, tally: Tally) -> None:
     secret = "Scores of lexical"
     asked: list[tuple[str, dict[str, Any]]] = [("resources/read", {"uri": uri}) for uri in [*URIS, *TEXTS]]

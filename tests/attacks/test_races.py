@@ -314,6 +314,7 @@ def test_a_workspace_that_is_gone_for_a_while_loses_no_memory(
 
 
 @pytest.mark.requirement("I8")
+@pytest.mark.usefixtures("processes")
 def test_hundreds_of_swaps_while_scans_and_saves_run_store_no_text_from_outside(
     root: Path, indexing: Indexer, database: Database, tally: Tally
 ) -> None:

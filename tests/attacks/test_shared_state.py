@@ -300,6 +300,7 @@ def arrays(answer: Any) -> Iterator[np.ndarray]:
             yield from arrays(getattr(answer, field.name))
 
 
+@pytest.mark.usefixtures("processes")
 def test_another_process_answers_as_the_attacked_one(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
     """After all of the above; the order of tests does not matter, for what they did is done again."""
     store = memory.store()

@@ -59,6 +59,7 @@ def chosen() -> list[str]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.usefixtures("processes")
 def test_every_door_answers_on_a_damaged_store_or_says_with_a_code_what_is_wrong(
     healthy: Path, tmp_path: Path, part: int, tally: Tally
 ) -> None:

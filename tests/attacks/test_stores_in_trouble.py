@@ -14,6 +14,8 @@ from tally import Tally
 from tests.attacks.test_full_disk import WRITING, keys, on_small_disk
 from tests.attacks.test_tools import USUAL
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 TOOLS = {tool: WRITING.get(tool, usual) for tool, usual in USUAL.items()} | {
     "checkpoint_restore": {"name": "kept"},
     "memory_delete": {"id": "docs/tone.md", "dryRun": True},

@@ -19,6 +19,8 @@ from tally import Tally
 
 from tests.server.doors import call, environment, server_command
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 STORE = "memory.db"
 PARTS = ("", "-wal", "-shm")
 SAVES = 12

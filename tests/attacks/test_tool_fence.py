@@ -35,6 +35,7 @@ def hostile(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("tool", ["memory_search", "memory_context"])
+@pytest.mark.usefixtures("processes")
 def test_a_call_whose_component_raises_is_answered_and_the_next_one_works(
     hostile: RawServer, tally: Tally, tool: str, act: str
 ) -> None:
@@ -51,6 +52,7 @@ def test_a_call_whose_component_raises_is_answered_and_the_next_one_works(
 
 
 @pytest.mark.parametrize("where", ["registering", "opening"])
+@pytest.mark.usefixtures("processes")
 def test_a_component_that_exits_while_the_store_is_opened_ends_no_server(
     indexed: Path, tmp_path: Path, tally: Tally, where: str
 ) -> None:

@@ -76,6 +76,7 @@ def parameters(server: RawServer) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("tool", USUAL)
+@pytest.mark.usefixtures("processes")
 def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
     server: RawServer, parameters: dict[str, list[str]], tally: Tally, tool: str
 ) -> None:
@@ -131,6 +132,7 @@ def test_an_unknown_tool_is_named_in_short(server: RawServer, tally: Tally, name
 
 @pytest.mark.parametrize("value", ["9" * 400, "-1", str(2**63), "9" * 5000, "", " ", "0x10", "1e999", "nan", "\u0663"])
 @pytest.mark.parametrize("option", ["--limit", "--deadline-ms"])
+@pytest.mark.usefixtures("processes")
 def test_numbers_that_nobody_means_are_refused_by_commands_or_taken(
     indexed: Path, tally: Tally, option: str, value: str
 ) -> None:
@@ -168,6 +170,7 @@ def test_numbers_that_nobody_means_are_refused_by_commands_or_taken(
     ],
     ids=lambda arguments: " ".join(argument[:12] for argument in arguments),
 )
+@pytest.mark.usefixtures("processes")
 def test_long_arguments_of_commands_are_repeated_in_short(indexed: Path, tally: Tally, arguments: list[str]) -> None:
     ran = subprocess.run(
         [COMMAND, *arguments], capture_output=True, check=False, cwd=indexed, env=environment(indexed), timeout=120

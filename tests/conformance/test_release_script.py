@@ -18,6 +18,7 @@ TOLD = (ROOT / "RELEASING.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("client", ["inspector", "suite"])
+@pytest.mark.usefixtures("processes")
 def test_what_cannot_be_fetched_is_said_and_is_no_success(tmp_path: Path, client: str) -> None:
     command: list[str | Path] = [
         sys.executable,

@@ -42,6 +42,7 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("line", commands())
+@pytest.mark.usefixtures("processes")
 def test_every_command_in_the_documentation_is_accepted(line: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "note.md").write_text("# Rank fusion\n\nWe fuse by score.\n", encoding="utf-8")
@@ -71,6 +72,7 @@ def test_every_decision_stands_in_the_index_with_its_title_and_every_number_is_a
     assert all(file.startswith(number) for number, file, _, _ in rows if file)
 
 
+@pytest.mark.usefixtures("processes")
 def test_reference_pages_are_what_the_code_says() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

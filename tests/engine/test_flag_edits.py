@@ -170,6 +170,7 @@ for number in range(10):
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_several_processes_decide_at_once_is_all_kept(tmp_path: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", DECIDING, tmp_path, str(place)]) for place in range(4)]
     assert [process.wait() for process in running] == [0] * 4

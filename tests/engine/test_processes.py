@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 COMMAND = Path(sys.executable).parent / "speckit-memory"
 SECONDS = 20
 WRITER = """

@@ -334,6 +334,7 @@ def test_searches_go_on_while_another_process_writes_for_three_seconds_and_every
         assert len(database.queries()) >= min(1 + len(took), MOST_WAITING)
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_a_busy_file_takes_from_the_last_notes_is_told(
     saying: Said, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

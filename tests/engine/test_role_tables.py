@@ -61,6 +61,7 @@ registry.add(Role.{role.name}, {name}{role.title()}, "name"){verdict}
 
 
 @pytest.mark.requirement("P2")
+@pytest.mark.usefixtures("processes")
 def test_a_component_that_is_none_of_its_role_does_not_type_check(tmp_path: Path) -> None:
     file = tmp_path / "roles.py"
     file.write_text(HEADER + "".join(classes(role) for role in Role), encoding="utf-8")

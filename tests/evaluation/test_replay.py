@@ -98,6 +98,7 @@ def test_without_texts_it_says_what_to_set(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("E1.replay")
+@pytest.mark.usefixtures("processes")
 def test_the_command_asks_a_copy_of_the_store_what_was_asked_in_the_workspace(asked: Path) -> None:
     (asked / "copies").mkdir()
     shutil.copy(asked / "memory.db", asked / "copies" / "friday.db")

@@ -28,6 +28,7 @@ def test_other_names_are_refused_as_any_module_refuses_them() -> None:
 
 
 @pytest.mark.parametrize("module", ["speckit_memory.pipeline", "speckit_memory.pipeline.ports"])
+@pytest.mark.usefixtures("processes")
 def test_importing_the_package_or_its_ports_imports_no_frame(module: str) -> None:
     code = f"import sys, {module}; print([name for name in {FRAME!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

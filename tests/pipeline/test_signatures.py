@@ -194,6 +194,7 @@ def register(registry):
 REFUSED = "E133 'marks' does not fit the role annotator: it has a method 'chek' at misspelt:15; did you mean 'check'?"
 
 
+@pytest.mark.usefixtures("processes")
 def test_an_extension_with_such_a_component_is_reported_wherever_it_runs(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

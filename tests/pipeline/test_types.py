@@ -81,6 +81,7 @@ bad: Reranker = Annotate()  # refused
 
 
 @pytest.mark.requirement("P3.types")
+@pytest.mark.usefixtures("processes")
 def test_what_a_role_is_not_entitled_to_does_not_type_check(tmp_path: Path) -> None:
     file = tmp_path / "roles.py"
     file.write_text(HEADER + ACCEPTED + "".join(REFUSED.values()).replace("\nbad:", "\nbad_NAME:"), encoding="utf-8")

@@ -11,6 +11,8 @@ from agents import lost, over_http, over_stdio, sessions
 from tests.server.doors import COMMAND, environment
 from tests.server.test_mcp_http import serving
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 
 @pytest.mark.requirement("M1", "T28")
 def test_eight_clients_of_one_server_over_http_lose_nothing(workspace: Path) -> None:

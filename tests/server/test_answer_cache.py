@@ -192,6 +192,7 @@ CHANGES: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.requirement("T25.equal", "T25.written")
+@pytest.mark.usefixtures("processes")
 def test_what_is_given_again_is_what_would_be_made_now_whatever_other_processes_write(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

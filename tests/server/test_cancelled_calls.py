@@ -16,6 +16,8 @@ from tests.attacks.test_full_disk import WRITING
 from tests.attacks.test_tools import DEFECTS, USUAL
 from tests.server.doors import DOCUMENTS, call
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 EXTENSION = """
 import time
 from pathlib import Path

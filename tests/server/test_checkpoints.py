@@ -267,6 +267,7 @@ def with_little_room(root: Path, *arguments: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.requirement("M14", "M14.killed")
+@pytest.mark.usefixtures("processes")
 def test_a_full_disk_leaves_the_store_and_no_checkpoint(workspace: Path) -> None:
     made = with_little_room(workspace, "create", "first")
     assert made.returncode == 1, made.stdout
@@ -295,6 +296,7 @@ def killed_somewhere(root: Path, arguments: list[str], seconds: float) -> bool:
 
 
 @pytest.mark.requirement("M14", "M14.killed")
+@pytest.mark.usefixtures("processes")
 def test_a_killed_create_leaves_nothing_that_counts_and_a_killed_restore_the_old_store(workspace: Path) -> None:
     moments = random.Random(11)
     assert call(workspace, ["checkpoint", "create", "first"]).status == 0

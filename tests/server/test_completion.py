@@ -55,6 +55,7 @@ def test_completing_leaves_no_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.usefixtures("processes")
 def test_each_shell_gets_a_script(tmp_path: Path, shell: str) -> None:
     ran = call(tmp_path, [], {"_SPECKIT_MEMORY_COMPLETE": f"{shell}_source"})
     assert ran.status == 0
@@ -69,6 +70,7 @@ def test_an_unknown_shell_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.usefixtures("processes")
 def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     folder = shlex.quote(str(COMMAND.parent))
     script = f"""

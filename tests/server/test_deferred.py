@@ -82,6 +82,7 @@ def test_maintenance_embeds_what_was_saved_without_vectors_as_an_index_run_would
 
 
 @pytest.mark.requirement("I9.finished")
+@pytest.mark.usefixtures("processes")
 def test_a_server_embeds_what_was_saved_without_vectors_beside_its_answers(workspace: Path) -> None:
     (workspace / "docs/limits.md").write_text(TEXTS["docs/limits.md"])
     save = {"name": "memory_save", "arguments": {"filePath": "docs/limits.md", "asyncEmbedding": True, "force": True}}

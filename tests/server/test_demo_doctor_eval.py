@@ -21,6 +21,7 @@ def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["--keep", "demo.db"]], ids=["temporary", "kept"])
 @pytest.mark.parametrize("placed", ["empty", "workspace", "elsewhere"])
+@pytest.mark.usefixtures("processes")
 def test_what_the_demo_advises_runs_as_printed_where_its_reader_stands(
     tmp_path: Path, arguments: list[str], placed: str
 ) -> None:

@@ -13,6 +13,7 @@ from tests.server.doors import call
 
 
 @pytest.mark.requirement("E3", "E3.curated")
+@pytest.mark.usefixtures("processes")
 def test_the_demo_shows_a_live_shadow_with_its_verdict_within_seconds(tmp_path: Path) -> None:
     ran = call(tmp_path, ["demo", "--json", "--keep", "kept.db", "--html", "page.html"])
 

@@ -18,6 +18,8 @@ from raw_server import INITIALIZE, call_of, raw_server
 
 from tests.server.doors import call, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 TELLING = """\
 import atexit, gc, json, locale, os, signal, sys, threading, warnings
 from importlib import import_module

@@ -312,6 +312,7 @@ def test_triggers_match_whole_phrases_and_what_the_session_attends_to_comes_firs
 
 
 @pytest.mark.requirement("T8.file")
+@pytest.mark.usefixtures("processes")
 def test_an_update_that_is_killed_leaves_the_old_file_or_the_new_one(workspace: Path) -> None:
     file = put(workspace)
     for number in range(6):

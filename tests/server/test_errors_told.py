@@ -18,6 +18,7 @@ def told(error: dict[str, Any]) -> tuple[str, str, bool]:
 
 
 @pytest.mark.requirement("T26.again", "T26.object")
+@pytest.mark.usefixtures("processes")
 def test_what_may_succeed_later_says_so_at_both_doors(workspace: Path) -> None:
     with raw_server(workspace, "--no-warm-up") as server:
         server.start()

@@ -14,6 +14,8 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from tests.server.doors import Ran, call
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 WEAK = """\
 pipeline: weak
 candidates:

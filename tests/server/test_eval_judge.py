@@ -15,6 +15,8 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import COMMAND, Ran, call, environment
 from tests.server.terminals import Shown, typed
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 SAYS = {
     "oracle": (
         "import json, sys; asked = json.load(sys.stdin)\n"

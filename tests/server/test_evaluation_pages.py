@@ -17,6 +17,8 @@ import yaml
 from speckit_memory.config.settings import workspace_root
 from tests.server.doors import COMMAND, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 DOCS = workspace_root(Path(__file__).parent) / "docs"
 
 

@@ -295,6 +295,7 @@ def test_memories_that_cannot_be_taken_are_refused_one_by_one(workspace: Path) -
 
 
 @pytest.mark.requirement("M14", "M14.whole")
+@pytest.mark.usefixtures("processes")
 def test_a_full_disk_leaves_the_store_and_the_files(workspace: Path) -> None:
     (workspace / "docs/big.md").write_text("# Big\n\n" + "Many words about zebras. " * 6000)
     assert here(workspace, ["index", "docs"]).status == 0
@@ -330,6 +331,7 @@ def test_a_file_that_cannot_be_made_undoes_all_of_it(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("M14", "M14.whole")
+@pytest.mark.usefixtures("processes")
 def test_a_killed_import_has_happened_or_not(workspace: Path) -> None:
     out = exported(workspace)
     root = other(workspace)

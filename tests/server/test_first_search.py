@@ -60,6 +60,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("C1.cosine")
 @pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.usefixtures("processes")
 def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_process_that_has_them(
     root: Path, opened: bool
 ) -> None:

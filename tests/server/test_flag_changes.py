@@ -360,6 +360,7 @@ LIVED = "SPECKIT_TRM"
 
 
 @pytest.mark.requirement("P11.evidence", "P11.audit")
+@pytest.mark.usefixtures("processes")
 def test_what_a_live_experiment_showed_outlives_its_queries(tmp_path: Path) -> None:
     flags(tmp_path, f"flags: {{{LIVED}: {{state: shadow, was: dark_run}}}}\n")
     name = lived(tmp_path, pair_of(LIVED), 210)
@@ -414,6 +415,7 @@ def test_a_kept_evaluation_is_tested_on_the_metric_that_the_criterion_names(tmp_
 
 
 @pytest.mark.requirement("P11.limits")
+@pytest.mark.usefixtures("processes")
 def test_two_promotions_at_once_do_not_pass_the_limit_together(tmp_path: Path) -> None:
     five = ["RRF", "MMR", "CAUSAL_BOOST", "TRM", "SIGNAL_VOCAB"]
     file = flags(tmp_path, "flags:\n" + "".join(f"  SPECKIT_{name}: {{state: dark_run, was: off}}\n" for name in five))
@@ -432,6 +434,7 @@ def test_two_promotions_at_once_do_not_pass_the_limit_together(tmp_path: Path) -
     assert "does not become dark_run: 6 others are active" in "".join(told)
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_flag_that_another_process_has_decided_meanwhile_is_not_decided_again(tmp_path: Path) -> None:
     file = flags(tmp_path, f"flags:\n  {NAME}: {{state: dark_run, was: off}}\n")
     with locked(file):

@@ -9,6 +9,8 @@ from isolated.distributions import installed
 
 from tests.server.doors import DOCUMENTS, Ran, call
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 SOURCE = '''\
 """An extension with a step and a flag."""
 

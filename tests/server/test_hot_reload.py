@@ -18,6 +18,8 @@ from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FIL
 from tests.server.doors import call
 from tests.server.test_mcp_http import serving
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 OURS = "pipeline: ours\nextends: bm25\n"
 THEIRS = "pipeline: theirs\nextends: rrf\n"
 

@@ -35,6 +35,7 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
 
 @pytest.mark.requirement("I8")
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+@pytest.mark.usefixtures("processes")
 def test_a_run_with_helpers_that_a_signal_ends_is_finished_by_the_next(
     tmp_path: Path, sent: signal.Signals, status: int
 ) -> None:

@@ -62,6 +62,7 @@ def watching(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.mark.requirement("I8.watched")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.usefixtures("processes")
 def test_changes_are_indexed_until_a_signal_ends_it(
     tmp_path: Path, watching: subprocess.Popen[bytes], sent: signal.Signals
 ) -> None:
@@ -93,6 +94,7 @@ def test_changes_are_indexed_until_a_signal_ends_it(
 
 
 @pytest.mark.requirement("I8.watched")
+@pytest.mark.usefixtures("processes")
 def test_a_source_that_goes_and_comes_back_is_watched_again(tmp_path: Path) -> None:
     out, docs = tmp_path / "out", tmp_path / "docs"
     docs.mkdir()
@@ -158,6 +160,7 @@ def ids(root: Path) -> dict[str, int]:
 
 
 @pytest.mark.requirement("I8.watched")
+@pytest.mark.usefixtures("processes")
 def test_a_checkout_of_a_thousand_files_is_few_runs_and_every_memory_stays_what_it_is(
     tmp_path: Path, watching: subprocess.Popen[bytes]
 ) -> None:
@@ -201,6 +204,7 @@ def test_a_checkout_of_a_thousand_files_is_few_runs_and_every_memory_stays_what_
 
 
 @pytest.mark.requirement("I8.watched")
+@pytest.mark.usefixtures("processes")
 def test_what_an_editor_puts_in_the_place_of_a_file_is_an_update_of_it(
     tmp_path: Path, watching: subprocess.Popen[bytes]
 ) -> None:

@@ -39,6 +39,7 @@ def servers(folder: Path, client: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("client", FILES)
+@pytest.mark.usefixtures("processes")
 def test_every_client_starts_the_server_from_its_own_file(tmp_path: Path, client: str) -> None:
     ran = init(tmp_path, "--write", "--client", client, "--json")
 
@@ -179,6 +180,7 @@ def test_two_projects_share_a_file_of_a_person(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.usefixtures("processes")
 def test_an_entry_is_brought_up_to_date_and_keeps_what_people_said_in_it(tmp_path: Path) -> None:
     mine = {"command": "/old/place", "args": ["serve"], "disabled": True, "env": {"SPECKIT_LOG_CONTENT": "1"}}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"speckit-memory": mine}}))

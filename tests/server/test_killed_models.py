@@ -33,6 +33,7 @@ def answers(memory: Memory) -> list[list[tuple[str, float]]]:
 
 
 @pytest.mark.requirement("I6.beside", "I6.back")
+@pytest.mark.usefixtures("processes")
 def test_whenever_it_is_killed_one_space_serves_and_the_change_can_go_on_and_back(
     tmp_path: Path, service: Service
 ) -> None:

@@ -18,6 +18,7 @@ WAYS = {"merge": [], "replace": ["--replace", "--no-backup"]}
 
 @pytest.mark.requirement("M14", "M14.killed")
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.usefixtures("processes")
 def test_whenever_it_is_killed_the_store_is_as_before_or_as_restored(workspace: Path, tmp_path: Path, way: str) -> None:
     assert here(workspace, ["checkpoint", "create", "first"]).status == 0
     ruined(workspace)

@@ -12,6 +12,8 @@ from speckit_memory.engine import Memory
 from tests.server.doors import call, environment
 from tests.server.test_checkpoints import here
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 A, B, OTHER = "docs/del/a.md", "docs/del/b.md", "docs/other.md"
 TEXTS = {
     A: "# A\n\nKangaroos have pouches, [see](b.md).\n",

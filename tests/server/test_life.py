@@ -38,6 +38,7 @@ def attended(root: Path, session: str = "s") -> list[str]:
 
 
 @pytest.mark.requirement("M13.crash", "M4.fed")
+@pytest.mark.usefixtures("processes")
 def test_what_a_session_attended_to_outlives_a_killed_server_and_is_what_a_resumed_one_sees_first(
     workspace: Path,
 ) -> None:
@@ -226,6 +227,7 @@ def test_maintenance_without_a_store_says_how_to_make_one(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("M5.one")
+@pytest.mark.usefixtures("processes")
 def test_of_ten_processes_that_start_at_once_one_does_the_work(workspace: Path) -> None:
     aged(workspace, "docs/tone.md")
     code = (
@@ -254,6 +256,7 @@ def test_of_ten_processes_that_start_at_once_one_does_the_work(workspace: Path) 
 
 
 @pytest.mark.requirement("M5.jobs")
+@pytest.mark.usefixtures("processes")
 def test_a_server_does_the_background_work_beside_its_answers(workspace: Path) -> None:
     aged(workspace, "docs/tone.md")
     with subprocess.Popen(

@@ -52,6 +52,7 @@ def subscribe(server: RawServer, uri: str, method: str = "resources/subscribe") 
 
 
 @pytest.mark.requirement("T29.told")
+@pytest.mark.usefixtures("processes")
 def test_a_client_that_shook_hands_hears_of_what_others_write(workspace: Path) -> None:
     with raw_server(workspace) as server:
         server.send(INITIALIZE)
@@ -111,6 +112,7 @@ async def listens(client: Client, root: Path) -> None:
 
 
 @pytest.mark.requirement("T29.told")
+@pytest.mark.usefixtures("processes")
 def test_a_stream_over_stdio_brings_changes(workspace: Path) -> None:
     async def session() -> None:
         server = StdioServerParameters(command=str(COMMAND), args=["serve"], env=environment(workspace), cwd=workspace)
@@ -121,6 +123,7 @@ def test_a_stream_over_stdio_brings_changes(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("T29.told")
+@pytest.mark.usefixtures("processes")
 def test_streams_over_http_bring_changes_to_old_and_new_clients(workspace: Path) -> None:
     got: list[str] = []
 
@@ -165,6 +168,7 @@ def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.mark.requirement("I8.served", "T29.told")
+@pytest.mark.usefixtures("processes")
 def test_one_of_two_servers_watches_the_files_and_the_other_takes_over(tmp_path: Path) -> None:
     (tmp_path / ".speckit").mkdir()
     (tmp_path / "docs").mkdir()

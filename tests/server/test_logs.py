@@ -21,6 +21,8 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.server import logs
 from tests.server.doors import call
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 Line = dict[str, Any]
 ASKED = "how does rank fusion work with the xylophone"
 OF_A_SEARCH = ["event", "hash", "intent", "complexity", "level", "ms", "pipeline", "results", "shown", "timestamp"]

@@ -21,6 +21,8 @@ from mcp.client.streamable_http import streamable_http_client
 from speckit_memory.server.http import listen
 from tests.server.doors import COMMAND, call, environment
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 TOKEN = "a-token-long-enough-for-a-test"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 HEADERS = {"Accept": "application/json, text/event-stream"}

@@ -377,6 +377,7 @@ def test_a_page_that_does_not_fit_says_where_to_go_on(workspace: Path) -> None:
         ("memory_serch", {}, "E033", "did you mean 'memory_search'?"),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_every_failure_is_an_error_object(
     server: Callable[..., Any], tool: str, arguments: dict[str, Any], code: str, message: str
 ) -> None:
@@ -387,6 +388,7 @@ def test_every_failure_is_an_error_object(
     assert error["actions"]
 
 
+@pytest.mark.usefixtures("processes")
 def test_null_is_a_parameter_left_open(server: Callable[..., Any]) -> None:
     asked = {"query": "rank fusion", "limit": 1}
     empty = dict.fromkeys(("concepts", "specFolder", "tier", "mode", "sessionId", "anchors", "explain"))
@@ -394,6 +396,7 @@ def test_null_is_a_parameter_left_open(server: Callable[..., Any]) -> None:
     assert plain["data"] == with_nulls["data"]
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_missing_parameter_is_offered_for_an_unknown_one(server: Callable[..., Any]) -> None:
     assert [problem["message"] for problem in server("memory_context", {"query": "x"})["errors"]] == [
         "memory_context needs the parameter 'input'",
@@ -488,6 +491,7 @@ def _talk(root: Path, end: Callable[[subprocess.Popen[bytes]], None], **more: st
         ("no_such/method", {}, "Method not found"),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_what_the_server_does_not_offer_is_an_error_of_the_protocol_and_no_defect(
     indexed: Path, method: str, parameters: dict[str, Any], message: str
 ) -> None:
@@ -549,6 +553,7 @@ def _close_input(process: subprocess.Popen[bytes]) -> None:
     ],
     ids=["end of input", "SIGTERM", "SIGINT"],
 )
+@pytest.mark.usefixtures("processes")
 def test_the_server_ends_when_told_to_and_speaks_only_the_protocol(
     indexed: Path, end: Callable[[subprocess.Popen[bytes]], None], status: int
 ) -> None:
@@ -560,6 +565,7 @@ def test_the_server_ends_when_told_to_and_speaks_only_the_protocol(
     assert "secret" not in json.dumps(logged)
 
 
+@pytest.mark.usefixtures("processes")
 def test_queries_are_logged_only_when_asked_for(indexed: Path) -> None:
     _, _, logged = _talk(indexed, _close_input, SPECKIT_LOG_CONTENT="1")
     search, tool, _ = logged

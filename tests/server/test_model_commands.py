@@ -71,6 +71,7 @@ def search(root: Path, text: str, **environ: str) -> tuple[list[str], str]:
 
 
 @pytest.mark.requirement("I6.fetched", "I6.back")
+@pytest.mark.usefixtures("processes")
 def test_a_model_is_fetched_used_without_a_network_and_taken_back(root: Path, hub: Hub) -> None:
     assert run(root, "index", "docs").status == 0
     assert model_in_use(root) == "bundled"
@@ -105,6 +106,7 @@ def test_a_model_is_fetched_used_without_a_network_and_taken_back(root: Path, hu
     assert run(root, "doctor", "--json").status == 0
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_is_whole_is_not_fetched_again_and_what_is_damaged_is(root: Path, hub: Hub) -> None:
     run(root, "model", "pull", NAME, HF_ENDPOINT=hub.url)
     asked = len(hub.asked)
@@ -123,6 +125,7 @@ def test_what_is_whole_is_not_fetched_again_and_what_is_damaged_is(root: Path, h
 
 
 @pytest.mark.parametrize("name", ["model_optimized.onnx", "tokenizer.json"])
+@pytest.mark.usefixtures("processes")
 def test_what_is_not_what_its_repository_says_is_not_kept(root: Path, hub: Hub, name: str) -> None:
     content = hub.files[name]
     hub.served[name] = bytes([content[0] ^ 1]) + content[1:]
@@ -170,6 +173,7 @@ def many(root: Path) -> None:
 
 
 @pytest.mark.requirement("I6.beside")
+@pytest.mark.usefixtures("processes")
 def test_killed_while_vectors_are_made_the_old_ones_serve_and_the_next_run_goes_on(
     root: Path, service: Service
 ) -> None:
@@ -228,6 +232,7 @@ def test_a_file_of_a_store_makes_no_process_ask_a_service(root: Path, service: S
 
 
 @pytest.mark.requirement("I6.fetched")
+@pytest.mark.usefixtures("processes")
 def test_only_model_use_leaves_a_choice_that_runs_without_the_variable_obey(root: Path, hub: Hub) -> None:
     run(root, "index", "docs")
     run(root, "model", "pull", NAME, HF_ENDPOINT=hub.url)
@@ -277,6 +282,7 @@ def test_no_key_is_in_any_file_or_output(root: Path, service: Service) -> None:
     assert not any(key.encode() in path.read_bytes() for path in root.rglob("*") if path.is_file())
 
 
+@pytest.mark.usefixtures("processes")
 def test_two_processes_that_fetch_at_once_leave_one_whole_model(root: Path, hub: Hub) -> None:
     env = environment(root, SPECKIT_MODELS=str(root / "models"), HF_ENDPOINT=hub.url)
     processes = [

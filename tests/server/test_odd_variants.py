@@ -20,6 +20,8 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import with_client
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 SOURCE = '''\
 """An extension with a reranker that does what the environment says."""
 

@@ -45,6 +45,7 @@ def _installed(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("ending", [[], ["--limit", "0"]], ids=["answered", "refused"])
+@pytest.mark.usefixtures("processes")
 def test_what_a_trusted_component_prints_is_no_part_of_the_document(tmp_path: Path, ending: list[str]) -> None:
     env = _installed(tmp_path / "installed")
     root = indexed_workspace(tmp_path / "workspace")

@@ -15,7 +15,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 
-pytestmark = pytest.mark.requirement("M1")
+pytestmark = [pytest.mark.requirement("M1"), pytest.mark.usefixtures("processes")]
 
 COMMAND = Path(sys.executable).parent / "speckit-memory"
 _DROP_FROM_BOUNDING_SET = 24

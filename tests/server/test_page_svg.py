@@ -8,6 +8,8 @@ import pytest
 
 from speckit_memory.server.page.svg import INK, NARROW, VARIANT, WIDE, Canvas, drawn
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 NAMES = ("plain", "検索の設計", "$\\frac{", "a\x1b[31m<b>&", "\ud800\uffff", "x" * 90)
 
 

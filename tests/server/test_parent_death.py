@@ -88,6 +88,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.requirement("T27.alone")
+@pytest.mark.usefixtures("processes")
 def test_a_server_ends_with_its_parent_though_a_sibling_holds_the_pipe(indexed: Path) -> None:
     with pipe() as (reading, writing):
         served = [str(COMMAND), "serve", "--no-warm-up"]
@@ -113,6 +114,7 @@ def test_a_server_ends_with_its_parent_though_a_sibling_holds_the_pipe(indexed: 
             process.stdin.close()  # and the sibling ends
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_server_whose_parent_ended_before_it_began_serves(indexed: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ORPHAN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -60,6 +60,7 @@ def test_what_models_are_given_of_all_tools_is_at_most_four_thousand_tokens(inde
     assert tokens([{name: tool[name] for name in FOR_MODELS} for tool in tools]) <= 4000
 
 
+@pytest.mark.usefixtures("processes")
 def test_over_http_the_option_goes_before_the_file_of_the_workspace(workspace: Path) -> None:
     (workspace / ".speckit").mkdir(exist_ok=True)
     (workspace / ".speckit" / "config.yaml").write_text("profile: core\n")

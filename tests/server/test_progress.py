@@ -133,6 +133,7 @@ def written(tmp_path: Path) -> Callable[[], Path]:
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.usefixtures("processes")
 def test_index_leaves_nothing_of_its_bar_on_the_terminal(written: Callable[[], Path], columns: int) -> None:
     shown = on_terminal(written(), ["index", "."], columns)
     assert shown.status == 0, shown.text
@@ -151,6 +152,7 @@ def test_index_leaves_nothing_of_its_bar_on_the_terminal(written: Callable[[], P
         ({"TERM": "dumb", "FORCE_COLOR": "1"}, False, False),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_the_bar_keeps_to_what_the_environment_says(
     written: Callable[[], Path], env: dict[str, str], bar: bool, colour: bool
 ) -> None:
@@ -159,6 +161,7 @@ def test_the_bar_keeps_to_what_the_environment_says(
     assert (re.search(r"\x1b\[[0-9;]*m", shown.text) is not None) is colour
 
 
+@pytest.mark.usefixtures("processes")
 def test_json_stays_alone_on_standard_output_while_the_bar_is_drawn(written: Callable[[], Path]) -> None:
     shown = on_terminal(written(), ["index", ".", "--json"], 80, piped=True)
     assert shown.piped.startswith("{")

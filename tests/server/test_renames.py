@@ -155,6 +155,7 @@ def test_the_scan_of_an_agent_follows_as_well(judged: tuple[Path, dict[str, Any]
     is_the_same(root, "docs/log.md", before)
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_folder_of_a_thousand_files_is_renamed(tmp_path: Path) -> None:
     old = tmp_path / "docs" / "old"
     old.mkdir(parents=True)
@@ -177,6 +178,7 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", root, *who, *arguments], check=True, capture_output=True, env=env)
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_checkout_to_and_fro_leaves_everything_as_it_was(judged: tuple[Path, dict[str, Any]]) -> None:
     root, before = judged
     git(root, "init", "-b", "main")

@@ -69,6 +69,7 @@ async def said(client: Client, name: str, **arguments: str) -> str:
 
 @pytest.mark.requirement("T29.read", "T29.prompts", "T29.completed")
 @pytest.mark.parametrize(("over", "era"), [(over_stdio, "legacy"), (over_stdio, "auto"), (over_http, "auto")])
+@pytest.mark.usefixtures("processes")
 def test_memories_pipeline_and_report_are_read_and_keys_completed(
     indexed: Path, over: Callable[..., None], era: str
 ) -> None:
@@ -223,6 +224,7 @@ def test_without_a_store_there_is_what_is_always_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("T29.read")
+@pytest.mark.usefixtures("processes")
 def test_the_pipeline_is_that_of_the_server_with_what_its_command_line_sets(workspace: Path) -> None:
     async def session() -> str:
         async with connected(workspace, "--pipeline", "bm25", "--set", "bm25.k1=1.7") as client:

@@ -96,6 +96,7 @@ def test_an_answer_that_was_pasted_into_a_file_is_not_remembered_again(folder: P
 
 
 @pytest.mark.requirement("M6.killed", "M6.supersede")
+@pytest.mark.usefixtures("processes")
 def test_a_verdict_that_a_kill_kept_from_being_reached_is_reached_in_the_background(folder: Path) -> None:
     [first] = calls(folder, ("memory_save", {"filePath": "docs/old.md"}))
     assert first["data"]["verdict"]["kind"] == "create"

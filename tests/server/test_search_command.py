@@ -288,6 +288,7 @@ def test_what_is_stored_twice_is_shown_once_with_both_places(workspace: Path) ->
     assert "the step 'duplicates' took it out" in reason["why_not"]
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_query_of_bytes_that_are_not_utf_8_is_searched_without_them(shapes: Path) -> None:
     ran = call(shapes, [b"search", b"wombat \xff\xfe", b"--why-not", b"\xff.md", b"--json"])  # type: ignore[list-item]  # as a shell passes it
     assert (ran.status, ran.json["error"]["code"]) == (2, "E080")

@@ -147,6 +147,7 @@ def test_whatever_becomes_of_the_file_commands_answer_the_same_and_doctor_names_
     assert answered() == expected
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_server_writes_one_beside_its_answers_and_tells_of_it(root: Path) -> None:
     segments(root)[0].unlink()
     with raw_server(root) as server:

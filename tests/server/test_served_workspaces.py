@@ -142,6 +142,7 @@ def named(answer: object, question: object) -> str:
 
 
 @pytest.mark.requirement("T27.workspaces")
+@pytest.mark.usefixtures("processes")
 def test_no_tool_with_any_argument_reaches_another_workspace(roots: dict[str, Path], tmp_path: Path) -> None:
     before = state(roots["beta"])
     mine = project(tmp_path / "alpha", "Nothing of interest.")  # which is changed by it
@@ -191,6 +192,7 @@ def test_no_tool_with_any_argument_reaches_another_workspace(roots: dict[str, Pa
 
 
 @pytest.mark.requirement("T27.workspaces")
+@pytest.mark.usefixtures("processes")
 def test_each_path_has_its_store_its_pipeline_and_its_sessions(roots: dict[str, Path], tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(TOKEN)
@@ -234,6 +236,7 @@ def test_each_path_has_its_store_its_pipeline_and_its_sessions(roots: dict[str, 
 
 
 @pytest.mark.requirement("T27.workspaces")
+@pytest.mark.usefixtures("processes")
 def test_what_is_kept_of_one_workspace_is_never_given_to_another(roots: dict[str, Path], tmp_path: Path) -> None:
     """The same keys, ids, sessions and questions in both; beside them one that goes away and one that is broken."""
     mortal = project(tmp_path / "mortal", "Gone soon.")
@@ -288,6 +291,7 @@ def test_what_is_kept_of_one_workspace_is_never_given_to_another(roots: dict[str
 
 
 @pytest.mark.requirement("T27.workspaces")
+@pytest.mark.usefixtures("processes")
 def test_changes_are_watched_and_told_in_each_workspace_by_itself(roots: dict[str, Path]) -> None:
     told: dict[str, list[object]] = {name: [] for name in roots}
     log: list[dict[str, Any]] = []
@@ -379,6 +383,7 @@ def announcing(*uris: str) -> ListRootsFnT:
 
 @pytest.mark.requirement("T27.workspaces")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.usefixtures("processes")
 def test_over_stdio_the_folders_of_the_client_choose_once_for_the_connection(
     roots: dict[str, Path], tmp_path: Path, mode: Any
 ) -> None:
@@ -428,6 +433,7 @@ def test_over_stdio_the_folders_of_the_client_choose_once_for_the_connection(
 
 
 @pytest.mark.requirement("T27.workspaces")
+@pytest.mark.usefixtures("processes")
 def test_whatever_a_client_answers_is_survived_and_folders_on_no_disk_are_passed_over(
     roots: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -456,6 +462,7 @@ def test_whatever_a_client_answers_is_survived_and_folders_on_no_disk_are_passed
 
 
 @pytest.mark.requirement("T27.workspaces")
+@pytest.mark.usefixtures("processes")
 def test_one_workspace_is_served_whatever_the_client_says_and_wherever_the_server_was_started(
     roots: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from speckit_memory import Memory
 from speckit_memory.server.page.svg import PALETTE
 from tests.server.doors import call
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 ORDER, OTHER = (1, 2, 3, 4), (3, 2, 1, 99)
 JUDGED = {1: 3, 2: 1, 3: 0, 4: 0, 99: 0}
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)> $\\frac{1}$ `x` {{ 7*7 }} \u202e\x1b[31m"

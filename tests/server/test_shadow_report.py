@@ -167,6 +167,7 @@ def test_a_pipeline_beside_itself_whose_answers_are_not_kept_is_no_noise_floor(
 
 
 @pytest.mark.requirement("E3B.judge", "P5.deltas")
+@pytest.mark.usefixtures("processes")
 def test_what_a_judge_is_asked_for_settles_the_report(workspace: Path, store: Path) -> None:
     """The answers differ in their last row; nobody is asked of the others, and nobody needs to be."""
     with Memory.open(store) as memory:
@@ -190,6 +191,7 @@ def test_what_a_judge_is_asked_for_settles_the_report(workspace: Path, store: Pa
     assert 10 <= quality["queries"] <= ended["judged"] // 2
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_judge_of_too_few_queries_is_told_how_many_it_takes(workspace: Path, store: Path) -> None:
     with Memory.open(store) as memory:
         first, second, third, fourth, *_ = (known.id for known in memory.list()[0])
@@ -212,6 +214,7 @@ def test_words_that_were_not_kept_are_no_dead_end(workspace: Path, store: Path) 
     assert "judge made queries" not in ran.out
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_was_judged_is_told_before_it_is_enough(workspace: Path, store: Path) -> None:
     asked = [observed(n, ORDER, OTHER, question=f"question {n}") for n in range(12)]
     asked.sort(key=lambda one: lot(one.query.id))  # as `eval judge` asks
@@ -323,6 +326,7 @@ def test_a_workspace_without_a_store_says_how_to_make_one(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.usefixtures("processes")
 def test_it_fits_the_terminal(workspace: Path, store: Path, columns: int) -> None:
     record(store, [observed(n, ORDER, OTHER, question="why rank fusion?") for n in range(20)], judged=JUDGED)
     shown = on_terminal(workspace, ["shadow", "report"], columns)
@@ -341,6 +345,7 @@ def test_dark_runs_stand_apart_from_verdicts_and_kept_words_need_no_setting(work
     assert "texts: true" not in ran.out
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_page_that_was_pasted_as_a_question_stands_in_one_line(workspace: Path, store: Path) -> None:
     asked = "why rank fusion?\n\n" + "and much more of it " * 100
     record(store, [observed(n, ORDER, OTHER, question=asked) for n in range(5)])
@@ -363,6 +368,7 @@ def test_a_variant_that_only_lost_queries_is_called_by_its_hash(workspace: Path)
 
 
 @pytest.mark.requirement("P5.parting")
+@pytest.mark.usefixtures("processes")
 def test_the_queries_that_differ_most_stand_in_the_order_of_the_figure_beside_them(
     workspace: Path, store: Path, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def asked(root: Path, *, one_by_one: bool = False) -> list[Any]:
 
 
 @pytest.mark.requirement("P4.order")
+@pytest.mark.usefixtures("processes")
 def test_a_flag_in_shadow_makes_a_pair_of_each_query_and_changes_no_answer(workspace: Path, tmp_path: Path) -> None:
     plain = Path(shutil.copytree(workspace, tmp_path / "plain"))
     in_shadow(workspace)
@@ -88,6 +89,7 @@ def test_a_flag_in_shadow_makes_a_pair_of_each_query_and_changes_no_answer(works
 
 
 @pytest.mark.requirement("P4.order")
+@pytest.mark.usefixtures("processes")
 def test_a_server_over_http_notes_pairs_before_a_signal_ends_it(workspace: Path, tmp_path: Path) -> None:
     plain = Path(shutil.copytree(workspace, tmp_path / "plain"))  # whose uses are written when the server ends
     in_shadow(workspace)

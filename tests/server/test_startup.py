@@ -12,6 +12,8 @@ import pytest
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_mcp_stdio import INITIALIZE, calls
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 HEAVY = {"numpy", "scipy", "tokenizers", "markdown_it", "evaluation", "Stemmer", "wordllama"}
 # the name of rich itself shows up for vain attempts to import it; these are what it imports when it is there
 RICH = {"rich._extension", "rich.cells", "rich.segment", "rich.style", "rich.text", "pygments"}

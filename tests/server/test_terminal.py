@@ -50,6 +50,7 @@ def place(indexed: Path) -> Path:
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "help"])
+@pytest.mark.usefixtures("processes")
 def test_nothing_is_wider_than_the_terminal(place: Path, name: str, columns: int) -> None:
     shown = on_terminal(place, COMMANDS[name], columns)
     wide = [line for line in shown.lines if cell_len(line) > columns and not COPIED.match(line)]
@@ -58,6 +59,7 @@ def test_nothing_is_wider_than_the_terminal(place: Path, name: str, columns: int
 
 
 @pytest.mark.parametrize("name", ["flags", "unknown command", "broken pipeline", "missing store"])
+@pytest.mark.usefixtures("processes")
 def test_a_narrow_terminal_loses_nothing(place: Path, name: str) -> None:
     wide, narrow = (on_terminal(place, COMMANDS[name], columns).lines for columns in (400, 40))
     packed = re.sub(r"\s", "", "".join(narrow))
@@ -95,6 +97,7 @@ def test_a_pipe_gets_every_row_of_a_table_in_one_line(place: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["search", "doctor", "unknown command", "broken pipeline"])
+@pytest.mark.usefixtures("processes")
 def test_the_environment_decides_about_colour(place: Path, name: str, env: dict[str, str], coloured: bool) -> None:
     shown = on_terminal(place, COMMANDS[name], 30, env)
     assert (STYLE.search(shown.text) is not None) is coloured
@@ -120,6 +123,7 @@ def test_the_c_locale_hinders_no_command(place: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["search", "flags", "plan", "help"])
+@pytest.mark.usefixtures("processes")
 def test_a_reader_who_leaves_hears_of_no_error(place: Path, name: str) -> None:
     with subprocess.Popen(
         [COMMAND, *COMMANDS[name]],
@@ -138,6 +142,7 @@ def test_a_reader_who_leaves_hears_of_no_error(place: Path, name: str) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("name", ["search", "doctor", "index", "unknown command"])
+@pytest.mark.usefixtures("processes")
 def test_a_caller_may_close_what_nobody_reads(place: Path, name: str, closed: str) -> None:
     line = f"{shlex.join([str(COMMAND), *COMMANDS[name]])} {closed}"
     done = subprocess.run(line, shell=True, cwd=place, env=environment(place), capture_output=True, check=False)
@@ -160,6 +165,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("columns", [20, 40, 62, 80, 200])
+@pytest.mark.usefixtures("processes")
 def test_figures_fit_the_terminal_and_none_is_left_out(dataset: Path, columns: int) -> None:
     pipelines = ["--pipeline", "bm25", "--pipeline", "fts5"]
     shown = on_terminal(dataset, ["eval", "run", "--dataset", dataset, *pipelines], columns)
@@ -172,6 +178,7 @@ def test_figures_fit_the_terminal_and_none_is_left_out(dataset: Path, columns: i
 
 
 @pytest.mark.parametrize("columns", [40, 120])
+@pytest.mark.usefixtures("processes")
 def test_what_each_step_is_worth_fits_the_terminal(dataset: Path, columns: int) -> None:
     shown = on_terminal(dataset, ["eval", "ablate", "--dataset", dataset, "--queries", "2"], columns)
     assert shown.status == 0, shown.text

@@ -74,6 +74,7 @@ def test_a_json_flag_behind_the_separator_is_no_option(run: Run) -> None:
     assert "E121" in ran.err
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_reader_that_goes_away_ends_the_command_quietly(indexed: Path) -> None:
     with subprocess.Popen(
         [COMMAND, "pipeline", "schema"],
@@ -89,6 +90,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(indexed: Path) -> None
         assert process.wait() == 141
 
 
+@pytest.mark.usefixtures("processes")
 def test_an_interrupt_ends_with_130_and_the_store_stays_whole(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -127,6 +129,7 @@ def test_an_error_of_clearing_up_after_an_interrupt_counts_as_the_interrupt(by: 
     assert by_interrupt(raised.value) is (by is KeyboardInterrupt)
 
 
+@pytest.mark.usefixtures("processes")
 def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(indexed: Path, tmp_path: Path) -> None:
     # an extension that replaces a function of the product while it is registered is a defect nobody foresaw
     distribution = tmp_path / "broken-1.dist-info"

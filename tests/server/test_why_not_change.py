@@ -274,6 +274,7 @@ def register(registry):
 
 
 @pytest.mark.requirement("P8.change")
+@pytest.mark.usefixtures("processes")
 def test_where_the_time_was_over_it_is_the_smallest_found_so_far(herd: Path, tmp_path: Path) -> None:
     installed(tmp_path, "slow", SLOW)
     file = PIPELINES["three.yaml"].partition("fusion:")[0] + "fusion: [{use: rrf, normalise: min_max}, {use: slow}]\n"

@@ -182,6 +182,7 @@ def test_an_evaluation_measures_the_workspaces_pipeline_with_its_flags(workspace
 
 
 @pytest.mark.requirement("P2")
+@pytest.mark.usefixtures("processes")
 def test_the_five_lines_of_the_readme_add_one_channel_to_the_default(workspace: Path) -> None:
     readme = (workspace_root(Path(__file__).parent) / "README.md").read_text(encoding="utf-8")
     [text] = [block for block in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "add:" in block]

@@ -124,6 +124,7 @@ def test_a_repository_below_a_home_folder_with_a_store_is_its_own_workspace(tmp_
     assert own.out.splitlines()[-1] == f"store {project}/.speckit/memory.db, workspace {project}"
 
 
+@pytest.mark.usefixtures("processes")
 def test_init_makes_the_folder_a_workspace_and_prints_what_a_client_needs(tmp_path: Path, project: Path) -> None:
     (tmp_path / ".git").mkdir()
     ran = shell(project, "init", "--write")
@@ -156,6 +157,7 @@ def test_init_makes_the_folder_a_workspace_and_prints_what_a_client_needs(tmp_pa
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs Git")
+@pytest.mark.usefixtures("processes")
 def test_the_store_is_kept_out_of_git_and_what_people_write_is_not(project: Path) -> None:
     subprocess.run(["git", "init", "-q", project], check=True)
     assert shell(project, "index", "docs").status == 0

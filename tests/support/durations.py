@@ -1,4 +1,4 @@
-"""Records how long tests and fixtures take. pytest's cache holds the last run of each tier; `scripts/durations` prints it."""
+"""Records how long tests and fixtures take: the last run of each tier, in the cache folder of pytest."""
 
 from __future__ import annotations
 

@@ -65,8 +65,10 @@ def run(arguments: Sequence[str | Path], environ: Mapping[str, str], folder: Pat
     from speckit_memory.server.cli import run as run_command
 
     with TemporaryFile() as out, TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
-        with standing_in(environ, folder), _streams(nothing, out, err):
-            status = run_command([os.fspath(argument) for argument in arguments])
+        line = [os.fspath(argument) for argument in arguments]
+        script = mock.patch.object(sys, "argv", ["speckit-memory", *line])
+        with standing_in(environ, folder), _streams(nothing, out, err), script:
+            status = run_command(line)
         for file in (out, err):
             file.seek(0)
         return status, out.read().decode(), err.read().decode()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-PROOF_FIXTURES = frozenset({"processes", "simulated", "lengthy"})
+PROOF_FIXTURES = frozenset({"processes", "simulated", "exhaustive"})
 SPAWNING = frozenset(
     {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "os.exec"}
 )

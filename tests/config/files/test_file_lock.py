@@ -19,6 +19,7 @@ with locked(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_lock_of_a_killed_process_blocks_nobody_and_that_of_a_living_one_does(tmp_path: Path) -> None:
     file = tmp_path / "flags.yaml"
     with subprocess.Popen([sys.executable, "-c", HOLDER, file], stdout=subprocess.PIPE, text=True) as holder:

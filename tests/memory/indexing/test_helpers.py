@@ -83,6 +83,7 @@ def same(report: IndexReport, other: IndexReport, but: Sequence[str] = ()) -> bo
 @pytest.mark.requirement("I8")
 @pytest.mark.parametrize("model", [StaticEmbedder, OwnModel, lambda: None])
 @pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.usefixtures("processes")
 def test_with_helpers_the_store_becomes_what_it_becomes_without(
     tmp_path: Path, files: Path, started: list[_Helper], model: Callable[[], StaticEmbedder | None], times: int
 ) -> None:
@@ -95,6 +96,7 @@ def test_with_helpers_the_store_becomes_what_it_becomes_without(
     assert len(helped[0].failures) == 1
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_is_too_large_to_be_sent_is_made_here(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +118,7 @@ def test_what_is_too_large_to_be_sent_is_made_here(
     assert report.created == alone[0].created
 
 
+@pytest.mark.usefixtures("processes")
 def test_helpers_give_way_to_searches(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +136,7 @@ def test_helpers_give_way_to_searches(
     assert set(niceness) == {min(own + helpers.NICENESS, 19)}
 
 
+@pytest.mark.usefixtures("processes")
 def test_nothing_is_lost_with_a_helper_that_is_killed(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +157,7 @@ def test_nothing_is_lost_with_a_helper_that_is_killed(
     assert told.code == "E096"
 
 
+@pytest.mark.usefixtures("processes")
 def test_nothing_is_lost_and_nobody_waits_for_ever_for_a_helper_that_is_stopped(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +179,7 @@ def test_nothing_is_lost_and_nobody_waits_for_ever_for_a_helper_that_is_stopped(
     assert started[0]._process.poll() == -signal.SIGKILL
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_helper_that_waits_for_its_disk_is_not_given_up(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +196,7 @@ def test_a_helper_that_waits_for_its_disk_is_not_given_up(
     assert len(started) == 1
 
 
+@pytest.mark.usefixtures("processes")
 def test_sources_are_made_by_helpers_as_without_them(
     database: Database, tmp_path: Path, started: list[_Helper]
 ) -> None:
@@ -219,6 +226,7 @@ def test_without_any_process_more_the_files_are_read_here(
     assert not started
 
 
+@pytest.mark.usefixtures("processes")
 def test_an_interrupt_ends_the_helpers_and_keeps_what_was_written(
     database: Database, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +243,7 @@ def test_an_interrupt_ends_the_helpers_and_keeps_what_was_written(
     assert len(indexer.index([files], now=2.0, processes=0).unchanged) == 8
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_helper_ends_by_itself_when_nobody_is_at_the_other_end() -> None:
     helper = _Helper()
     helper._connection.close()
@@ -242,6 +251,7 @@ def test_a_helper_ends_by_itself_when_nobody_is_at_the_other_end() -> None:
     assert helper._process.wait(60) == 0
 
 
+@pytest.mark.usefixtures("processes")
 def test_lists_may_be_longer_than_what_a_connection_holds(
     tmp_path: Path, root: Path, write: Write, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:

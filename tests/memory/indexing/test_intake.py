@@ -108,6 +108,7 @@ def test_a_document_of_recalled_text_alone_makes_no_memory(database: Database, i
 
 
 @pytest.mark.requirement("I9.secrets")
+@pytest.mark.usefixtures("processes")
 def test_helpers_take_documents_in_by_the_same_rules(database: Database, embedder: StaticEmbedder, root: Path) -> None:
     indexer = Indexer(database, embedder, Analyser(), root)
     for number in range(1_000):

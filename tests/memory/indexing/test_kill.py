@@ -46,6 +46,7 @@ def contents(database: Database) -> list[object]:
 
 
 @pytest.mark.requirement("I8")
+@pytest.mark.usefixtures("processes")
 def test_a_killed_run_is_finished_by_the_next(root: Path, tmp_path: Path, embedder: StaticEmbedder) -> None:
     chance = random.Random(20261121)
     for number in range(DOCUMENTS):

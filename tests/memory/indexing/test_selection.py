@@ -298,6 +298,7 @@ def test_what_an_agent_may_name(path: str, is_folder: bool, include: tuple[str, 
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs Git")
+@pytest.mark.usefixtures("processes")
 def test_git_ignores_the_same_files(root: Path, write: Write) -> None:
     for folder in ("", "docs/", "docs/deep/", "a/b/", "private/", "build-notes/"):
         for name in ("x.md", "y.md", "keep.md", "[odd].md", "# hash.md"):

@@ -181,6 +181,7 @@ with Database.open(Path(sys.argv[1])) as database:
 
 
 @pytest.mark.requirement("F17")
+@pytest.mark.usefixtures("processes")
 def test_of_judgements_that_two_processes_give_at_once_none_is_lost(database: Database) -> None:
     judges = [
         subprocess.Popen(
@@ -230,6 +231,7 @@ with Database.open(Path(sys.argv[1])) as database:
         "COMMIT",
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_a_process_killed_in_the_middle_leaves_neither_half(database: Database, statement: str) -> None:
     judge(database, *[True] * 5)
     before = everything(database)

@@ -13,6 +13,8 @@ import pytest
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 ROOT = Path(__file__).parents[3]
 
 WORKER = """

@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.usefixtures("processes")
 def test_the_engine_imports_nothing_of_isolation_unless_it_is_asked_to_isolate() -> None:
     code = (
         "import sys; from speckit_memory.engine import assembly, Memory; assembly.registry({}).names(); "

@@ -257,6 +257,7 @@ def test_cases_are_named_by_component_parameters_and_promise() -> None:
     assert len(named) == len(set(named)) == 12
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_suite_needs_no_test_framework() -> None:
     code = "import sys, speckit_memory.pipeline.testing; print({'pytest', 'hypothesis', '_pytest'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

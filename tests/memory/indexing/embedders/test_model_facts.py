@@ -220,6 +220,7 @@ def test_few_files_are_kept_and_no_leftovers(shelf: Path) -> None:
 
 
 @pytest.mark.requirement("P10", "I6")
+@pytest.mark.usefixtures("processes")
 def test_processes_at_once_find_the_same_and_later_ones_do_without_the_library(shelf: Path) -> None:
     def run(_: int) -> str:
         command = [sys.executable, "-c", IN_ANOTHER_PROCESS]

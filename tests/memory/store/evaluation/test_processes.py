@@ -19,6 +19,8 @@ from speckit_memory.memory.store.evaluation import schema
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 ROOT = Path(__file__).parents[4]
 
 WORKER = """

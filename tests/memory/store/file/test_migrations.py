@@ -109,6 +109,7 @@ Database.open(Path(sys.argv[1])).close()
 
 @pytest.mark.requirement("M1.migrations")
 @pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
+@pytest.mark.usefixtures("processes")
 def test_processes_that_open_a_file_at_the_same_moment_make_one_store_and_one_whole_copy(
     tmp_path: Path, old: bool
 ) -> None:

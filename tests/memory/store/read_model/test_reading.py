@@ -112,6 +112,7 @@ def read_model(database: Database) -> ReadModel:
 
 
 @pytest.mark.requirement("M1.state")
+@pytest.mark.usefixtures("processes")
 def test_what_is_read_while_another_process_writes_is_of_the_state_before_or_of_the_state_after(
     database: Database,
 ) -> None:
@@ -141,6 +142,7 @@ def test_what_is_read_while_another_process_writes_is_of_the_state_before_or_of_
         assert set(seen) <= set(states)
 
 
+@pytest.mark.usefixtures("processes")
 def test_parts_that_are_read_late_are_of_the_state_that_the_reading_began_with(database: Database) -> None:
     with other_process(database.path) as other:
         other.writes(0)

@@ -337,6 +337,7 @@ def begin(script: str, *arguments: object) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_writer_killed_at_any_moment_breaks_nothing_and_what_it_leaves_goes(store: Database) -> None:
     moments, left = random.Random(10), 0
     with begin(WRITER, store.path, "killed", 600) as nursery:
@@ -365,6 +366,7 @@ def test_a_writer_killed_at_any_moment_breaks_nothing_and_what_it_leaves_goes(st
     assert left, "no kill left anything: the moments were badly chosen"
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_readers_see_beside_writers_is_a_state_that_was(store: Database) -> None:
     seconds = float(os.environ.get("SEGMENT_SOAK_SECONDS", "4"))
     writers = [begin(WRITER, store.path, name, seconds) for name in ("one", "two")]
@@ -403,6 +405,7 @@ with Database.open(store) as database:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/smaps tells it")
+@pytest.mark.usefixtures("processes")
 def test_two_processes_share_the_pages_of_a_segment(store: Database) -> None:
     count = 2_000_000
 
