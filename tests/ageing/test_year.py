@@ -23,6 +23,8 @@ from bench.ageing.year import Checkpoint, Year
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation.dataset import read
 
+pytestmark = pytest.mark.usefixtures("simulated")
+
 SEED, SIZE, DAYS, QUERIES = 2, 12, 33, 60
 CONFIDENCE = adding("confidence", "judgements", {"use": "confidence", "weight": 0.3})
 FACTS = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hostile_documents import SHAPES
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tally import Tally
 
@@ -188,7 +188,6 @@ def test_of_thousands_of_problems_the_first_are_told_and_the_others_counted(tmp_
         tally.tried(number)
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.text(st.characters(exclude_categories=[]), max_size=400), st.integers(1, 60))
 def _any_text_makes_a_document(text: str, times: int) -> None:
     document, _ = build(Source("a.md", text * times), ANALYSER)

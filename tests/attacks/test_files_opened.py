@@ -208,6 +208,7 @@ def test_folders_that_loop_and_paths_without_end_are_walked_to_an_end(root: Path
     tally.tried(160)
 
 
+@pytest.mark.usefixtures("exhaustive")
 def test_a_hundred_thousand_files_in_one_folder_are_found(root: Path, tally: Tally) -> None:
     many = root / "many"
     many.mkdir()

@@ -20,6 +20,7 @@ ROUNDS, LIVES = 16, 126
 @pytest.mark.requirement("I8")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.usefixtures("simulated")
 def test_in_whatever_order_things_happen_indexes_are_those_of_a_store_made_anew(number: int, tally: Tally) -> None:
     fuzzed = Fuzzed(lives.TARGET, tally)
 

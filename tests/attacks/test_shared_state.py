@@ -193,6 +193,7 @@ def test_every_port_is_attacked(tally: Tally) -> None:
 
 
 @pytest.mark.parametrize(("port", "name"), MEMBERS, ids=[f"{port.__name__}.{name}" for port, name in MEMBERS])
+@pytest.mark.usefixtures("exhaustive")
 def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
     tally: Tally, memory: Memory, before: dict[str, Any], port: type[Any], name: str
 ) -> None:

@@ -108,6 +108,7 @@ def answering(role: Role, tally: Tally | None) -> type[Any]:
     ("role", "first"),
     [(role, first) for role in ROLES for first in (True, False) if not (first and role is Role.SIGNAL)],
 )
+@pytest.mark.usefixtures("exhaustive")
 def test_a_component_that_spoils_all_it_can_reach_changes_no_search(
     tally: Tally, memory: Memory, tmp_path: Path, role: Role, first: bool
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_layout_that_bm25_keeps_was_made_of_nothing_that_others_hold(
         assert one == other
 
 
+@pytest.mark.usefixtures("exhaustive")
 def test_searches_of_six_threads_do_not_see_what_others_spoil_meanwhile(
     tally: Tally, memory: Memory, tmp_path: Path
 ) -> None:

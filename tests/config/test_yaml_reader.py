@@ -10,6 +10,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.config import yaml_reader
 from speckit_memory.config.yaml_reader import MAX_DEPTH, MOST_VALUES, Mapping, _small, _sound, locate, plain, read
@@ -45,7 +46,7 @@ def test_every_problem_is_reported_at_its_place() -> None:
 
 
 @pytest.mark.requirement("P7", "P10")
-@settings(max_examples=500)
+@settings(max_examples=examples(2))
 @given(
     st.sampled_from(["", "a: 1\nb:\n  - x\n", "a: {b: 1, c: [2]}\n"]),
     st.lists(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.engine import assembly, pipelines
 from speckit_memory.engine.yaml_flow import flow_style
@@ -79,7 +80,7 @@ def in_form(form: str, source: str, overrides: Mapping[str, str]) -> str:
     return pipelines.show(source, {}, overrides, effective=effective, origin=origin)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(0.2))
 @given(own=OWN, changed=SET, form=st.sampled_from(FORMS))
 @pytest.mark.requirement("P2")
 def test_what_is_written_out_in_any_form_has_the_same_hash_and_no_problem(

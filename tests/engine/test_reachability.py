@@ -118,6 +118,7 @@ def ran(project: Project) -> set[str]:
 
 
 @pytest.mark.requirement("T2", "P1.tools")
+@pytest.mark.usefixtures("exhaustive")
 def test_every_component_runs_behind_the_tools_of_the_server(served: Path) -> None:
     reached = set()
     for name in ("all", *EXCLUSIVE, *ALONE):

@@ -149,6 +149,7 @@ def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Stil
 
 
 @pytest.mark.requirement("P2", "P8", "T2")
+@pytest.mark.usefixtures("exhaustive")
 def test_without_a_step_some_answer_is_another_one(asked: tuple[str, Still]) -> None:
     preset, memory = asked
     pipeline, idle = memory.pipeline, []

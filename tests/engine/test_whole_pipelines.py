@@ -14,6 +14,7 @@ from frame.reckoning import check_explanation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.project import NOTES, QUESTIONS, Asked, Project, live, project, write
+from tiers import examples
 
 from speckit_memory.engine.answer import answer
 from speckit_memory.engine.assembly import registry
@@ -71,6 +72,7 @@ def by_content(outcome: Outcome, memory: Project) -> tuple[dict[str, float], dic
 
 
 @pytest.mark.requirement("F1")
+@pytest.mark.usefixtures("exhaustive")
 def test_results_do_not_depend_on_the_order_in_which_files_were_indexed(memory: Project, tmp_path: Path) -> None:
     # Scores agree to 1e-9 and not to the last bit: sums over vectors and rows run in the order of their ids.
     keys = random.Random(1).sample(list(NOTES), len(NOTES))
@@ -143,7 +145,7 @@ def told(outcome: Outcome) -> dict[str, object]:
 
 @pytest.mark.requirement("P9.skipped")
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.2))
 @given(data=st.data())
 def test_whatever_fails_the_answer_is_that_of_the_pipeline_without_it(
     name: str, memory: Project, data: st.DataObject
@@ -187,7 +189,7 @@ questions = st.builds(
 
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.2))
 @given(asked=questions)
 def test_explanations_recombine_to_the_score_to_the_last_bit(name: str, memory: Project, asked: Asked) -> None:
     pool = run(PIPELINES[name], asked, memory).pool
@@ -197,7 +199,7 @@ def test_explanations_recombine_to_the_score_to_the_last_bit(name: str, memory: 
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(0.1))
 @given(asked=questions)
 def test_answers_are_in_total_order_and_hold_every_memory_once(name: str, memory: Project, asked: Asked) -> None:
     outcome = run(PIPELINES[name], asked, memory)
@@ -220,8 +222,9 @@ def evidence(pool: Pool) -> dict[int, tuple[object, ...]]:
 
 @pytest.mark.requirement("P1", "P3")
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(0.02))
 @given(asked=questions)
+@pytest.mark.usefixtures("exhaustive")
 def test_no_step_changes_what_it_is_not_entitled_to(name: str, memory: Project, asked: Asked) -> None:
     whole = PIPELINES[name]
     signals, rerank, annotate = whole.fusion.signals, whole.rerank, whole.annotate

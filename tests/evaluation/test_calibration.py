@@ -54,6 +54,7 @@ def test_a_rate_is_a_weighted_share() -> None:
 
 
 @pytest.mark.requirement("A4.text")
+@pytest.mark.usefixtures("simulated")
 def test_the_calibrated_step_warns_as_often_as_the_report_says(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PIPELINE.replace("annotate: []", "annotate: [{use: evidence_gap, form: coverage, top: 3}]"))

@@ -52,6 +52,7 @@ def test_a_metric_that_the_report_does_not_test_is_tested_after_correction() -> 
     assert "p after correction is 0.182" in told
 
 
+@pytest.mark.usefixtures("simulated")
 def test_what_loses_seldom_passes_for_not_worse_as_seldom_as_the_level_says() -> None:
     """One query of a hundred loses everything: 13 of 100 samples of 200 show none of these."""
     rng = np.random.default_rng(1)
@@ -62,6 +63,7 @@ def test_what_loses_seldom_passes_for_not_worse_as_seldom_as_the_level_says() ->
     assert np.mean(passed) <= 0.025
 
 
+@pytest.mark.usefixtures("simulated")
 def test_measuring_again_on_a_store_that_grows_does_not_make_a_variant_better() -> None:
     rng = np.random.default_rng(2)
     better = Condition("nDCG@10", "better", 0.0, 20)

@@ -58,12 +58,14 @@ def ever_shown(differences: Column, every: int) -> Column:
 
 @pytest.mark.requirement("P5.peeking")
 @pytest.mark.parametrize("draw", [ndcg(0.5), hit, skewed])
+@pytest.mark.usefixtures("simulated")
 def test_of_a_thousand_experiments_on_equal_pipelines_few_ever_call_one_better(draw: Draw) -> None:
     differences = draw(np.random.default_rng(42), (EXPERIMENTS, QUERIES))
     assert ever_shown(differences, every=5).mean() <= 0.05
 
 
 @pytest.mark.requirement("P5.peeking")
+@pytest.mark.usefixtures("simulated")
 def test_a_look_after_every_query_calls_equal_pipelines_different_as_seldom() -> None:
     differences = ndcg(0.5)(np.random.default_rng(43), (EXPERIMENTS, 120))
     assert ever_shown(differences, every=1).mean() <= 0.05
@@ -80,6 +82,7 @@ def test_a_test_for_a_fixed_number_of_queries_would_be_wrong_more_often() -> Non
 
 @pytest.mark.requirement("P5.power")
 @pytest.mark.parametrize("ahead", [0.65, 0.75])
+@pytest.mark.usefixtures("simulated")
 def test_a_known_effect_is_shown_as_often_as_was_planned(ahead: float) -> None:
     rng = np.random.default_rng(5)
     population = ndcg(ahead)(rng, (1, 5_000))[0]

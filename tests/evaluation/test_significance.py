@@ -63,6 +63,7 @@ def test_p_is_never_zero() -> None:
     assert sign_flip_p(np.ones(100), seed=0) == 1 / (DRAWS + 1)
 
 
+@pytest.mark.usefixtures("simulated")
 def test_p_is_calibrated_where_nothing_differs() -> None:
     rng = np.random.default_rng(11)
     p_values = [sign_flip_p(rng.normal(0, 1, 12), seed=0) for _ in range(400)]

@@ -21,6 +21,7 @@ from frame.doubles import (
 from frame.reckoning import check_explanation
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.explain import explain
@@ -89,7 +90,7 @@ def test_explain_recombines_to_the_score_exactly(lists: list[dict[int, float]], 
 
 @pytest.mark.requirement("P9.skipped")
 @given(st.lists(channel_hits, min_size=2, max_size=4), st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(0.2))
 def test_failing_channels_leave_what_the_pipeline_without_them_gives(
     lists: list[dict[int, float]], data: st.DataObject
 ) -> None:

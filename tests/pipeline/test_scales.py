@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frame.hostile import attacked, component, registered
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.engine import Memory, pipelines
@@ -193,7 +193,6 @@ def lacking(pipeline: Pipeline, skipped: Sequence[str]) -> Pipeline:
     return replace(pipeline, fusion=fusion, rerank=left(pipeline.rerank))
 
 
-@settings(max_examples=300, deadline=None)
 @given(content=files(), query=st.sampled_from(TEXTS), data=st.data())
 def test_what_is_accepted_runs_on_its_scales_and_what_is_refused_has_a_place(
     content: str, query: str, data: st.DataObject, memory: Memory, tmp_path_factory: pytest.TempPathFactory

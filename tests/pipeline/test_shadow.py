@@ -25,6 +25,7 @@ from frame.observed import plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.project import QUESTIONS, Asked
+from tiers import examples
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.assembly import registry
@@ -132,7 +133,7 @@ def beside(control: Pipeline, query: Query, store: Store) -> Beside:
 
 
 @pytest.mark.requirement("P4.prefix")
-@settings(max_examples=60)
+@settings(max_examples=examples(0.2))
 @given(st.data())
 def test_an_answer_with_shared_steps_is_the_answer_without(memory: Memory, data: st.DataObject) -> None:
     control, variant = (data.draw(st.sampled_from(changes())) for _ in range(2))

@@ -26,8 +26,6 @@ for _name, _examples in PROFILES.items():
     # The same examples in every run: a change is judged by what it changed. Only the soak looks for new ones, and
     # keeps what it finds in the shared database `.hypothesis`.
     settings.register_profile(_name, derandomize=_name != "soak", deadline=None, max_examples=_examples)
-# known from here on: modules of tests scale their own numbers by it while they are imported
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 _permitted = True
 _spawned: list[str] = []
@@ -47,7 +45,7 @@ def require_processes(what: str) -> None:
 
 def examples(share: float) -> int:
     """A share of the profile's examples, for a property whose single example is dear (share < 1) or cheap (> 1)."""
-    return max(5, round(settings().max_examples * share))
+    return max(2, round(settings().max_examples * share))
 
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
@@ -62,8 +60,6 @@ class Tiers:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Marks the tests of the proof tier; where that is what runs, property tests too."""
         proving = config.option.markexpr == "proof"
-        if proving and "HYPOTHESIS_PROFILE" not in os.environ:
-            settings.load_profile("proof")
         for item in items:
             property_test = is_hypothesis_test(getattr(item, "obj", None))
             if PROOF_FIXTURES & set(getattr(item, "fixturenames", ())) or (proving and property_test):
@@ -91,5 +87,8 @@ class Tiers:
 
 def register(config: pytest.Config) -> None:
     """Adds the plugin and begins to watch for processes."""
+    # before modules of tests are imported: their decorators take what they leave open from the profile in force
+    tier = "proof" if config.option.markexpr == "proof" else "fast"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", tier))
     sys.addaudithook(_watch)
     config.pluginmanager.register(Tiers(), "tiers")

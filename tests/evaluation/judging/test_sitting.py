@@ -4,6 +4,7 @@ from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.evaluation.distinct import lot
 from speckit_memory.evaluation.judging.disputes import Case, disputes
@@ -60,7 +61,7 @@ def test_a_live_verdict_is_that_of_a_report_which_leaves_out_what_is_not_judged(
     assert few.verdict() is None, "fewer than ten queries are judged"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(0.07))
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3)), min_size=1, max_size=6))
 def test_taking_back_leads_to_where_one_was(grades: list[int | None]) -> None:
     cases = [case(number, "abc", "cab") for number in range(4)]

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.evaluation.made_queries import KIND_NAMES
 from speckit_memory.evaluation.made_queries.collection import Collection
@@ -142,7 +143,7 @@ PIECES = ("run", "runs", "Cache", "cache", "the", "of", "Guido", "van", "Rossum"
 LINE = st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.2))
 @given(texts=st.lists(st.tuples(LINE | st.text(max_size=30), LINE | st.text(max_size=200)), max_size=6))
 @pytest.mark.parametrize("kind", KIND_NAMES)
 def test_any_documents_at_all_give_queries_that_can_be_asked(kind: str, texts: list[tuple[str, str]]) -> None:

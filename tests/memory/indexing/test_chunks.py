@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.memory.indexing import anchors
@@ -45,7 +45,6 @@ def words(text: str) -> str:
 
 
 @pytest.mark.requirement("I5")
-@settings(deadline=None, max_examples=300)
 @given(LINES)
 def test_the_passages_are_the_text_cut_in_order(text: str) -> None:
     sections, _ = anchors.find(text, "note.md")

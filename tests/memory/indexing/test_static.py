@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
@@ -18,7 +18,6 @@ MODEL = StaticEmbedder()
 
 
 @pytest.mark.requirement("I6")
-@settings(deadline=None)
 @given(TEXTS)
 def test_a_text_has_the_same_unit_vector_alone_and_in_any_batch(texts: list[str]) -> None:
     few = MODEL.embed_documents(texts)
@@ -30,7 +29,6 @@ def test_a_text_has_the_same_unit_vector_alone_and_in_any_batch(texts: list[str]
     assert np.all((lengths == 0) | (np.abs(lengths - 1) < 1e-5))
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_the_tokens_of_a_text_tell_its_vector(texts: list[str]) -> None:
     tokens = MODEL.tokenise(texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.memory.indexing import Analyser
@@ -67,7 +67,6 @@ def test_languages_without_blanks_have_sentences() -> None:
     assert "今日は雨が降っていた。" not in found
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.text(max_size=200),
     st.lists(

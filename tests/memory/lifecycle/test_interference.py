@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.memory.lifecycle.interference import counts, words
@@ -37,7 +37,6 @@ bags = st.lists(st.sampled_from(["aaa", "bbb", "ccc", "ddd", "eee", "fff"]), max
 
 
 @pytest.mark.parametrize("strangers", [0, 500])
-@settings(deadline=None)
 @given(texts=st.lists(bags, max_size=12), similarity=st.sampled_from([0.5, 0.6, 0.75, 0.9]))
 def test_the_shortcut_counts_what_comparing_every_pair_counts(
     strangers: int, texts: list[str], similarity: float

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
@@ -231,7 +231,6 @@ def live(database: Database, key: str, events: Sequence[Event], left_out: frozen
 
 
 @pytest.mark.requirement("F17.undone")
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_a_memory_is_as_if_what_was_taken_back_had_never_been_given(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tiers import examples
 from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
@@ -54,7 +55,7 @@ def bpe(*tokens: str, **settings: object) -> Tokenizer:
 
 
 @pytest.mark.requirement("I6")
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=examples(2))
 @given(st.lists(st.sampled_from(PARTS) | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)).map("".join))
 @example("")
 @example(" ")

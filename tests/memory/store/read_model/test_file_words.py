@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.indexes import index_in_memory
 from storing.models import WordModels
+from tiers import examples
 
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.store.file.connection import Database
@@ -85,7 +86,7 @@ def bits(index: TermIndex | FileIndex, part: Part, words: tuple[str, ...], ids: 
     return [index.count, [index.holders(word) for word in words], told]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(0.4))
 @given(data=st.data(), words=st.sampled_from([TAME, WILD]))
 def test_the_file_tells_of_words_what_an_index_does(
     data: st.DataObject, words: tuple[str, ...], new_database: Callable[[], Database]
@@ -105,7 +106,7 @@ def test_the_file_tells_of_words_what_an_index_does(
             assert snapshot.lexicon.words() == terms
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.14))
 @given(changes=steps(TAME))
 def test_an_index_takes_over_with_the_same_rows_and_the_same_scores(
     changes: Any, new_database: Callable[[], Database]

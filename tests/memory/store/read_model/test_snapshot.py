@@ -13,6 +13,7 @@ from storing.answers import NOW, PARTS, answers, postings
 from storing.by_hand import delete_edge, focus, list_edges
 from storing.indexes import index_in_memory
 from storing.models import WORDS, WordModels, token_sets
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -100,7 +101,7 @@ def perform(database: Database, kind: str, number: int, passages: list[str], loo
 
 
 @pytest.mark.requirement("C3")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.2))
 @given(changed=steps)
 def test_a_snapshot_that_followed_the_changes_answers_like_a_new_one(
     changed: list[tuple[str, int, list[str], int]], new_database: Callable[[], Database], document: Make

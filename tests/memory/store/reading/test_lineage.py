@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -142,7 +143,7 @@ ARCS = st.lists(
 @given(
     ARCS, st.sampled_from(lineage.DIRECTIONS), st.integers(1, 10), st.lists(st.sampled_from(list(Relation)), max_size=3)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.2))
 @pytest.mark.requirement("M8.filter", "M8.circles", "M8.directions")
 def test_a_walk_is_the_one_that_is_made_by_hand(
     new_database: Callable[[], Database],

@@ -7,6 +7,7 @@ import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -94,7 +95,7 @@ def graphs(draw: st.DrawFn) -> list[Arc]:
 
 
 @given(graphs(), st.lists(st.integers(1, 6), unique=True, max_size=3), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.2))
 @pytest.mark.requirement("M8")
 def test_neighbours_are_those_of_a_walk_by_hand(
     new_database: Callable[[], Database], document: Make, arcs: list[Arc], seeds: list[int], hops: int
@@ -137,7 +138,7 @@ strengths = st.floats(0, 1, allow_subnormal=False)
     st.lists(st.integers(1, 12), max_size=5),
     st.integers(1, 10),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(0.3))
 @pytest.mark.requirement("F11", "M8")
 def test_the_recursive_query_is_equal_to_a_walk_by_layers_to_the_last_bit(
     new_database: Callable[[], Database],
@@ -212,7 +213,7 @@ def test_an_empty_graph_has_no_degrees(database: Database) -> None:
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(0.1))
 def test_the_order_in_which_edges_came_changes_no_answer(
     new_database: Callable[[], Database], document: Make, arcs: list[Arc], random: Random
 ) -> None:

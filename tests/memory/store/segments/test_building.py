@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 from storing.answers import NOW, answers
 from storing.models import WORDS, WordModels, token_sets
+from tiers import examples
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.facts import LABELS, NUMBERS
@@ -132,7 +133,7 @@ def put_on_shelf(database: Database) -> None:
 
 
 @pytest.mark.requirement("C3")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(0.07))
 @given(before=st.lists(st.one_of(puts, puts, others), max_size=10), after=st.lists(st.one_of(puts, others), max_size=6))
 def test_a_segment_and_what_changed_since_answer_as_the_tables_do(
     before: Sequence[Any], after: Sequence[Any], new_database: Callable[[], Database], document: Make

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.by_hand import delete_edge, list_edges
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -282,7 +283,7 @@ declarations = st.lists(links, max_size=4, unique=True)
 
 
 @given(st.lists(st.tuples(names, st.one_of(st.none(), declarations)), max_size=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.14))
 @pytest.mark.requirement("I3")
 def test_edges_depend_on_the_documents_and_not_on_their_history(
     new_database: Callable[[], Database], document: Make, history: list[tuple[str, list[Link] | None]]
@@ -307,7 +308,7 @@ def test_edges_depend_on_the_documents_and_not_on_their_history(
 
 
 @given(st.lists(st.tuples(names, st.one_of(st.none(), declarations)), min_size=3, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.2))
 @pytest.mark.requirement("I3")
 def test_looking_at_everything_anew_changes_no_edge_even_when_places_are_few(
     new_database: Callable[[], Database], document: Make, history: list[tuple[str, list[Link] | None]]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Chunk, Document
@@ -174,7 +175,6 @@ token_texts = st.text(no_blanks, min_size=1, max_size=6)
 
 
 @given(token_texts)
-@settings(max_examples=150, deadline=None)
 def test_whatever_has_no_blank_is_found_again(new_database: Callable[[], Database], token: str) -> None:
     with new_database() as database, database.write() as txn:
         document = Document("k", "t", "b", "h", chunks=(Chunk("c", tokens=("before", token, "after")),))
@@ -184,7 +184,7 @@ def test_whatever_has_no_blank_is_found_again(new_database: Callable[[], Databas
 
 
 @given(st.lists(st.text(max_size=8), max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(0.34))
 def test_no_query_is_a_syntax_error(new_database: Callable[[], Database], tokens: list[str]) -> None:
     with new_database() as database:
         fulltext.match(database.reader(), [token for token in tokens if token.isprintable()], EVEN, 5)

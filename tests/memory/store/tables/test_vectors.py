@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -120,7 +121,7 @@ def test_another_model_can_take_over_once_all_vectors_are_forgotten(
     st.integers(1, 12),
     st.lists(st.integers(1, 12), unique=True),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.14))
 def test_ties_are_cut_like_a_full_sort_would(
     new_database: Callable[[], Database], document: Make, directions: list[list[int]], limit: int, scope: list[int]
 ) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
@@ -87,7 +88,7 @@ def content(database: Database, dump: Dump) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.mark.requirement("M1")
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(entries(), max_size=7))
 def test_documents_written_together_leave_what_they_leave_one_by_one(
     tmp_path_factory: pytest.TempPathFactory, dump: Dump, given_entries: list[Entry]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file import facts
@@ -394,7 +395,7 @@ operations = st.lists(
 
 
 @given(operations)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.14))
 def test_no_id_is_ever_used_again(
     new_database: Callable[[], Database], document: Make, unit: Unit, steps: list[Operation]
 ) -> None:
