@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 import durations
+import privileges
 import pytest
 import tiers
 
@@ -22,6 +23,13 @@ CITED = pytest.StashKey[dict[str, list[str]]]()
 def pytest_configure(config: pytest.Config) -> None:
     tiers.register(config)
     durations.register(config)
+
+
+@pytest.fixture
+def modes_respected() -> Iterator[None]:
+    """For tests of files that may not be read or written: their modes hold for root too."""
+    with privileges.modes_respected():
+        yield
 
 
 @pytest.fixture

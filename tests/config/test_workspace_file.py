@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -105,7 +104,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("modes_respected")
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     file = write(tmp_path, "sources:\n")
     file.chmod(0)

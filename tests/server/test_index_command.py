@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -162,7 +161,7 @@ def test_the_store_is_where_the_option_says(tmp_path: Path) -> None:
     assert not (tmp_path / "memory.db").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.usefixtures("modes_respected")
 def test_a_folder_that_may_not_be_written_is_an_error_of_the_store(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     ran = call(tmp_path, ["index", ".", "--json"])

@@ -87,7 +87,7 @@ def test_what_is_no_regular_file_is_reported_without_being_opened(root: Path, wr
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+@pytest.mark.usefixtures("modes_respected")
 def test_an_unreadable_folder_is_reported_and_hidden(root: Path, write: Write) -> None:
     write("closed/note.md", "text")
     (root / "closed").chmod(0)

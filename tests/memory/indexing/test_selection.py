@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -267,7 +266,7 @@ def test_a_link_that_leads_nowhere_or_in_a_circle_is_remarked_on(root: Path, wri
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("modes_respected")
 def test_an_ignore_file_that_may_not_be_read_is_reported(root: Path, write: Write) -> None:
     write("a.md", "text")
     write(".gitignore", "a.md\n").chmod(0)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,20 +38,6 @@ def new_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Datab
     folder = tmp_path_factory.mktemp("stores")
     numbers = itertools.count()
     return lambda: Database.open(folder / f"{next(numbers)}.db")
-
-
-@pytest.fixture
-def as_nobody() -> Iterator[Path]:
-    """A folder that belongs to an unprivileged user, as whom the test runs if it can."""
-    folder = Path(tempfile.mkdtemp())
-    root = os.geteuid() == 0
-    if root:
-        os.chown(folder, 65534, 65534)
-        os.seteuid(65534)
-    yield folder
-    if root:
-        os.seteuid(0)
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

@@ -136,18 +136,20 @@ def test_a_store_of_a_later_version_is_refused_and_left_alone(filled: Path) -> N
     assert filled.read_bytes() == before
 
 
-def test_a_file_without_permission_is_refused(as_nobody: Path) -> None:
-    path = as_nobody / "store.db"
+@pytest.mark.usefixtures("modes_respected")
+def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
     Database.open(path).close()
     path.chmod(0o000)
     assert refusal(path) == "E011"
 
 
-def test_a_folder_without_permission_is_refused(as_nobody: Path) -> None:
-    as_nobody.chmod(0o500)
-    assert refusal(as_nobody / "store.db") == "E020"
-    assert refusal(as_nobody / "sub" / "store.db") == "E020"
-    as_nobody.chmod(0o700)
+@pytest.mark.usefixtures("modes_respected")
+def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert refusal(tmp_path / "store.db") == "E020"
+    assert refusal(tmp_path / "sub" / "store.db") == "E020"
+    tmp_path.chmod(0o700)
 
 
 @pytest.mark.requirement("M1.version")
