@@ -33,6 +33,7 @@ ASIDE = {
 """Parts of the works that an expert may reach through a memory, and the columns behind an answer."""
 
 
+@pytest.mark.usefixtures("processes")
 def test_asking_for_the_package_and_its_errors_loads_neither_numpy_nor_a_model() -> None:
     code = "import sys, speckit_memory; speckit_memory.NotFoundError; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

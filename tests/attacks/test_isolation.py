@@ -104,6 +104,7 @@ def test_a_process_that_ends_costs_its_step_alone(
 
 
 @pytest.mark.parametrize(("role", "deed"), [*product(STEPS, ["quit"]), ("channel", "allocate"), ("signal", "allocate")])
+@pytest.mark.usefixtures("processes")
 def test_what_fails_in_the_process_leaves_it_to_others(
     hostile: Memory, plain: Memory, host: Host, role: str, deed: str, tally: Tally
 ) -> None:
@@ -150,12 +151,14 @@ def test_a_loop_ends_with_the_deadline(hostile: Memory, plain: Memory, host: Hos
 
 
 @pytest.mark.parametrize("role", ["signal", "annotator"])
+@pytest.mark.usefixtures("processes")
 def test_an_answer_without_measure_is_not_taken(hostile: Memory, plain: Memory, role: str, tally: Tally) -> None:
     reason = agree(hostile, plain, f"{QUESTION} zz-{role}-bulk")[f"hostile_{role}"]
     assert reason == "its answer is longer than 72 MB"
     tally.tried()
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_recoverer_that_exits_leaves_the_others_to_recover(root: Path, registry: Registry, tally: Tally) -> None:
     file = root / "recovering.yaml"
     file.write_text(f"{PLAIN[:-2]}, channels: [bm25], recover: [hostile_recoverer, fallback]}}\n", encoding="utf-8")
@@ -182,6 +185,7 @@ def test_a_step_that_is_required_is_named_by_the_error(root: Path, registry: Reg
     tally.survived()
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_an_extension_forked_ends_with_its_process(
     root: Path, host: Host, registry: Registry, plain: Memory, tmp_path: Path, tally: Tally
 ) -> None:

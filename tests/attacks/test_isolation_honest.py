@@ -94,6 +94,7 @@ def test_every_component_of_the_product_answers_the_same(
         tally.tried(len(expected))
 
 
+@pytest.mark.usefixtures("processes")
 def test_every_component_is_described_the_same(registries: tuple[Registry, Registry], tally: Tally) -> None:
     for name in NAMES:
         here, there = (registry.find(f"again_{name}") for registry in registries)
@@ -144,6 +145,7 @@ def test_whole_pipelines_answer_and_explain_the_same(
             tally.tried()
 
 
+@pytest.mark.usefixtures("processes")
 def test_six_threads_get_what_one_gets(root: Path, registries: tuple[Registry, Registry], tally: Tally) -> None:
     with opened(root, root / "rrf.yaml", registries[1]) as memory:
         expected = {question: answers(memory, question) for question in QUESTIONS}
@@ -166,6 +168,7 @@ def test_six_threads_get_what_one_gets(root: Path, registries: tuple[Registry, R
         assert failures == []
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_mistaken_parameter_is_told_as_in_this_process(
     root: Path, registries: tuple[Registry, Registry], tally: Tally
 ) -> None:
@@ -191,6 +194,7 @@ def test_a_mistaken_parameter_is_told_as_in_this_process(
         tally.tried()
 
 
+@pytest.mark.usefixtures("processes")
 def test_query_and_session_reach_the_component(host: Host, registries: tuple[Registry, Registry], tally: Tally) -> None:
     entry = registries[1].find("again_session_dedup")
     assert entry is not None

@@ -11,6 +11,8 @@ from tally import Tally
 
 from tests.attacks.test_tools import DEFECTS, MOST, NESTED, NUMBERS, TEXTS
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 URIS = [
     "memory://../../etc/passwd", "memory:///etc/passwd", "memory://docs/../../secret.md", "memory://..%2f..%2fsecret.md",
     "memory://%00", "memory://docs/%", "memory://%ff%fe", "memory://%ud83d", "memory://docs/fusion.md%00.png",

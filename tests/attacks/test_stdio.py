@@ -82,6 +82,7 @@ UNSERVED: dict[object, bytes] = {
 
 
 @pytest.mark.parametrize("request_id", UNSERVED)
+@pytest.mark.usefixtures("processes")
 def test_a_request_that_cannot_be_served_is_refused_by_its_id(
     server: RawServer, tally: Tally, request_id: object
 ) -> None:
@@ -107,12 +108,14 @@ def test_a_request_that_cannot_be_served_is_refused_by_its_id(
         b'{"jsonrpc":"2.0","id":61,"method":"ping","more":{"a":[1e999,-1e999]}}\n',
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_an_odd_line_that_is_a_message_is_answered(server: RawServer, tally: Tally, line: bytes) -> None:
     server.send(line)
     assert server.next() == {"jsonrpc": "2.0", "id": 61, "result": {}}
     tally.tried()
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_query_with_half_a_character_pair_is_searched_for(server: RawServer, tally: Tally) -> None:
     line = json.dumps(call_of(71, "memory_search", {"query": "computeMPAB \ud83d", "limit": 1})).encode()
     assert b"\\ud83d" in line

@@ -100,6 +100,7 @@ def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
 
 
 @pytest.mark.parametrize("tool", USUAL)
+@pytest.mark.usefixtures("processes")
 def test_the_names_and_the_number_of_unknown_arguments_lengthen_no_answer(
     server: RawServer, tally: Tally, tool: str
 ) -> None:
@@ -123,6 +124,7 @@ def test_the_names_and_the_number_of_unknown_arguments_lengthen_no_answer(
 @pytest.mark.parametrize(
     "name", ["", "\0", "\ud800", "x" * 2_000_000, "../memory_list", "memory_list\n", "\x1b]0;x\x07"]
 )
+@pytest.mark.usefixtures("processes")
 def test_an_unknown_tool_is_named_in_short(server: RawServer, tally: Tally, name: str) -> None:
     result = server.call("unknown", name, {"a": "b" * LONG})
     assert result["structuredContent"]["error"]["code"] == "E033"

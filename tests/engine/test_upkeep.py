@@ -293,6 +293,7 @@ def arrays(path: Path) -> dict[str, int]:
     return {name: entry["offset"] + sizes[name] // 2 for name, entry in entries.items() if sizes[name]}
 
 
+@pytest.mark.usefixtures("exhaustive")
 def test_a_flipped_bit_in_any_array_keeps_the_file_from_being_used_and_is_named(
     root: Path, expected: list[Any]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.server.doors import COMMAND, Run, call, environment
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
     ran = call(tmp_path, ["demo"])
     assert ran.status == 0, ran.out + ran.err

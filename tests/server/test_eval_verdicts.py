@@ -19,6 +19,7 @@ fusion: [{use: z_score, weights: {bm25: 1.0, vector: 1.0}}]
 
 
 @pytest.mark.requirement("E2.metrics")
+@pytest.mark.usefixtures("exhaustive")
 def test_a_pipeline_against_itself_over_300_queries_shows_no_difference(tmp_path: Path) -> None:
     topics = judged_sets.titles(tmp_path / "topics", by_title=100, by_text=100, by_mention=100)
     twice = ["--pipeline", "default", "--pipeline", "default"]

@@ -28,6 +28,7 @@ rerank: {remove: [named]}
 
 
 @pytest.mark.requirement("P5.sentence", "P5.ordering")
+@pytest.mark.usefixtures("simulated")
 def test_over_300_live_queries_the_same_pipeline_is_the_same_and_a_planted_regression_is_worse(tmp_path: Path) -> None:
     root, store = tmp_path, tmp_path / "memory.db"
     dataset = read(bundled.FOLDER)

@@ -247,6 +247,7 @@ def test_what_a_file_weighs_anew_leaves_the_other_weights_and_show_and_diff_say_
     ["pipeline show", "pipeline check default", "pipeline plan ranks", "search ranks", "doctor", "demo",
      "eval run --dataset {set}", "eval ablate --dataset {set}"],
 )  # fmt: skip
+@pytest.mark.usefixtures("exhaustive")
 def test_every_command_that_sets_values_sets_one_key_of_a_mapping_and_refuses_one_that_is_none(
     command: str, run: Run, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def test_index_writes_it_and_search_never_does(root: Path) -> None:
     assert call(root, ["index", "memory.db.segments", "--dry-run", "--json"]).json["created"] == []
 
 
+@pytest.mark.usefixtures("processes")
 def test_that_of_a_copied_project_is_used_by_the_first_who_searches(tmp_path: Path) -> None:
     """A file of more than some megabytes, too, and from the command line alone, where nothing else ever reads it."""
     root, copy = tmp_path / "project", tmp_path / "copy"

@@ -337,6 +337,7 @@ def test_a_server_none_of_whose_workspaces_can_be_used_does_not_begin(tmp_path: 
 
 
 @pytest.mark.requirement("T27.workspaces")
+@pytest.mark.usefixtures("exhaustive")
 def test_sixteen_workspaces_close_what_nobody_uses_and_open_it_again(tmp_path: Path) -> None:
     def open_files() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))

@@ -51,6 +51,7 @@ def made(root: Path) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("I11.summaries")
+@pytest.mark.usefixtures("exhaustive")
 def test_a_large_store_has_summaries_where_no_passage_matched(tmp_path: Path) -> None:
     root = filled(tmp_path / "large", job.LARGE_STORE)
     assert made(root)["count"] == 1

@@ -125,6 +125,7 @@ def questions(folder: Path, subject: str, count: int = 40) -> Path:
 
 
 @pytest.mark.requirement("A4")
+@pytest.mark.usefixtures("exhaustive")
 def test_a_calibrated_threshold_keeps_the_stated_rate_and_finds_foreign_questions(tmp_path: Path) -> None:
     pipeline = tmp_path / "abstaining.yaml"
     pipeline.write_text(ABSTAINING)
