@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from speckit_memory.config.criterion import criterion_of
 from speckit_memory.config.files.paths import resolved
@@ -100,16 +101,32 @@ def declared_flags(
     extensions: Sequence[FlagFile] = (),
 ) -> tuple[dict[str, Flag], list[Problem]]:
     """The flags as their files have them, whatever the environment switches, and everything wrong with the files."""
-    files = [shipped_flags(text, file), *((offered, list[Problem]()) for offered in extensions)]
+    shipped, problems = _shipped() if text is None else _lowest(text, file)
+    upon = list(extensions)
     if text is None:
-        files.append(workspace_flags(resolved(root_named_in(environ))))
-    problems = [problem for _, found in files for problem in found]
-    return layered([read for read, _ in files], problems), problems
+        workspace, unusable = workspace_flags(resolved(root_named_in(environ)))
+        upon.append(workspace)
+        problems = [*problems, *unusable]
+    return layered(upon, problems, shipped), problems
 
 
-def layered(files: Sequence[FlagFile], problems: list[Problem]) -> dict[str, Flag]:
-    """The flags of files laid upon one another, the lowest first. What cannot be used joins the `problems`."""
-    flags: dict[str, Flag] = {}
+def _lowest(text: str | None, file: str) -> tuple[dict[str, Flag], list[Problem]]:
+    """The flags of the package, or of a text in their place, and what is wrong with them."""
+    read, problems = shipped_flags(text, file)
+    return layered([read], problems), problems
+
+
+@cache
+def _shipped() -> tuple[dict[str, Flag], list[Problem]]:
+    return _lowest(None, SHIPPED_FILE)
+
+
+def layered(
+    files: Sequence[FlagFile], problems: list[Problem], upon: Mapping[str, Flag] | None = None
+) -> dict[str, Flag]:
+    """The flags of files laid upon one another and `upon` others, the lowest first. What cannot be used joins the
+    `problems`."""
+    flags = dict(upon or {})
     for file in files:
         for item in file.entries:
             below = flags.get(item.key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -137,10 +138,12 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     return reader.convert(documents[0]), reader.problems
 
 
+@lru_cache(maxsize=64)
 def _sound(text: str, file: str, first_line: int) -> Node | None:
     """The value of a text that nothing is wrong with, in one pass; None for any other, which is then read with care.
 
-    Anchors, tags of one's own and several documents are looked at there, too.
+    Anchors, tags of one's own and several documents are looked at there, too. Nodes cannot be changed, so that a text
+    which is read again, as the shipped flags are by every command several times, is not parsed again.
     """
     reader = _Reader(file, first_line)
     waiting: list[_Collection] = []

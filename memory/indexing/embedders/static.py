@@ -14,7 +14,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,7 +171,8 @@ class StaticEmbedder:
             with opening():
                 size = self._vocabulary_size()
                 with self._lock:
-                    rows = self._rows = self._rows or _load(self._data(), size)
+                    load = _bundled_rows if self._bundled else _load
+                    rows = self._rows = self._rows or load(self._data(), size)
         return rows
 
     def _vocabulary_size(self) -> int:
@@ -184,7 +185,8 @@ class StaticEmbedder:
         library = self._library
         if library is None:
             with opening(), self._lock:
-                library = self._library = self._library or _Library(_load_tokenizer(self._data()))
+                read = _bundled_library if self._bundled else _read_library
+                library = self._library = self._library or read(self._data())
         return library
 
     def _data(self) -> Path:
@@ -199,6 +201,22 @@ class StaticEmbedder:
 def _encoded(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[Encoding]:
     for start in range(0, len(texts), BATCH):
         yield from tokenizer.encode_batch_fast(list(texts[start : start + BATCH]), add_special_tokens=False)
+
+
+def _read_library(folder: Path) -> _Library:
+    return _Library(_load_tokenizer(folder))
+
+
+@cache
+def _bundled_library(folder: Path) -> _Library:
+    """The tokeniser of the installed package: one for all workspaces of a process."""
+    return _read_library(folder)
+
+
+@cache
+def _bundled_rows(folder: Path, tokens: int) -> TokenRows:
+    """The vectors of the installed package: one matrix for all workspaces of a process."""
+    return _load(folder, tokens)
 
 
 def _load_tokenizer(folder: Path) -> Tokenizer:
