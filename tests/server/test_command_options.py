@@ -176,9 +176,10 @@ ONE, OWN = "--dataset one", "--own"
 ALIKE = {
     "--json": E(must=become_a_document), "--db": E("elsewhere/memory.db", find_no_store), "--pipeline": E("bm25"),
     "--set": E("bm25.b=0.1"), "--limit": E("1", keep_one_row), "--folder": E("docs/storage", stay_in_folder),
-    "--session": E("s"), "--dataset": E("two", instead=ONE), "--since": E("1m"), "--html": E("page.html"), "--run-file": E("two.run"),
+    "--session": E("s"), "--dataset": E("two", instead=ONE), "--since": E("1m"), "--html": E("page.html"),
     "--own": E("", measure_own_memories, instead=ONE), "--from-use": E("", measure_own_memories),
-    "--flag": E("SPECKIT_RSF_FUSION"), "--parameter": E("bm25.k1"), "--evidence": E("a" * 12), "--title": E("Another"),
+    "--flag": E("SPECKIT_RSF_FUSION"), "--parameter": E("bm25.k1"), "--evidence": E("a" * 12),
+    "--run-file": E("two.run"),
 }  # fmt: skip
 """Examples of options that mean the same wherever they are."""
 
@@ -230,7 +231,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--why-not": E("docs/tone.md", add("why_not")),
         "--shadow": E("bm25", add("shadows")),
         "--pipeline": E("bm25", show(lambda x: x["pipeline"]["name"], "default", "bm25")),
-        "--set": E("bm25.b=0.1", tell("pipeline", "hash")),
+        "--set": E("bm25.b=0.1", tell("pipeline", "hash")), "--db": E("nowhere.db", end(0, 2)),
     }),
     "serve": ("", {
         "--transport": E("http", lambda a, b: [[*x.work] for x in (a, b)] == [["stdio"], ["http"]]),
@@ -289,14 +290,17 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "name": E("docs/cjk.md", show(lambda x: x["memories"][0]["key"], "docs/tone.md", "docs/cjk.md"),
                   "docs/tone.md --dry-run --json"),
         "--folder": E("docs", show(count, 2, 6)),
-        "--tier": E("temporary", show(count, 2, 0)), "--older-than": E("9", show(count, 6, 0), "--tier normal --dry-run --json"),
+        "--tier": E("temporary", show(count, 2, 0)),
+        "--older-than": E("9", show(count, 6, 0), "--tier normal --dry-run --json"),
         "--skip-checkpoint": E("", show(lambda x: x["checkpoint"] is None, False, True),
                                "--tier normal --confirm --folder docs/storage --json"),
         "--confirm": E("", end(2, 0), "--folder docs/storage"), "--dry-run": E("", end(2, 0), "--folder docs/storage"),
     }),
     "undelete": ("--json", {"deletion": E("absent", end(0, 2))}),
     "unarchive": ("--json", {"names": E("docs/tone.md")}),
-    "export": ("out --json", {"directory": E("one"), "--folder": E("docs/storage", show(lambda x: x["memories"], 7, 2))}),
+    "export": ("out --json", {
+        "directory": E("one"), "--folder": E("docs/storage", show(lambda x: x["memories"], 7, 2)),
+    }),
     "import": ("more --json", {
         "source": E("docs/storage"), "--merge": E("", end(0, 2), "more --replace"),
         "--replace": E("", end(1, 0), "notes --into docs --json"),
@@ -315,7 +319,9 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--evidence": E("'as the meeting said'"),
     }),
     "links remove": ("1 --json", {"link": E("2")}),
-    "links history": ("--json", {"name": E("docs/tone.md", show(count, 4, 1)), "--by": E("entities", show(count, 4, 1))}),
+    "links history": ("--json", {
+        "name": E("docs/tone.md", show(count, 4, 1)), "--by": E("entities", show(count, 4, 1)),
+    }),
     "links undo": ("1 --json", {"changes": E("2"), "--by": E("entities", line="--by manual --json")}),
     "links review": ("--json", {"--dismiss": E("99", end(0, 2))}),
     "learned list": ("--json", {}),
@@ -344,7 +350,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--new-gap": E("why", tell("newGapsDiscovered")),
     }),
     "task history": ("specs --json", {
-        "folder": E("other", show(count, 3, 0)), "--session": E("s", keep_one_row), "--complete": E("", show(count, 3, 0)),
+        "folder": E("other", show(count, 3, 0)), "--session": E("s", keep_one_row),
+        "--complete": E("", show(count, 3, 0)),
     }),
     "stats": ("--json", {
         "--rank": E("recency", line=""), "--exclude": E("/sto[r]age$"),
@@ -368,7 +375,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     "model list": ("--json", {"--db": E("elsewhere/memory.db")}),
     "model pull": ("fastembed:BAAI/bge-small-en-v1.5 --json", {"name": E("fastembed:BAAI/bge-base-en-v1.5")}),
     "model use": ("bundled --json", {
-        "name": E("bundld", end(0, 1)), "--rollback": E("", end(0, 2)), "--no-compare": E("", end(0, 2), "bundled --compare-only"),
+        "name": E("bundld", end(0, 1)), "--rollback": E("", end(0, 2)),
+        "--no-compare": E("", end(0, 2), "bundled --compare-only"),
     }),
     "pipeline check": ("bm25 --json", {"file": E("docs/tone.md", end(0, 2)), "--set": E("bm25.b=7", end(0, 2))}),
     "pipeline show": ("--json", {}),
@@ -476,10 +484,8 @@ def pair_of(command: str, name: str) -> tuple[str, str]:
         tail = tail.replace(ONE, OWN)
     first = shlex.split(f"{command} {tail}")
     if isinstance(parameter, click.Argument):
-        arguments = [
-            one for known, one in PARAMETERS.items() if known[0] == command and isinstance(one, click.Argument)
-        ]
-        place = len(command.split()) + arguments.index(parameter)
+        arguments = [named for owner, named in PARAMETERS if owner == command and not named.startswith("-")]
+        place = len(command.split()) + arguments.index(name)
         rest = first[place + (not first[place].startswith("-")) :]
         return shlex.join(first), shlex.join([*first[:place], *shlex.split(example.value), *rest])
     given = example.value if parameter.secondary_opts else f"{name} {example.value}"
