@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.server.app import build
+from speckit_memory.server.app import MemoryServer, build
 from speckit_memory.server.workspace import Workspace
 
 FILES = {
@@ -553,12 +554,19 @@ def memory(indexed_files: Path, tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
+@cache
+def serving() -> tuple[Workspace, MemoryServer]:
+    """A workspace and the server over it, built once: the schemas of all tools take longer than most calls."""
+    workspace = Workspace(lambda create: Memory.open(create=create), settings())
+    return workspace, build(workspace, warm_up=False, limiter=anyio.CapacityLimiter(1))
+
+
+@cache
 def schemas() -> dict[str, dict[str, Any]]:
     """The parameters of each tool with their schemas, as the server tells them to clients."""
 
     async def work() -> dict[str, dict[str, Any]]:
-        workspace = Workspace(lambda create: Memory.open(create=create), settings())
-        async with Client(build(workspace, warm_up=False, limiter=anyio.CapacityLimiter(1))) as client:
+        async with Client(serving()[1]) as client:
             return {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
 
     return anyio.run(work)
@@ -570,10 +578,12 @@ def published() -> dict[str, list[str]]:
 
 
 def answers(memory: Memory, calls: list[Call]) -> list[Answer]:
+    """What the tools answer over this memory, asked by one client."""
+    workspace, server = serving()
+    workspace.answers.clear()
+    workspace._opener, workspace._settings, workspace._memory = lambda create: memory, memory.settings, None
+
     async def work() -> list[Answer]:
-        server = build(
-            Workspace(lambda create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
-        )
         async with Client(server) as client:
             return [(await client.call_tool(*call)).structured_content or {} for call in calls]
 
