@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+import io
+import json
+import sys
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
-from speckit_memory.engine import folder_ranking
+from speckit_memory.engine import path_patterns, pattern_process
 from tests.server.doors import Run, call
 
 
@@ -20,9 +25,12 @@ def run(indexed: Path) -> Run:
 
 @pytest.fixture
 def patterns_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patterns of folders are tried in this process: for tests of what is done with their matches."""
+    """Patterns of folders are tried in this process, not in one of their own: for tests of what their matches do."""
 
-    def matching(patterns: Sequence[str], paths: Iterable[str]) -> set[str]:
-        return {path for path in paths if any(re.search(pattern, path) for pattern in patterns)}
+    def tried(patterns: Sequence[str], paths: Sequence[str]) -> tuple[list[Any], bool]:
+        asked, told = io.StringIO(json.dumps({"patterns": patterns, "texts": paths})), io.StringIO()
+        with warnings.catch_warnings(), mock.patch.multiple(sys, stdin=asked, stdout=told):
+            pattern_process.main()
+        return [json.loads(line) for line in told.getvalue().splitlines()], False
 
-    monkeypatch.setattr(folder_ranking, "matching", matching)
+    monkeypatch.setattr(path_patterns, "_tried", tried)

@@ -68,6 +68,7 @@ def test_folders_are_ranked_by_the_parts_of_the_folder_score(memory: Memory) -> 
 
 
 @pytest.mark.requirement("T6")
+@pytest.mark.usefixtures("patterns_here")
 def test_folders_that_match_a_pattern_are_left_out_and_counted(memory: Memory) -> None:
     found = memory.folders(exclude=["^specs/", "scr[a]tch"], archived=True)
     assert (names(found), found.excluded) == (["a", "b", "constitutional", "x/test-y"], 3)
@@ -87,6 +88,7 @@ def test_what_was_put_away_is_counted_apart(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("T6")
+@pytest.mark.usefixtures("patterns_here")
 def test_a_wrong_pattern_is_named_with_its_place(memory: Memory) -> None:
     with pytest.raises(SpeckitError) as raised:
         memory.folders(exclude=["fine", "(a", "[z-a]"])
@@ -104,6 +106,7 @@ def test_a_wrong_pattern_is_named_with_its_place(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "hostile", ["(a+)+$", "(a|a)*$", "(.*)*(.*)*(.*)*$x", "(a?){60}a{60}$", "(?:a*a*)*b", r"(a*)*\1b", "(?=(a+)+b)"]
 )
+@pytest.mark.usefixtures("processes")
 def test_a_pattern_that_would_never_end_is_ended_and_named(hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(path_patterns, "SECONDS", 2.0)
     path = "a" * 60 + "/" + "a" * 60 + "!"
@@ -115,6 +118,7 @@ def test_a_pattern_that_would_never_end_is_ended_and_named(hostile: str, monkeyp
 @pytest.mark.parametrize(
     "pattern", ["(" * 200, "a{99999999999999}", "(?P<n>a)" * 25, "\ud800", "(" * 100 + ")" * 100, ""]
 )
+@pytest.mark.usefixtures("processes")
 def test_no_pattern_ends_more_than_its_own_call(pattern: str) -> None:
     with suppress(SpeckitError):
         assert path_patterns.matching([pattern], ["a/b", "c"]) <= {"a/b", "c"}
@@ -122,6 +126,7 @@ def test_no_pattern_ends_more_than_its_own_call(pattern: str) -> None:
 
 
 @pytest.mark.requirement("T6")
+@pytest.mark.usefixtures("processes")
 def test_a_process_that_ends_early_or_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(path_patterns, "COMMAND", ("/bin/true",))
     with pytest.raises(SpeckitError, match="E096"):
@@ -141,6 +146,7 @@ def test_an_agent_is_told_of_folders_beyond_the_first(indexed: Path) -> None:
 
 
 @pytest.mark.requirement("T6")
+@pytest.mark.usefixtures("patterns_here")
 def test_an_agent_is_told_of_dates_scores_and_what_is_not_ranked(workspace: Path) -> None:
     plain, told, wrong = calls(
         workspace,
