@@ -58,31 +58,27 @@ class Case:
     look: Callable[[Any], Call] | None = None
 
 
-def both(read: Callable[[Answer], Any], *expected: Any) -> Differ:
+def at(answer: Any, path: str) -> Any:
+    """What stands at a dotted path, such as "data.results.0.key"; None where that ends early."""
+    for name in path.split("."):
+        inside = isinstance(answer, dict) and name in answer
+        answer = answer[name] if inside else answer[int(name)] if isinstance(answer, list) and answer else None
+    return answer
+
+
+def both(read: str | Callable[[Answer], Any], *expected: Any) -> Differ:
     """What is read from either answer."""
-    return lambda one, other: [read(one), read(other)] == [*expected]
+    return lambda *pair: [at(answer, read) if isinstance(read, str) else read(answer) for answer in pair] == [*expected]
 
 
-def data(name: str, *expected: Any) -> Differ:
-    """What both answers say under a name; None where a call failed."""
-    return both(lambda answer: answer.get("data", {}).get(name), *expected)
+def one_says(path: str, *expected: bool) -> Differ:
+    """Which of the two answers says something here."""
+    return both(lambda answer: at(answer, path) is not None, *expected)
 
 
-def tells(*path: str) -> Differ:
-    """Both succeed, and what stands at this place of their data differs."""
-
-    def at(answer: Answer) -> Any:
-        value = answer["data"]
-        for name in path:
-            value = value.get(name)
-        return value
-
-    return lambda one, other: at(one) != at(other)
-
-
-def codes(*expected: str | None) -> Differ:
-    """With which codes they fail; None where a call succeeds."""
-    return both(lambda answer: answer.get("error", {}).get("code"), *expected)
+def tells(path: str) -> Differ:
+    """Both succeed, and say different things here."""
+    return lambda one, other: "error" not in {**one, **other} and at(one, path) != at(other, path)
 
 
 def refused_first(one: Answer, other: Answer) -> bool:
@@ -97,10 +93,6 @@ def rows(answer: Answer) -> list[Any]:
 
 def keys(answer: Answer) -> list[str]:
     return [row["key"] for row in rows(answer)]
-
-
-def first_key(answer: Answer) -> str:
-    return keys(answer)[0]
 
 
 def scores(answer: Answer) -> list[tuple[str, float]]:
@@ -141,20 +133,16 @@ def gone(first: list[str], second: list[str]) -> Differ:
     return both(lambda answer: [row["key"] for row in answer["data"]["memories"]], first, second)
 
 
-def changes(name: str) -> Differ:
-    return both(lambda answer: name in answer["data"]["changed"], False, True)
-
-
 def takes_part(step: str, *expected: bool) -> Differ:
-    return both(lambda answer: step in answer["data"]["timings_ms"]["steps"], *expected)
+    return one_says(f"data.timings_ms.steps.{step}", *expected)
+
+
+def changes(name: str) -> Differ:
+    return one_says(f"data.changed.{name}", False, True)
 
 
 def known(answer: Answer) -> int:
     return int(answer["data"]["updated"] + answer["data"]["unchanged"])
-
-
-def one_more(one: Answer, other: Answer) -> bool:
-    return known(other) - known(one) == 1
 
 
 def folders(answer: Answer) -> list[str]:
@@ -232,15 +220,15 @@ REMOVED: tuple[Call, ...] = (("memory_delete", {"id": "notes/n.md"}),)
 CRITICAL: tuple[Call, ...] = (("memory_update", {"id": FIX, "importanceTier": "critical"}),)
 FORGOTTEN: tuple[Call, ...] = (("checkpoint_delete", {"name": "a", "confirmName": "a"}),)
 ALIASES = {"reportMode": "divergent_aliases"}
-BUDGETS = both(lambda answer: answer["meta"]["token_budget"], 200, 5000)
-MODES = data("mode", "focused", "deep")
+BUDGETS = both("meta.token_budget", 200, 5000)
+MODES = both("data.mode", "focused", "deep")
 
 
 def of_searches(asked: dict[str, Any]) -> dict[str, Case]:
     """What searches and contexts have in common."""
     return {
         "specFolder": Case(asked, (None, "docs/cache"), within("docs/cache/")),
-        "limit": Case(asked, (3, 1), data("count", 3, 1)),
+        "limit": Case(asked, (3, 1), both("data.count", 3, 1)),
         "sessionId": Case(asked, (None, "s"), both(lambda x: bool(keys(x)), True, False), SENT),
         "enableDedup": Case(
             {**asked, "sessionId": "s"}, (True, False), both(lambda x: bool(keys(x)), False, True), SENT
@@ -253,33 +241,29 @@ def of_searches(asked: dict[str, Any]) -> dict[str, Case]:
 
 CASES: dict[str, dict[str, Case]] = {
     "memory_search": of_searches(QUOKKA) | {
-        "query": Case({}, ("quokka cache", "wallaby index"), both(first_key, SPEC_KEY, WALLABY)),
+        "query": Case({}, ("quokka cache", "wallaby index"), both(lambda x: keys(x)[0], SPEC_KEY, WALLABY)),
         "concepts": Case({"query": "quokka"}, (None, ["quokka cache", "wallaby index"]),
-                         lambda a, b: keys(a) != keys(b)),
+            lambda a, b: keys(a) != keys(b)),
         "tier": Case(QUOKKA, (None, "important"), only(SPEC_KEY)),
         "contextType": Case(QUOKKA, (None, "research"), only("docs/cache/plan.md")),
         "mode": Case({"query": DEEP}, ("auto", "deep"), other_scores),
         "anchors: key": Case({"key": SPEC_KEY}, (None, ["summary"]), only_summary),
-        "includeContent: budget": Case(
-            QUOKKA, (False, True), lambda a, b: a["meta"]["token_budget"] < b["meta"]["token_budget"]
-        ),
+        "includeContent: budget": Case(QUOKKA, (False, True),
+            lambda a, b: a["meta"]["token_budget"] < b["meta"]["token_budget"]),
         "key": Case(QUOKKA, (None, FIX), only(FIX)),
         "fromLine": Case({"key": FIX}, (None, 3), lambda a, b: len(texts(a)) > len(texts(b))),
-        "explain": Case(QUOKKA, (False, True), both(lambda x: "steps" in rows(x)[0], False, True)),
+        "explain": Case(QUOKKA, (False, True), one_says("data.results.0.steps", False, True)),
         "tokenBudget: key": Case({"key": FIX}, (200, 5000), BUDGETS),
         "deadlineMs": Case(QUOKKA, (0, 1e-6), both(lambda x: len(x["meta"]["degraded"]), 0, 1)),
-        "whyNot": Case({"query": "wallaby", "limit": 2}, (WALLABY, FIX), tells("why_not", "reason")),
-        "intent": Case(QUOKKA, (None, "fix_bug"), data("intent", "understand", "fix_bug")),
-        "autoDetectIntent": Case({"query": DEEP}, (True, False), data("intent", "fix_bug", None)),
-        "includeConstitutional": Case(
-            QUOKKA, (None, False),
-            both(lambda x: "rules/always.md" in {row["key"] for row in x["data"]["results"]}, True, False),
-        ),
+        "whyNot": Case({"query": "wallaby", "limit": 2}, (WALLABY, FIX), tells("data.why_not.reason")),
+        "intent": Case(QUOKKA, (None, "fix_bug"), both("data.intent", "understand", "fix_bug")),
+        "autoDetectIntent": Case({"query": DEEP}, (True, False), both("data.intent", "fix_bug", None)),
+        "includeConstitutional": Case(QUOKKA, (None, False),
+            both(lambda x: "rules/always.md" in {row["key"] for row in x["data"]["results"]}, True, False)),
         # files of the fixture are old, what is saved now is HOT
         "minState": Case(QUOKKA, (None, "HOT"), only("more/cave.md"), MANY[:1]),
-        "applyStateLimits": Case(
-            {"query": "quokka", "limit": 20}, (None, True), lambda a, b: len(keys(a)) > len(keys(b)) > 0, MANY
-        ),
+        "applyStateLimits": Case({"query": "quokka", "limit": 20}, (None, True),
+            lambda a, b: len(keys(a)) > len(keys(b)) > 0, MANY),
         # nothing ages in the shipped pipeline, and no cross-encoder comes with it: test_wishes has others
         "useDecay": Case(QUOKKA, (None, False), same_scores),
         "applyLengthPenalty": Case(QUOKKA, (None, False), same_scores),
@@ -287,232 +271,197 @@ CASES: dict[str, dict[str, Case]] = {
         "enableSessionBoost": Case(EXPLAINED, (None, True), takes_part("trial_session", False, True)),
         "enableCausalBoost": Case(EXPLAINED, (None, True), takes_part("trial_causal", False, True)),
         "rerank": Case(EXPLAINED, (None, False), takes_part("maxsim", True, False)),
-        "bypassCache": Case(
-            QUOKKA, (False, True), both(lambda x: x["meta"]["cache_hit"], True, False), (("memory_search", QUOKKA),)
-        ),
+        "bypassCache": Case(QUOKKA, (False, True), both("meta.cache_hit", True, False), (("memory_search", QUOKKA),)),
     },
     "memory_context": of_searches(ASKED) | {
-        "input": Case({}, ("quokka cache", "wallaby index"), both(first_key, SPEC_KEY, WALLABY)),
+        "input": Case({}, ("quokka cache", "wallaby index"), both(lambda x: keys(x)[0], SPEC_KEY, WALLABY)),
         "input: auto": Case({}, (LONG_QUESTION, LONG_REFACTORING), MODES),
         "input: question": Case({}, (f"why {LONG_REFACTORING}", LONG_REFACTORING), MODES),
         "mode": Case({"input": DEEP, "limit": 5}, ("quick", "deep"),
-                     lambda a, b: other_scores(a, b) and data("mode", "quick", "deep")(a, b)),
+            lambda a, b: other_scores(a, b) and both("data.mode", "quick", "deep")(a, b)),
         "mode: pressed": Case({"input": DEEP, "limit": 5, "tokenUsage": 0.95}, ("quick", "deep"), other_scores),
-        "mode: resumed": Case(
-            {"input": "continue"}, ("auto", "resume"),
-            both(lambda x: "mode=focused" in "".join(x["hints"]), True, False),
-        ),
-        "intent": Case(
-            {"input": "refactor the quokka cache and its wallaby index into one module"}, ("find_spec", "add_feature"),
-            lambda a, b: data("intent", "find_spec", "add_feature")(a, b) and MODES(a, b),
-        ),
-        "tokenUsage": Case(ASKED, (0.1, 0.95), data("mode", "focused", "quick")),
+        "mode: resumed": Case({"input": "continue"}, ("auto", "resume"),
+            both(lambda x: "mode=focused" in "".join(x["hints"]), True, False)),
+        "intent": Case({"input": "refactor the quokka cache and its wallaby index into one module"},
+            ("find_spec", "add_feature"),
+            lambda a, b: both("data.intent", "find_spec", "add_feature")(a, b) and MODES(a, b)),
+        "tokenUsage": Case(ASKED, (0.1, 0.95), both("data.mode", "focused", "quick")),
     },
     "memory_save": {
-        "filePath": Case({"dryRun": True}, (BUG, FIX), data("key", BUG, FIX)),
+        "filePath": Case({"dryRun": True}, (BUG, FIX), both("data.key", BUG, FIX)),
         "content": Case({"filePath": FIX, "edit": "append"}, (None, "More."), refused_first),
-        "content: edit": Case(
-            {"filePath": FIX, "edit": "append"}, ("One word.", "Another."),
+        "content: edit": Case({"filePath": FIX, "edit": "append"}, ("One word.", "Another."),
             both(lambda x: ["One word." in texts(x), "Another." in texts(x)], [True, False], [True, True]),
-            look=read(FIX),
-        ),
-        "content: new": Case({"dryRun": True}, ("# One\n\nSome words.", "# Two\n\nSome words."), tells("key")),
-        "title": Case(DRY, ("One", "Two"), tells("key")),
-        "folder": Case({**DRY, "title": "One"}, (None, "notes"), tells("key")),
-        "tier": Case(
-            WORDS, (None, "critical"), both(lambda x: rows(x)[0]["tier"], "normal", "critical"), between=REMOVED,
-            look=read("notes/n.md"),
-        ),
+            look=read(FIX)),
+        "content: new": Case({"dryRun": True}, ("# One\n\nSome words.", "# Two\n\nSome words."), tells("data.key")),
+        "title": Case(DRY, ("One", "Two"), tells("data.key")),
+        "folder": Case({**DRY, "title": "One"}, (None, "notes"), tells("data.key")),
+        "tier": Case(WORDS, (None, "critical"), both(lambda x: rows(x)[0]["tier"], "normal", "critical"),
+            between=REMOVED, look=read("notes/n.md")),
         "triggerPhrases": Case(DRY, ([" "], ["one"]), refused_first),
         "edit": Case({"filePath": FIX, "content": "More."}, (None, "append"), refused_first),
-        "edit: how": Case(
-            {"filePath": FIX, "content": "Only this.", "section": "Fix"}, ("append", "replace"),
-            both(lambda x: "To fix the search" in texts(x), True, False), look=read(FIX),
-        ),
+        "edit: how": Case({"filePath": FIX, "content": "Only this.", "section": "Fix"}, ("append", "replace"),
+            both(lambda x: "To fix the search" in texts(x), True, False), look=read(FIX)),
         "section": Case({"filePath": FIX, "content": "More.", "edit": "replace"}, (None, "Fix"), refused_first),
-        "force": Case({"filePath": "notes/broken.md"}, (None, True), data("outcome", None, "created")),
+        "force": Case({"filePath": "notes/broken.md"}, (None, True), both("data.outcome", None, "created")),
         "force: edit": Case({**APPENDED, "content": BROKEN}, (None, True), refused_first),
         "force: content": Case({"content": BROKEN}, (None, True), refused_first),
-        "dryRun": Case({"filePath": "notes/new.md"}, (True, False), data("outcome", "dry_run", "created")),
-        "dryRun: edit": Case(APPENDED, (True, False), data("outcome", "dry_run", "updated")),
-        "dryRun: content": Case(WORDS, (True, False), data("outcome", "dry_run", "created")),
-        "skipPreflight": Case(
-            {"filePath": "notes/broken.md"}, (None, True),
-            lambda a, b: codes("E091", None)(a, b)
-            and [b["data"][name] for name in ("outcome", "problems", "tokens")] == ["created", [], 0],
-        ),
-        "asyncEmbedding": Case(
-            {"filePath": "notes/new.md", "force": True}, (True, False), data("embedding_pending", True, False)
-        ),
-        "asyncEmbedding: content": Case(WORDS, (True, False), data("embedding_pending", True, False), between=REMOVED),
+        "dryRun": Case({"filePath": "notes/new.md"}, (True, False), both("data.outcome", "dry_run", "created")),
+        "dryRun: edit": Case(APPENDED, (True, False), both("data.outcome", "dry_run", "updated")),
+        "dryRun: content": Case(WORDS, (True, False), both("data.outcome", "dry_run", "created")),
+        "skipPreflight": Case({"filePath": "notes/broken.md"}, (None, True),
+            lambda a, b: both("error.code", "E091", None)(a, b)
+            and [b["data"][name] for name in ("outcome", "problems", "tokens")] == ["created", [], 0]),
+        "asyncEmbedding": Case({"filePath": "notes/new.md", "force": True}, (True, False),
+            both("data.embedding_pending", True, False)),
+        "asyncEmbedding: content": Case(WORDS, (True, False), both("data.embedding_pending", True, False),
+            between=REMOVED),
         "sessionId": Case({"filePath": "notes/new.md"}, ("s", "t"), attended("notes/new.md"), look=resumed),
         "sessionId: edit": Case(APPENDED, ("s", "t"), attended(FIX), look=resumed),
         "sessionId: content": Case(WORDS, ("s", "t"), attended("notes/n.md"), between=REMOVED, look=resumed),
     },
     "memory_match_triggers": {
-        "prompt": Case({}, ("a plain word", "the sacred spoon of tea"), data("count", 0, 1), SPOON),
-        "limit": Case({"prompt": "sacred spoon, holy fork"}, (2, 1), data("count", 2, 1), SPOON),
-        "session_id": Case(
-            {"prompt": "sacred spoon"}, (None, "s"), both(lambda x: "attention" in rows(x)[0], False, True), SPOON
-        ),
-        "turnNumber": Case(
-            {"prompt": "sacred spoon", "session_id": "s"}, (1, 50),
-            lambda a, b: rows(a)[0]["attention"] == 0.0 < rows(b)[0]["attention"] < 0.5, SPOON,
-        ),
-        "include_cognitive": Case(
-            {"prompt": "sacred spoon"}, (True, False), both(lambda x: "state" in rows(x)[0], True, False), SPOON
-        ),
-        "include_cognitive: session": Case(
-            {"prompt": "sacred spoon", "session_id": "s"}, (True, False),
-            both(lambda x: "attention" in rows(x)[0], True, False), SPOON,
-        ),
+        "prompt": Case({}, ("a plain word", "the sacred spoon of tea"), both("data.count", 0, 1), SPOON),
+        "limit": Case({"prompt": "sacred spoon, holy fork"}, (2, 1), both("data.count", 2, 1), SPOON),
+        "session_id": Case({"prompt": "sacred spoon"}, (None, "s"), one_says("data.results.0.attention", False, True),
+            SPOON),
+        "turnNumber": Case({"prompt": "sacred spoon", "session_id": "s"}, (1, 50),
+            lambda a, b: rows(a)[0]["attention"] == 0.0 < rows(b)[0]["attention"] < 0.5, SPOON),
+        "include_cognitive": Case({"prompt": "sacred spoon"}, (True, False),
+            one_says("data.results.0.state", True, False), SPOON),
+        "include_cognitive: session": Case({"prompt": "sacred spoon", "session_id": "s"}, (True, False),
+            one_says("data.results.0.attention", True, False), SPOON),
     },
     "memory_update": {
-        "id": Case({"title": "Other"}, (1, SPEC_KEY), tells("key")),
+        "id": Case({"title": "Other"}, (1, SPEC_KEY), tells("data.key")),
         "title": Case({"id": 1, "importanceWeight": 0.2}, (None, "Other"), changes("title")),
         "triggerPhrases": Case({"id": 1, "importanceWeight": 0.2}, (None, ["other"]), changes("triggerPhrases")),
         "importanceWeight": Case({"id": 1, "title": "Other"}, (None, 0.2), changes("importanceWeight")),
         "importanceTier": Case({"id": 1, "title": "Other"}, (None, "critical"), changes("importanceTier")),
         # what it allows shows where no model embeds: below
-        "allowPartialUpdate": Case(
-            {"id": 1, "title": "Other"}, (False, True), data("embedding_pending", False, False)
-        ),
+        "allowPartialUpdate": Case({"id": 1, "title": "Other"}, (False, True),
+            both("data.embedding_pending", False, False)),
     },
     "memory_delete": {
         "id": Case({"dryRun": True}, (FIX, BUG), gone([FIX], [BUG])),
         "specFolder": Case({"dryRun": True}, ("notes", "docs/index"), gone([BUG, FIX], [WALLABY])),
         "confirm": Case({"specFolder": "docs/index"}, (None, True), refused_first),
         "confirm: one": Case({"id": FIX}, (None, True), refused_first, CRITICAL),
-        "confirm: undo": Case({"undo": "absent"}, (None, True), codes("E106", "E030")),
+        "confirm: undo": Case({"undo": "absent"}, (None, True), both("error.code", "E106", "E030")),
         "dryRun": Case({"specFolder": "docs/index"}, (False, True), refused_first),
-        "dryRun: one": Case(
-            {"id": FIX}, (True, False), both(lambda x: FIX in keys(x), True, False), look=lambda _: ("memory_list", {})
-        ),
-        "dryRun: undo": Case({"undo": "absent"}, (None, True), codes("E106", "E030")),
-        "undo": Case({}, (None, "absent"), codes("E031", "E106")),
+        "dryRun: one": Case({"id": FIX}, (True, False), both(lambda x: FIX in keys(x), True, False),
+            look=lambda _: ("memory_list", {})),
+        "dryRun: undo": Case({"undo": "absent"}, (None, True), both("error.code", "E106", "E030")),
+        "undo": Case({}, (None, "absent"), both("error.code", "E031", "E106")),
     },
     "memory_bulk_delete": {
         "tier": Case({"dryRun": True}, ("important", "temporary"), gone([SPEC_KEY], [])),
         "confirm": Case({"tier": "important"}, (None, True), refused_first),
         "specFolder": Case({"tier": "important", "dryRun": True}, (None, "notes"), gone([SPEC_KEY], [])),
         "olderThanDays": Case({"tier": "important", "dryRun": True}, (None, 99_000), gone([SPEC_KEY], [])),
-        "skipCheckpoint": Case(
-            {"tier": "constitutional", "specFolder": "rules", "confirm": True}, (True, None), refused_first
-        ),
+        "skipCheckpoint": Case({"tier": "constitutional", "specFolder": "rules", "confirm": True}, (True, None),
+            refused_first),
         "dryRun": Case({"tier": "important"}, (False, True), refused_first),
     },
     "memory_validate": {
-        "id": Case({"wasUseful": True}, (SPEC, FIX), data("key", SPEC_KEY, FIX)),
+        "id": Case({"wasUseful": True}, (SPEC, FIX), both("data.key", SPEC_KEY, FIX)),
         "wasUseful": Case({"id": SPEC}, (True, False), lambda a, b: a["data"]["confidence"] > b["data"]["confidence"]),
-        "promote": Case({"id": SPEC, "wasUseful": True}, (None, True), data("tier", "important", "critical"), TRUSTED),
-        "sessionId": Case({"id": SPEC, "wasUseful": True}, (None, "s"), tells("session")),
+        "promote": Case({"id": SPEC, "wasUseful": True}, (None, True), both("data.tier", "important", "critical"),
+            TRUSTED),
+        "sessionId": Case({"id": SPEC, "wasUseful": True}, (None, "s"), tells("data.session")),
     },
     "memory_index_scan": {
         "specFolder": Case({"force": True}, ("docs/cache", ""), both(known, 2, 6)),
-        "force": Case({}, (None, True), data("updated", 0, 1)),
-        "incremental": Case({}, (None, False), data("updated", 0, 1)),
-        "includeConstitutional": Case({}, (False, True), one_more, RULES),
-        "includeSpecDocs": Case({}, (False, True), one_more, RULES),
+        "force": Case({}, (None, True), both("data.updated", 0, 1)),
+        "incremental": Case({}, (None, False), both("data.updated", 0, 1)),
+        "includeConstitutional": Case({}, (False, True), both(known, 9, 10), RULES),
+        "includeSpecDocs": Case({}, (False, True), both(known, 9, 10), RULES),
     },
     "memory_list": {
-        "limit": Case({}, (3, 1), data("count", 3, 1)),
+        "limit": Case({}, (3, 1), both("data.count", 3, 1)),
         "offset": Case({"limit": 2}, (0, 2), lambda a, b: not set(keys(a)) & set(keys(b))),
-        "offset: told": Case(
-            {"limit": 2}, (0, 2), both(lambda x: (x["data"]["offset"], x["hints"][0][-1]), (0, "2"), (2, "4"))
-        ),
+        "offset: told": Case({"limit": 2}, (0, 2),
+            both(lambda x: (x["data"]["offset"], x["hints"][0][-1]), (0, "2"), (2, "4"))),
         "specFolder": Case({}, (None, "docs/cache"), within("docs/cache/")),
         "sortBy": Case({}, ("created_at", "importance_weight"), lambda a, b: keys(a) != keys(b)),
-        "includeChunks": Case(
-            {}, (False, True),
-            both(lambda x: [row.get("kind") for row in x["data"]["memories"]].count("passage"), 0, 6),
-        ),
+        "includeChunks": Case({}, (False, True),
+            both(lambda x: [row.get("kind") for row in x["data"]["memories"]].count("passage"), 0, 6)),
     },
     "memory_stats": {
         "limit": Case({}, (10, 1), both(lambda x: len(folders(x)), 4, 1)),
         "folderRanking": Case({}, ("count", "importance"), lambda a, b: folders(a)[0] == "docs/cache" != folders(b)[0]),
-        "excludePatterns": Case(
-            {}, (None, ["^docs/", "^notes$"]),
-            both(lambda x: (len(folders(x)), x["data"]["left_out"]["excluded"]), (4, 0), (1, 3)),
-        ),
-        "includeScores": Case({}, (False, True), both(lambda x: "score" in x["data"]["folders"][0], False, True)),
+        "excludePatterns": Case({}, (None, ["^docs/", "^notes$"]),
+            both(lambda x: (len(folders(x)), x["data"]["left_out"]["excluded"]), (4, 0), (1, 3))),
+        "includeScores": Case({}, (False, True), one_says("data.folders.0.score", False, True)),
         "includeArchived": Case({}, (None, True), lambda a, b: set(folders(b)) - set(folders(a)) == {"scratch"}, DRAFT),
     },
     "memory_health": {
-        "reportMode": Case(
-            {}, ("full", "divergent_aliases"), lambda a, b: "checks" in a["data"] and "aliases" in b["data"]
-        ),
-        "limit": Case(ALIASES, (20, 1), data("count", 2, 1), TWINS),
-        "specFolder": Case(ALIASES, (None, "docs"), data("count", 2, 1), TWINS),
+        "reportMode": Case({}, ("full", "divergent_aliases"),
+            lambda a, b: "checks" in a["data"] and "aliases" in b["data"]),
+        "limit": Case(ALIASES, (20, 1), both("data.count", 2, 1), TWINS),
+        "specFolder": Case(ALIASES, (None, "docs"), both("data.count", 2, 1), TWINS),
     },
     "memory_drift_why": {
-        "memoryId": Case({}, (SPEC, FIX), data("key", SPEC_KEY, FIX), LINKED),
-        "maxDepth": Case({"memoryId": SPEC}, (1, 2), data("count", 1, 2), LINKED),
-        "direction": Case({"memoryId": SPEC}, ("outgoing", "incoming"), data("count", 2, 0), LINKED),
-        "relations": Case({"memoryId": SPEC}, (None, ["caused"]), data("count", 2, 1), LINKED),
-        "includeMemoryDetails": Case(
-            {"memoryId": SPEC}, (True, False), both(lambda x: "memories" in x["data"], True, False), LINKED
-        ),
-        "format": Case(
-            {"memoryId": SPEC}, ("text", "mermaid"),
-            both(lambda x: x["data"].get("mermaid", "")[:12], "", "flowchart LR"), LINKED,
-        ),
+        "memoryId": Case({}, (SPEC, FIX), both("data.key", SPEC_KEY, FIX), LINKED),
+        "maxDepth": Case({"memoryId": SPEC}, (1, 2), both("data.count", 1, 2), LINKED),
+        "direction": Case({"memoryId": SPEC}, ("outgoing", "incoming"), both("data.count", 2, 0), LINKED),
+        "relations": Case({"memoryId": SPEC}, (None, ["caused"]), both("data.count", 2, 1), LINKED),
+        "includeMemoryDetails": Case({"memoryId": SPEC}, (True, False), one_says("data.memories", True, False), LINKED),
+        "format": Case({"memoryId": SPEC}, ("text", "mermaid"),
+            both(lambda x: x["data"].get("mermaid", "")[:12], "", "flowchart LR"), LINKED),
     },
     "memory_causal_link": {
-        name: Case(LINK, values, tells("link", field)) for name, values, field in (
+        name: Case(LINK, values, tells(f"data.link.{field}")) for name, values, field in (
             ("sourceId", (SPEC + 1, BUG), "source"), ("targetId", (SPEC + 1, BUG), "target"),
             ("relation", ("caused", "enabled"), "relation"), ("strength", (0.25, 0.5), "strength"),
             ("evidence", ("one", "another"), "evidence"),
         )
     },
     "memory_causal_stats": {},
-    "memory_causal_unlink": {"edgeId": Case({}, (1, 2), both(lambda x: x["data"]["removed"]["id"], 1, 2), LINKED)},
+    "memory_causal_unlink": {"edgeId": Case({}, (1, 2), both("data.removed.id", 1, 2), LINKED)},
     "task_preflight": {
-        "specFolder": Case(TASK, ("specs", "other"), tells("specFolder")),
-        "taskId": Case(TASK, ("t", "u"), tells("taskId")),
-        "knowledgeScore": Case(TASK, (40, 41), tells("before")),
-        "uncertaintyScore": Case(TASK, (60, 61), tells("before")),
-        "contextScore": Case(TASK, (50, 51), tells("before")),
-        "knowledgeGaps": Case(TASK, (None, ["why"]), tells("knowledgeGaps")),
-        "sessionId": Case(TASK, (None, "s"), tells("sessionId")),
+        "specFolder": Case(TASK, ("specs", "other"), tells("data.specFolder")),
+        "taskId": Case(TASK, ("t", "u"), tells("data.taskId")),
+        "knowledgeScore": Case(TASK, (40, 41), tells("data.before")),
+        "uncertaintyScore": Case(TASK, (60, 61), tells("data.before")),
+        "contextScore": Case(TASK, (50, 51), tells("data.before")),
+        "knowledgeGaps": Case(TASK, (None, ["why"]), tells("data.knowledgeGaps")),
+        "sessionId": Case(TASK, (None, "s"), tells("data.sessionId")),
     },
     "task_postflight": {
-        "specFolder": Case(TASK, ("specs", "other"), tells("specFolder"), BEGUN),
-        "taskId": Case(TASK, ("t", "u"), tells("taskId"), BEGUN),
-        "knowledgeScore": Case(TASK, (40, 90), tells("band"), BEGUN),
-        "uncertaintyScore": Case(TASK, (60, 10), tells("learning_index"), BEGUN),
-        "contextScore": Case(TASK, (50, 51), tells("after"), BEGUN),
-        "gapsClosed": Case(TASK, (None, ["why"]), tells("gapsClosed"), BEGUN),
-        "newGapsDiscovered": Case(TASK, (None, ["when"]), tells("newGapsDiscovered"), BEGUN),
+        "specFolder": Case(TASK, ("specs", "other"), tells("data.specFolder"), BEGUN),
+        "taskId": Case(TASK, ("t", "u"), tells("data.taskId"), BEGUN),
+        "knowledgeScore": Case(TASK, (40, 90), tells("data.band"), BEGUN),
+        "uncertaintyScore": Case(TASK, (60, 10), tells("data.learning_index"), BEGUN),
+        "contextScore": Case(TASK, (50, 51), tells("data.after"), BEGUN),
+        "gapsClosed": Case(TASK, (None, ["why"]), tells("data.gapsClosed"), BEGUN),
+        "newGapsDiscovered": Case(TASK, (None, ["when"]), tells("data.newGapsDiscovered"), BEGUN),
     },
     "memory_get_learning_history": {
-        "specFolder": Case({}, ("specs", "other"), data("count", 2, 1), BEGUN),
-        "sessionId": Case({"specFolder": "specs"}, (None, "s"), data("count", 2, 1), BEGUN),
-        "limit": Case({"specFolder": "specs"}, (10, 1), data("count", 2, 1), BEGUN),
-        "onlyComplete": Case({"specFolder": "specs"}, (False, True), data("count", 2, 0), BEGUN),
-        "includeSummary": Case({"specFolder": "specs"}, (True, False), tells("summary"), BEGUN),
+        "specFolder": Case({}, ("specs", "other"), both("data.count", 2, 1), BEGUN),
+        "sessionId": Case({"specFolder": "specs"}, (None, "s"), both("data.count", 2, 1), BEGUN),
+        "limit": Case({"specFolder": "specs"}, (10, 1), both("data.count", 2, 1), BEGUN),
+        "onlyComplete": Case({"specFolder": "specs"}, (False, True), both("data.count", 2, 0), BEGUN),
+        "includeSummary": Case({"specFolder": "specs"}, (True, False), tells("data.summary"), BEGUN),
     },
     "checkpoint_create": {
-        "name": Case({}, ("a", "b"), both(lambda x: x["data"]["checkpoint"]["name"], "a", "b")),
-        "specFolder": Case(
-            {"name": "a"}, (None, "docs/cache"), both(lambda x: x["data"]["checkpoint"]["memories"], 6, 2),
-            between=FORGOTTEN,
-        ),
-        "metadata": Case(
-            {"name": "a"}, (None, {"why": "x"}), both(lambda x: "metadata" in x["data"]["checkpoint"], False, True),
-            between=FORGOTTEN,
-        ),
+        "name": Case({}, ("a", "b"), both("data.checkpoint.name", "a", "b")),
+        "specFolder": Case({"name": "a"}, (None, "docs/cache"), both("data.checkpoint.memories", 6, 2),
+            between=FORGOTTEN),
+        "metadata": Case({"name": "a"}, (None, {"why": "x"}), one_says("data.checkpoint.metadata", False, True),
+            between=FORGOTTEN),
     },
     "checkpoint_list": {
-        "specFolder": Case({}, (None, "notes"), data("count", 2, 1), KEPT),
-        "limit": Case({}, (None, 1), data("count", 2, 1), KEPT),
+        "specFolder": Case({}, (None, "notes"), both("data.count", 2, 1), KEPT),
+        "limit": Case({}, (None, 1), both("data.count", 2, 1), KEPT),
     },
     "checkpoint_restore": {
-        "name": Case({}, ("all", "cache"), data("set_back", 6, 2), KEPT),
-        "clearExisting": Case({"name": "all"}, (False, True), data("removed", 0, 2), KEPT),
+        "name": Case({}, ("all", "cache"), both("data.set_back", 6, 2), KEPT),
+        "clearExisting": Case({"name": "all"}, (False, True), both("data.removed", 0, 2), KEPT),
     },
     "checkpoint_delete": {
-        "name": Case({"confirmName": "all"}, ("cache", "all"), data("deleted", None, "all"), KEPT),
-        "confirmName": Case({"name": "all"}, ("cache", "all"), data("deleted", None, "all"), KEPT),
+        "name": Case({"confirmName": "all"}, ("cache", "all"), both("data.deleted", None, "all"), KEPT),
+        "confirmName": Case({"name": "all"}, ("cache", "all"), both("data.deleted", None, "all"), KEPT),
     },
 }  # fmt: skip
 IDS = {
