@@ -27,6 +27,7 @@ from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.server.app import MemoryServer, build
 from speckit_memory.server.workspace import Workspace
+from tests.server.doors import at
 
 FILES = {
     "docs/cache/spec.md": "---\ntitle: Quokka cache\nimportance_tier: important\ncontext_type: decision\n---\n"
@@ -56,14 +57,6 @@ class Case:
     before: tuple[Call, ...] = ()
     between: tuple[Call, ...] = ()
     look: Callable[[Any], Call] | None = None
-
-
-def at(answer: Any, path: str) -> Any:
-    """What stands at a dotted path, such as "data.results.0.key"; None where that ends early."""
-    for name in path.split("."):
-        inside = isinstance(answer, dict) and name in answer
-        answer = answer[name] if inside else answer[int(name)] if isinstance(answer, list) and answer else None
-    return answer
 
 
 def both(read: str | Callable[[Answer], Any], *expected: Any) -> Differ:
@@ -420,22 +413,20 @@ CASES: dict[str, dict[str, Case]] = {
     "memory_causal_stats": {},
     "memory_causal_unlink": {"edgeId": Case({}, (1, 2), both("data.removed.id", 1, 2), LINKED)},
     "task_preflight": {
-        "specFolder": Case(TASK, ("specs", "other"), tells("data.specFolder")),
-        "taskId": Case(TASK, ("t", "u"), tells("data.taskId")),
-        "knowledgeScore": Case(TASK, (40, 41), tells("data.before")),
-        "uncertaintyScore": Case(TASK, (60, 61), tells("data.before")),
-        "contextScore": Case(TASK, (50, 51), tells("data.before")),
-        "knowledgeGaps": Case(TASK, (None, ["why"]), tells("data.knowledgeGaps")),
-        "sessionId": Case(TASK, (None, "s"), tells("data.sessionId")),
+        name: Case(TASK, values, tells(f"data.{told}")) for name, values, told in (
+            ("specFolder", ("specs", "other"), "specFolder"), ("taskId", ("t", "u"), "taskId"),
+            ("knowledgeScore", (40, 41), "before.knowledge"), ("uncertaintyScore", (60, 61), "before.uncertainty"),
+            ("contextScore", (50, 51), "before.context"), ("knowledgeGaps", (None, ["why"]), "knowledgeGaps"),
+            ("sessionId", (None, "s"), "sessionId"),
+        )
     },
     "task_postflight": {
-        "specFolder": Case(TASK, ("specs", "other"), tells("data.specFolder"), BEGUN),
-        "taskId": Case(TASK, ("t", "u"), tells("data.taskId"), BEGUN),
-        "knowledgeScore": Case(TASK, (40, 90), tells("data.band"), BEGUN),
-        "uncertaintyScore": Case(TASK, (60, 10), tells("data.learning_index"), BEGUN),
-        "contextScore": Case(TASK, (50, 51), tells("data.after"), BEGUN),
-        "gapsClosed": Case(TASK, (None, ["why"]), tells("data.gapsClosed"), BEGUN),
-        "newGapsDiscovered": Case(TASK, (None, ["when"]), tells("data.newGapsDiscovered"), BEGUN),
+        name: Case(TASK, values, tells(f"data.{told}"), BEGUN) for name, values, told in (
+            ("specFolder", ("specs", "other"), "specFolder"), ("taskId", ("t", "u"), "taskId"),
+            ("knowledgeScore", (40, 90), "band"), ("uncertaintyScore", (60, 10), "learning_index"),
+            ("contextScore", (50, 51), "after.context"), ("gapsClosed", (None, ["why"]), "gapsClosed"),
+            ("newGapsDiscovered", (None, ["when"]), "newGapsDiscovered"),
+        )
     },
     "memory_get_learning_history": {
         "specFolder": Case({}, ("specs", "other"), both("data.count", 2, 1), BEGUN),
