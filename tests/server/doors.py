@@ -62,6 +62,16 @@ class Ran:
 Run = Callable[..., Ran]
 
 
+def at(document: Any, path: str) -> Any:
+    """What stands at a dotted path, such as "results.0.key"; None where that ends early."""
+    for name in path.split("."):
+        if isinstance(document, list):
+            document = document[int(name)] if document else None
+        else:
+            document = (document or {}).get(name)
+    return document
+
+
 def environment(root: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPECKIT_", "PYTHON"))}
     return {**kept, "SPECKIT_ROOT": str(root), "SPECKIT_DB": str(root / "memory.db"), **more}

@@ -68,7 +68,7 @@ def test_folders_are_ranked_by_the_parts_of_the_folder_score(memory: Memory) -> 
 
 
 @pytest.mark.requirement("T6")
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("patterns_here")
 def test_folders_that_match_a_pattern_are_left_out_and_counted(memory: Memory) -> None:
     found = memory.folders(exclude=["^specs/", "scr[a]tch"], archived=True)
     assert (names(found), found.excluded) == (["a", "b", "constitutional", "x/test-y"], 3)
@@ -88,7 +88,7 @@ def test_what_was_put_away_is_counted_apart(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("T6")
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("patterns_here")
 def test_a_wrong_pattern_is_named_with_its_place(memory: Memory) -> None:
     with pytest.raises(SpeckitError) as raised:
         memory.folders(exclude=["fine", "(a", "[z-a]"])
@@ -146,7 +146,7 @@ def test_an_agent_is_told_of_folders_beyond_the_first(indexed: Path) -> None:
 
 
 @pytest.mark.requirement("T6")
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("patterns_here")
 def test_an_agent_is_told_of_dates_scores_and_what_is_not_ranked(workspace: Path) -> None:
     plain, told, wrong = calls(
         workspace,

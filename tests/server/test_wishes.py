@@ -13,9 +13,9 @@ from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model import INTENTS
 from speckit_memory.stages.candidates.intent import SIGNS
-from tests.server.test_tool_parameters import DEEP, QUOKKA, SPEC, answers, memory, scores
+from tests.server.test_tool_parameters import DEEP, QUOKKA, SPEC, answers, indexed_files, memory, scores
 
-__all__ = ["memory"]  # the fixture
+__all__ = ["indexed_files", "memory"]  # fixtures
 YEAR = 365 * 86_400.0
 
 
