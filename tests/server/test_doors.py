@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import forked
+import in_process
 import pytest
 from raw_server import INITIALIZE, call_of, raw_server
 
-from tests.server.doors import call, environment
+from tests.server.doors import Ran, call, environment
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -144,23 +145,27 @@ COMMANDS = (
     "export out --json",
     "serve --pipeline broken.yaml",
 )
-_OF_EACH_RUN = re.compile(r'\d{8}-\d{6}-[0-9a-f]{6}|[0-9a-f]{16}|(?<="seconds": )[0-9.e-]+')
+_OF_EACH_RUN = re.compile(r'\d{8}-\d{6}-[0-9a-f]{6}|[0-9a-f]{16}|(?<="seconds": )[0-9.e-]+|indexing: .*\n')
 _TIMES = re.compile(r'(?<=_ms": )[0-9.e-]+')
 """What differs from run to run whatever the process."""
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_says_and_does_the_same_in_either_way(unasked: Path, tmp_path: Path, line: str) -> None:
+def test_a_command_says_and_does_the_same_in_any_way(unasked: Path, tmp_path: Path, line: str) -> None:
     told = []
-    for is_new in (True, False):
+    for way in ("new process", "copied process", "this process"):
         root = Path(shutil.copytree(unasked, tmp_path / "workspace"))
         (root / "broken.yaml").write_text("pipeline: mine\nfusoin: []\n")
-        ran = call(root, line.split(), {"XDG_CACHE_HOME": str(tmp_path / f"{is_new}")}, spawned=is_new)
+        more = {"XDG_CACHE_HOME": str(tmp_path / way)}
+        if way == "this process":
+            ran = Ran(*in_process.run(line.split(), environment(root, **more), root))
+        else:
+            ran = call(root, line.split(), more, spawned=way == "new process")
         files = sorted(_OF_EACH_RUN.sub("", str(file.relative_to(root))) for file in root.rglob("*"))
         told.append((ran.status, _OF_EACH_RUN.sub("", ran.out), _OF_EACH_RUN.sub("", ran.err), files))
         shutil.rmtree(root)
 
-    assert told[0] == told[1]
+    assert told[0] == told[1] == told[2]
 
 
 SAID = (

@@ -66,7 +66,7 @@ def run(arguments: Sequence[str | Path], environ: Mapping[str, str], folder: Pat
 
     with TemporaryFile() as out, TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
         line = [os.fspath(argument) for argument in arguments]
-        script = mock.patch.object(sys, "argv", ["speckit-memory", *line])
+        script = mock.patch.object(sys, "argv", [str(Path(sys.executable).parent / "speckit-memory"), *line])
         with standing_in(environ, folder), _streams(nothing, out, err), script:
             status = run_command(line)
         for file in (out, err):

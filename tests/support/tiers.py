@@ -78,13 +78,14 @@ class Tiers:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Permits processes to the tests that ask for them."""
+        """Permits processes to the tests that ask for them; the next test begins in the folder of the run."""
         global _permitted  # noqa: PLW0603 -- the audit hook, which cannot be taken away, reads it
         _permitted = "processes" in getattr(item, "fixturenames", ())
         try:
             return (yield)
         finally:
             _permitted = True
+            os.chdir(item.config.invocation_params.dir)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
