@@ -164,8 +164,10 @@ def test_what_runs_beside_the_pipeline_follows_too_and_what_ran_before_ends(memo
     search(memory)
     assert memory.shadows == ()
     memory._in_force.end()
-    ours = [thread for thread in threading.enumerate() if thread not in others]
-    assert [thread.name for thread in ours if thread.name.startswith("shadows")] == []
+    ours = {thread for thread in threading.enumerate() if thread.name.startswith("shadows")}.difference(others)
+    for thread in ours:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in ours)
 
 
 @pytest.mark.requirement("P2.followed")
