@@ -61,6 +61,6 @@ def test_wherever_it_crashes_another_process_goes_on_with_what_is_left(event: st
 def left(root: Path) -> tuple[object, ...]:
     """What a crash left for others to go on with, but for random numbers, times of files and how far a file has come
     that no name tells of yet."""
-    names = {re.sub(r"[0-9a-f]{8,}|\d+-", "*", str(file)) for file in root.rglob("*")}
+    names = {re.sub(r"[0-9a-f]{6,}|\d+-", "*", str(file)) for file in root.rglob("*")}
     names -= {str(log) for log in root.glob("memory.db-*")}
     return contents(root / "memory.db", (*RANDOM, "holder", "mtime_ns", "created_at", "updated_at")), names
