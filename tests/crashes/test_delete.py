@@ -1,49 +1,40 @@
-"""An undoing that is killed at any point is finished by the next one, and writes over nothing that was done since."""
+"""A deletion, or an undoing of it, that crashes anywhere is finished by the next one, and later changes stay."""
 
 from __future__ import annotations
 
-import shutil
+import time
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
-from killing import killed, points, spread
+from crashing import every_point, left
 
 from speckit_memory.engine import Memory
-from tests.server.doors import call, environment
-from tests.server.test_checkpoints import here
+from speckit_memory.errors import NotFoundError
+from tests.attacks.fuzz.living import opened
 
 A, B, OTHER = "docs/del/a.md", "docs/del/b.md", "docs/other.md"
 TEXTS = {
-    A: "# A\n\nKangaroos have pouches, [see](b.md).\n",
-    B: "# B\n\nWombats dig burrows, unlike kangaroos.\n",
+    A: "---\nimportance_tier: temporary\n---\n# A\n\nKangaroos have pouches, [see](b.md).\n",
+    B: "---\nimportance_tier: temporary\n---\n# B\n\nWombats dig burrows, unlike kangaroos.\n",
     OTHER: "---\ncausalLinks: {supports: [del/a.md]}\n---\n# Other\n\nEmus run past.\n",
 }
-KILLS = 9
+LATER = time.time() + 7200.0
+"""When whoever began to delete is known to be gone."""
 CHANGED = 0.6
 """The confidence of a memory that was found useful once."""
 
 
-def opened(root: Path) -> Memory:
-    return Memory.open(root / "memory.db", root=root, environ={}, create=False, shadows=False)
-
-
-@pytest.fixture(scope="module")
-def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A workspace of which a folder was deleted, and the name of that deletion."""
-    root = tmp_path_factory.mktemp("deleted")
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """A workspace with a folder to be deleted."""
+    root = tmp_path / "whole"
     for key, text in TEXTS.items():
         (root / key).parent.mkdir(parents=True, exist_ok=True)
         (root / key).write_text(text)
-    assert call(root, ["index", "docs"]).status == 0
-    assert call(root, ["links", "add", A, "caused", B]).status == 0
-    ran = call(root, ["delete", "--folder", "docs/del", "--confirm", "--json"])
-    assert ran.json["count"] == 2, ran.err
-    return root, ran.json["undo"]
-
-
-def copied(deleted: Path, root: Path) -> Path:
-    shutil.rmtree(root, ignore_errors=True)
-    shutil.copytree(deleted, root)
+    with opened(root) as memory:
+        memory.index([root / "docs"])
+        memory.link([(A, "caused", B, 0.7)])
     return root
 
 
@@ -56,63 +47,79 @@ def links(memory: Memory) -> set[tuple[str, str, str]]:
     }
 
 
+def require_as_before(memory: Memory, root: Path, wanted: set[tuple[str, str, str]], crash: object) -> None:
+    """Holds the store and the files to what they were before the deletion."""
+    assert links(memory) == wanted, crash
+    assert memory.deletions() == [], crash
+    report = memory.index([root / "docs"])
+    assert (report.created, report.updated, report.deleted) == ([], [], []), crash
+    assert memory.check() == (), crash
+    assert {str(file.relative_to(root)): file.read_text() for file in root.glob("docs/**/*.md")} == TEXTS, crash
+    assert [file.name for file in (root / "memory.db.deleted").glob("*")] in ([], [".lock"]), crash
+
+
 @pytest.mark.requirement("T9.undone")
-def test_whenever_it_was_killed_the_next_one_finishes_it_and_later_changes_stay(
-    deleted: tuple[Path, str], tmp_path: Path
+@pytest.mark.usefixtures("lengthy")
+def test_wherever_a_deletion_crashes_all_is_there_or_comes_back(whole: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with opened(whole) as memory:
+        wanted = links(memory)
+
+    def delete() -> None:
+        with opened(root) as memory:
+            memory.delete_tier("temporary", confirm=True, skip_checkpoint=True)
+
+    states, seen = [], set()
+    for crash in every_point(whole, root, delete):
+        with opened(root) as memory, patch.object(time, "time", lambda: LATER):
+            assert memory.check() == (), crash
+            if (state := left(root)) in states:
+                continue
+            states.append(state)
+            there = {one.key for one in memory.list(limit=10)[0]} - {OTHER}
+            assert there in (set(), {A, B}), crash
+            away = [key for key in (A, B) if not (root / key).exists()]
+            names = [one.name for one in memory.deletions()]
+            seen.add((bool(there), len(away), len(names)))
+            memory.undelete(names[0] if names else memory.delete_folder("docs/del", confirm=True).name)
+            require_as_before(memory, root, wanted, crash)
+    assert seen == {(True, 0, 0), (True, 1, 1), (True, 2, 1), (False, 2, 1)}
+
+
+@pytest.mark.requirement("T9.undone")
+@pytest.mark.usefixtures("lengthy")
+def test_wherever_an_undoing_crashes_the_next_one_finishes_it_and_later_changes_stay(
+    whole: Path, tmp_path: Path
 ) -> None:
-    whole, name = deleted
-    root, env = tmp_path / "root", environment(tmp_path / "root")
-    passed = points(copied(whole, root), ["undelete", name], env)
-    with opened(root) as memory:
+    root = tmp_path / "root"
+    with opened(whole) as memory:
         wanted = links(memory)
         assert (A, "caused", B) in wanted
-    back = 0
-    for at in spread(passed, KILLS):
-        copied(whole, root)
-        assert killed(root, ["undelete", name], env, at)
+        name = memory.delete_folder("docs/del", confirm=True).name
+
+    def undelete() -> None:
         with opened(root) as memory:
-            assert memory.check() == ()
+            memory.undelete(name)
+
+    seen = set()
+    for crash in every_point(whole, root, undelete):
+        with opened(root) as memory:
+            assert memory.check() == (), crash
             there = {one.key for one in memory.list(limit=10)[0]} - {OTHER}
-            assert there in (set(), {A, B})
-            if there:
-                back += 1
-                memory.validate(A, useful=True)
+            assert there in (set(), {A, B}), crash
             away = [key for key in (A, B) if not (root / key).exists()]
-            assert [one.name for one in memory.deletions()] == ([name] if away or not there else [])
-        ran = here(root, ["undelete", name, "--json"])
-        assert ran.status == 0 or (at == passed and ran.json["error"]["code"] == "E106"), ran.out
-        with opened(root) as memory:
-            assert memory.get(A).confidence == pytest.approx(CHANGED if there else 0.5)
-            assert links(memory) == wanted
-            assert memory.deletions() == []
-            report = memory.index([root / "docs"])
-            assert (report.created, report.updated, report.deleted) == ([], [], [])
-            assert memory.check() == ()
-        assert {key: (root / key).read_text() for key in TEXTS} == TEXTS
-    assert 0 < back < KILLS
-
-
-@pytest.mark.requirement("T9.undone")
-def test_what_an_index_run_took_in_between_comes_back_and_the_rest_stays(
-    deleted: tuple[Path, str], tmp_path: Path
-) -> None:
-    """Killed when one of two files was back: an index run deletes the memory of the other."""
-    whole, name = deleted
-    root, env = tmp_path / "root", environment(tmp_path / "root")
-    passed = points(copied(whole, root), ["undelete", name], env)
-    for at in range(passed - 1, passed - 20, -1):
-        copied(whole, root)
-        assert killed(root, ["undelete", name], env, at)
-        if ((root / A).exists(), (root / B).exists()) == (True, False):
-            break
-    with opened(root) as memory:
-        assert memory.index([root / "docs"]).deleted == [B]
-        memory.validate(A, useful=True)
-        assert [one.name for one in memory.deletions()] == [name]
-    assert call(root, ["undelete", name]).status == 0
-    with opened(root) as memory:
-        assert memory.get(A).confidence == pytest.approx(CHANGED)
-        assert (A, "caused", B) in links(memory)
-        assert memory.deletions() == []
-        assert memory.check() == ()
-    assert call(root, ["doctor"]).status == 0
+            open_ = [one.name for one in memory.deletions()] == [name]
+            assert open_ or (there and not away), crash
+            seen.add((bool(there), len(away), open_))
+            if there:
+                memory.validate(A, useful=True)
+            if (there, away) == ({A, B}, [B]):  # an index run in between takes the memory whose file is away
+                assert memory.index([root / "docs"]).deleted == [B], crash
+            try:
+                memory.undelete(name)
+            except NotFoundError:  # it was over but for a file, which the next deletion takes away
+                assert not open_, crash
+                memory.undelete(memory.delete(OTHER).name)
+            assert memory.get(A).confidence == pytest.approx(CHANGED if there else 0.5), crash
+            require_as_before(memory, root, wanted, crash)
+    assert seen == {(False, 2, True), (True, 2, True), (True, 1, True), (True, 0, False)}

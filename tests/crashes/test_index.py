@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crashing import every_point
@@ -21,7 +22,7 @@ TEXTS = {
 }
 
 
-def contents(database: Database) -> list[list[object]]:
+def contents(database: Database) -> list[list[Any]]:
     """All that can be seen of a store, without ids, which depend on what was cut short."""
     connection = database.reader()
     memories, _ = reader.list_memories(connection, sort="key", limit=100)
@@ -39,7 +40,7 @@ def test_wherever_it_crashes_documents_are_whole_and_the_next_run_finishes(tmp_p
     for name, text in TEXTS.items():
         (origin / "docs" / name).write_text(text)
 
-    def index() -> list[list[object]]:
+    def index() -> list[list[Any]]:
         with Database.open(root / "memory.db") as database:
             Indexer(database, model(), Analyser(), root).index([root], now=100.0)
             return contents(database)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from crashing import every_point
-from storing.contents import RANDOM, contents
+from crashing import every_point, left
 
 from speckit_memory.errors import SpeckitError
 from tests.attacks.fuzz import lives
@@ -56,11 +54,3 @@ def test_wherever_it_crashes_another_process_goes_on_with_what_is_left(event: st
             finally:
                 life.memory.close()
     assert len(seen) > 1
-
-
-def left(root: Path) -> tuple[object, ...]:
-    """What a crash left for others to go on with, but for random numbers, times of files and how far a file has come
-    that no name tells of yet."""
-    names = {re.sub(r"[0-9a-f]{6,}|\d+-", "*", str(file)) for file in root.rglob("*")}
-    names -= {str(log) for log in root.glob("memory.db-*")}
-    return contents(root / "memory.db", (*RANDOM, "holder", "mtime_ns", "created_at", "updated_at")), names

@@ -14,8 +14,8 @@ from tests.attacks.fuzz.living import opened
 
 OLD, NEW, NEXT = "docs/old.md", "docs/new.md", "docs/next.md"
 TEXTS = {
-    OLD: "# Cache of answers\n\nThe cache of answers lives in Redis and is kept for one hour by every worker.\n",
-    NEW: "# Cache of answers\n\nThe cache of answers no longer lives in Redis and is kept for one hour by every worker.\n",
+    OLD: "# Cache of answers\n\nThe cache of answers lives in Redis, kept for one hour by every worker.\n",
+    NEW: "# Cache of answers\n\nThe cache of answers no longer lives in Redis, kept for one hour by every worker.\n",
     NEXT: "# Cats\n\nCats sleep in the sun.\n",
 }
 BEGINS = 1_900_000_000.0

@@ -6,31 +6,36 @@ and all later ones fail, so that no rollback, clean-up or thread alters what a k
 are no points, and are left out: a kill loses nothing that was written.
 """
 
+# ruff: noqa: N802 -- the driver's names
 from __future__ import annotations
 
-import _pyio
+import _pyio  # type: ignore[import-not-found]
 import builtins
 import errno
 import fcntl
 import io
 import os
+import re
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import apsw
+from storing.contents import RANDOM, contents
 
 PATIENCE = 20
 """Seconds within which the threads of a crashed action must end."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _PATHS = {
     "os.rename": ((0, 2), (1, 3)), "os.link": ((1, 3),), "os.symlink": ((1, 2),), "os.remove": ((0, 1),),
-    "os.mkdir": ((0, 2),), "os.rmdir": ((0, 1),), "os.chmod": ((0, 2),), "os.utime": ((0, 3),), "os.truncate": ((0, 0),),
+    "os.mkdir": ((0, 2),), "os.rmdir": ((0, 1),), "os.chmod": ((0, 2),), "os.utime": ((0, 3),),
+    "os.truncate": ((0, 0),),
 }  # fmt: skip
 """By audit event: the places of the paths that it changes among its arguments, each with that of its `dir_fd`."""
 _BY_DESCRIPTOR = ("write", "writev", "pwrite", "sendfile", "copy_file_range")
@@ -72,12 +77,12 @@ class Crash:
                 self.operation = f"{operation} {os.path.relpath(path, self.root)}"
             return self._passed >= self.at
 
-    def fail_file(self, operation: str, path: object, folder: int = -1) -> None:
+    def fail_file(self, operation: str, path: Any, folder: int = -1) -> None:
         """Counts a change by Python, of a path or a descriptor, and raises if the process is dead."""
         if isinstance(path, int):
             name = _path_of(path)
         else:
-            name = os.path.join(_path_of(folder) if folder >= 0 else os.getcwd(), os.fsdecode(path))  # type: ignore[arg-type]
+            name = str(Path(_path_of(folder) if folder >= 0 else Path.cwd(), os.fsdecode(path)))
         if self.covers(name):
             reached = self.reached
             if self.count(operation, name):
@@ -87,9 +92,7 @@ class Crash:
     def fail_store(self, operation: str, path: str) -> None:
         """Counts a change by SQLite, and raises what makes it report an I/O error if the process is dead."""
         if self.covers(path) and self.count(operation, path):
-            error = apsw.IOError(repr(self))
-            error.extendedresult = apsw.SQLITE_IOERR_WRITE
-            raise error
+            raise apsw.exception_for(apsw.SQLITE_IOERR_WRITE)
 
 
 _crash: Crash | None = None
@@ -105,20 +108,21 @@ def crash_at(root: Path, at: int) -> Iterator[Crash]:
     global _crash  # noqa: PLW0603 -- an audit hook cannot be taken away
     _install()
     crash, threads = Crash(root, at), set(threading.enumerate())
-    with patch.multiple(os, **_replaced(crash)), patch.object(io, "open", _opening(crash)):
-        with patch.object(builtins, "open", io.open), patch.object(sys, "unraisablehook", lambda _: None):
-            apsw.set_default_vfs(_NAME)
-            _crash = crash
+    with ExitStack() as replaced:
+        for owner, name, function in _replacements(crash):
+            replaced.enter_context(patch.object(owner, name, function))
+        apsw.set_default_vfs(_NAME)
+        _crash = crash
+        try:
             try:
-                try:
-                    yield crash
-                except BaseException:
-                    if not crash.reached:
-                        raise
-                _end(crash, threads)
-            finally:
-                _crash = None
-                apsw.set_default_vfs(_BASE)
+                yield crash
+            except BaseException:
+                if not crash.reached:
+                    raise
+            _end(crash, threads)
+        finally:
+            _crash = None
+            apsw.set_default_vfs(_BASE)
 
 
 def every_point(origin: Path, root: Path, action: Callable[[], object]) -> Iterator[Crash]:
@@ -138,6 +142,14 @@ def every_point(origin: Path, root: Path, action: Callable[[], object]) -> Itera
         yield crash
 
 
+def left(root: Path) -> tuple[object, ...]:
+    """What a crash left in a workspace for others to go on with, but for random numbers, times of files and how far a
+    file has come that no name tells of yet."""
+    names = {re.sub(r"[0-9a-f]{6,}|\d+-", "*", str(file)) for file in root.rglob("*")}
+    names -= {str(log) for log in root.glob("memory.db-*")}
+    return contents(root / "memory.db", (*RANDOM, "holder", "mtime_ns", "created_at", "updated_at")), names
+
+
 def _end(crash: Crash, threads: set[threading.Thread]) -> None:
     """Lets go of all that could change a file later on."""
     for connection in apsw.connections():
@@ -147,18 +159,20 @@ def _end(crash: Crash, threads: set[threading.Thread]) -> None:
     for thread in set(threading.enumerate()) - threads:
         thread.join(PATIENCE)
         assert not thread.is_alive(), f"{thread.name} goes on after {crash}"
-    with open(os.devnull, "wb") as nothing:
-        for descriptor in map(int, os.listdir("/proc/self/fd")):
+    with Path(os.devnull).open("wb") as nothing:
+        for descriptor in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
             with suppress(OSError):  # the one of the listing itself
                 if crash.covers(_path_of(descriptor)) and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE:
                     os.dup2(nothing.fileno(), descriptor)
 
 
 def _path_of(descriptor: int) -> str:
-    return os.readlink(f"/proc/self/fd/{descriptor}")
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
 
-def _replaced(crash: Crash) -> dict[str, Callable[..., Any]]:
+def _replacements(crash: Crash) -> Iterator[tuple[object, str, Callable[..., Any]]]:
+    """By owner and name, what counts instead of functions that the interpreter does not audit."""
+
     def counting(name: str, function: Callable[..., Any], place: int) -> Callable[..., Any]:
         def call(*arguments: Any, **more: Any) -> Any:
             crash.fail_file(name, arguments[place])
@@ -166,22 +180,19 @@ def _replaced(crash: Crash) -> dict[str, Callable[..., Any]]:
 
         return call
 
-    there = [name for name in _BY_DESCRIPTOR if hasattr(os, name)]
-    return {name: counting(name, getattr(os, name), int(name == "copy_file_range")) for name in there} | {
-        "fsync": lambda _: None
-    }
-
-
-def _opening(crash: Crash) -> Callable[..., Any]:
-    """`open`, which returns a file of Python's own implementation for writing: that one writes by `os.write`."""
-
-    def call(file: Any, mode: str = "r", *arguments: Any, **more: Any) -> Any:
-        path = _path_of(file) if isinstance(file, int) else os.path.abspath(os.fsdecode(file))
+    def opened(file: Any, mode: str = "r", *arguments: Any, **more: Any) -> Any:
+        """A file of Python's own implementation for writing: that one writes by `os.write`."""
+        path = _path_of(file) if isinstance(file, int) else str(Path.cwd() / os.fsdecode(file))
         chosen = _pyio.open if set(mode) & set("wxa+") and crash.covers(path) else real
         return chosen(file, mode, *arguments, **more)
 
-    real = io.open
-    return call
+    real = open
+    yield from ((owner, "open", opened) for owner in (builtins, io))
+    for name in _BY_DESCRIPTOR:
+        if hasattr(os, name):
+            yield os, name, counting(name, getattr(os, name), int(name == "copy_file_range"))
+    yield os, "fsync", lambda _: None
+    yield sys, "unraisablehook", lambda _: None  # of files that the crash left open
 
 
 def _audited(event: str, arguments: tuple[Any, ...]) -> None:
@@ -193,7 +204,7 @@ def _audited(event: str, arguments: tuple[Any, ...]) -> None:
         _crash.fail_file(event, arguments[place], -1 if place == folder else arguments[folder])
 
 
-_NAME, _BASE = "crashing", ""
+_NAME, _BASE = "crashing", str(apsw.vfs_details()[0]["zName"])
 
 
 class _CrashingFile(apsw.VFSFile):
@@ -217,12 +228,12 @@ class _CrashingFiles(apsw.VFS):
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         if _crash is None or name is None or not _crash.covers(path := _name_of(name)):
             return super().xOpen(name, flags)
-        if flags[0] & apsw.SQLITE_OPEN_CREATE and not os.path.exists(path):
+        if flags[0] & apsw.SQLITE_OPEN_CREATE and not Path(path).exists():
             _crash.fail_store("xOpen", path)
         return _CrashingFile(_crash, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
-        if _crash is not None and os.path.exists(filename):
+        if _crash is not None and Path(filename).exists():
             _crash.fail_store("xDelete", filename)
         super().xDelete(filename, syncdir)
 
@@ -231,13 +242,8 @@ def _name_of(name: str | apsw.URIFilename) -> str:
     return name if isinstance(name, str) else name.filename()
 
 
-_files: _CrashingFiles | None = None
-
-
-def _install() -> None:
-    """Once for the process."""
-    global _files, _BASE
-    if _files is None:
-        _BASE = next(vfs["zName"] for vfs in apsw.vfs_details())
-        _files = _CrashingFiles(_NAME, _BASE)
-        sys.addaudithook(_audited)
+@cache
+def _install() -> _CrashingFiles:
+    """Once for the process; what it returns must live on."""
+    sys.addaudithook(_audited)
+    return _CrashingFiles(_NAME, _BASE)
