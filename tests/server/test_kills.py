@@ -15,4 +15,4 @@ KILLS = 3
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_killed_operation_is_finished_by_the_next_run(unasked: Path, tmp_path: Path, operation: str) -> None:
-    try_kills(operation, unasked, tmp_path, KILLS)
+    assert try_kills(operation, unasked, tmp_path, KILLS) == KILLS

@@ -63,10 +63,11 @@ OPERATIONS: dict[str, Callable[[Path], list[str]]] = {
 """Each makes a workspace ready and returns the command to be killed in it."""
 
 
-def try_kills(name: str, indexed: Path, place: Path, kills: int) -> None:
+def try_kills(name: str, indexed: Path, place: Path, kills: int) -> int:
     """Kills an operation at so many points, each time in a copy of an indexed workspace; the next run finishes it.
 
-    Raises AssertionError where a store is damaged, or is another one in the end than after a run without a kill.
+    Returns how many kills there were: an operation may have fewer points. Raises AssertionError where a store is
+    damaged, or is another one in the end than after a run without a kill.
     """
     origin, root = place / "origin", place / "root"
     shutil.copytree(indexed, origin)
@@ -80,17 +81,19 @@ def try_kills(name: str, indexed: Path, place: Path, kills: int) -> None:
 
         passed = points(copied(), arguments, environment(root, **env))
         expected = _state(root)
-        for at in spread(passed, kills):
+        chosen = spread(passed, kills)
+        for at in chosen:
             assert killed(copied(), arguments, environment(root, **env), at), at
             assert call(root, ["doctor"], env).status == 0, at
             call(root, arguments, env)  # which refuses where nothing was left to do
             assert _state(root) == expected, at
             assert call(root, ["doctor"], env).status == 0, at
+    return len(chosen)
 
 
 def _state(root: Path) -> tuple[object, ...]:
     """The keys of the memories, the documents, and the model in use."""
     listed = call(root, ["list", "--limit", "50", "--json"]).json["memories"]
     texts = {str(file.relative_to(root)): file.read_text() for file in root.glob("docs/**/*.md")}
-    models = call(root, ["model", "list", "--json"]).json
-    return sorted(row["key"] for row in listed), texts, models.get("serving")
+    models = call(root, ["model", "list", "--json"]).json["store"]["models"]
+    return sorted(row["key"] for row in listed), texts, [(model["name"], model["place"]) for model in models]
