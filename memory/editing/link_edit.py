@@ -127,7 +127,9 @@ class _Lines(NamedTuple):
                 self.lines[row : bottom + 1] = [""] * (bottom + 1 - row)
             elif items != before[word.key] and not self._listed_in_lines(word, bottom, before[word.key], items):
                 self._rewrite(row, bottom, f"{indent}{word.key}: {_listed(items)}", word)
-        self.lines[last] += "".join(self.new({word: each for word, each in after.items() if word not in before}, indent))
+        self.lines[last] += "".join(
+            self.new({word: each for word, each in after.items() if word not in before}, indent)
+        )
 
     def _listed_in_lines(self, word: Entry, bottom: int, before: list[_Item], after: list[_Item]) -> bool:
         """Changes a list that has a line for each item, comments between them left alone; False for any other."""
