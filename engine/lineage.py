@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from speckit_memory.engine.excerpts import cut_at_word
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import sections
 from speckit_memory.memory.indexing import suspicions
+from speckit_memory.memory.indexing.limits import cut_at_word
 from speckit_memory.memory.indexing.summarising import READ, sentences
 from speckit_memory.memory.indexing.suspicions import Suspicion
 from speckit_memory.memory.store.file.connection import Database

@@ -82,7 +82,7 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
                         continue
                     link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
                     links.setdefault(link, value.where)
-                case Mapping():
+                case Mapping() if value.get("target"):
                     described = _described(entry.key, meaning, value, problems)
                     if described is not None:
                         links.setdefault(described, value.where)
@@ -95,7 +95,7 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
 
 
 def _described(word: str, meaning: Meaning, node: Mapping, problems: list[Problem]) -> Link | None:
-    """The link of a mapping with the keys `OF_A_LINK`; None where it has no target, or what it says is wrong."""
+    """The link of a mapping with the keys `OF_A_LINK`, which has a target; None where what it says is wrong."""
     said = {each.key: each for each in node.entries}
     wrong = [
         Problem("E090", f"'{each.key}' is no key of a link", nearest(each.key, OF_A_LINK), where=each.where)
@@ -105,7 +105,7 @@ def _described(word: str, meaning: Meaning, node: Mapping, problems: list[Proble
     values = {name: plain(said[name].value) if name in said else None for name in OF_A_LINK}
     target, strength, evidence = (values[name] for name in OF_A_LINK)
     if not isinstance(target, str) or not target.strip():
-        wrong.append(Problem("E090", f"a link under '{word}' has no target", where=node.where))
+        wrong.append(Problem("E090", "the target of a link must be a key, path or file name", where=node.where))
     elif len(target.strip()) > LONGEST_TARGET:
         wrong.append(over("target", said["target"].value.where))
     if strength is not None and (isinstance(strength, bool) or not isinstance(strength, int | float)):
