@@ -118,10 +118,10 @@ class Editing(ABC):
         """Writes a text into a new Markdown file of the workspace and saves that (feature T4).
 
         The file is `path`, or one in `folder` ("memories" unless given) that is named for the title and has a name
-        that nothing has. It is never written over another. A dry run writes nothing, and tells key and verdict. What
-        the checks refuse leaves no file. Its front matter declares what it `supersedes` and `relates_to`, memories by
-        id or key; where the same text was written before, they are added to that file. Raises E101 when the file cannot be made, E014 when it would lie where nothing
-        is indexed, and whatever `save_file` raises.
+        that nothing has. It is never written over another. Its front matter declares what it `supersedes` and
+        `relates_to`, memories by id or key; where the same text was written before, they are added to that file. A dry
+        run writes nothing, and tells key and verdict. What the checks refuse leaves no file. Raises E101 when the file
+        cannot be made, E014 when it would lie where nothing is indexed, and whatever `save_file` raises.
         """
         from speckit_memory.engine import new_documents, saved_links
         from speckit_memory.memory.indexing.sources import SavedLink

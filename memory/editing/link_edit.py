@@ -184,7 +184,7 @@ def _listed(items: Sequence[_Item]) -> str:
 def _require_only(text: str, after: str, wanted: Collection[Link], file: str) -> None:
     """Reads what was written: the links must be those that are wanted, and nothing else may have changed."""
     (before, problems), (found, wrong) = (front_matter.parse(clean(each), file) for each in (text, after))
-    apart = {"body_start": 0, "body_line": 0, "links": {}}
-    same = replace(before, **apart) == replace(found, **apart) and found.links.keys() == wanted
+    moved = replace(before, body_start=found.body_start, body_line=found.body_line, links=found.links)
+    same = moved == found and found.links.keys() == wanted
     if not same or clean(after)[found.body_start :] != clean(text)[before.body_start :] or len(wrong) > len(problems):
         raise SpeckitError("E101", f"{file}: its front matter cannot be changed without changing something else")

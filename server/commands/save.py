@@ -42,7 +42,8 @@ LONGEST_CONTENT = 10_000_000
 @shared("db", "json")
 def command(
     common: Common, file: str, content: str | None, title: str, folder: str | None, tier: str,
-    triggers: tuple[str, ...], supersedes: tuple[str, ...], relates_to: tuple[str, ...], append: bool, replace: bool, section: str, force: bool, skip_preflight: bool,
+    triggers: tuple[str, ...], supersedes: tuple[str, ...], relates_to: tuple[str, ...],
+    append: bool, replace: bool, section: str, force: bool, skip_preflight: bool,
     dry_run: bool, session: str,
 ) -> None:  # fmt: skip
     """Check and remember one FILE; or a text, which is written into a new Markdown file first.
@@ -61,23 +62,24 @@ def command(
 
     with common.open(create=not dry_run) as memory:
         every = known_keys(memory, (*supersedes, *relates_to))
-        links = {"supersedes": every[: len(supersedes)], "relates_to": every[len(supersedes) :]}
+        replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if text is None:
             saved = memory.save_file(
                 named_path(file).absolute(), force=force, dry_run=dry_run, skip_preflight=skip_preflight,
-                session=session, **links,
+                session=session, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         elif how:
             name = known_key(memory, file)
             saved = memory.edit(
                 name, text, how=how, section=section, force=force, dry_run=dry_run, skip_preflight=skip_preflight,
-                session=session, **links,
+                session=session, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         else:
             path = str(named_path(file).absolute()) if file else ""
             saved = memory.write(
                 text, title=title, folder=folder, path=path, tier=tier, triggers=triggers, force=force,
-                dry_run=dry_run, skip_preflight=skip_preflight, session=session, **links,
+                dry_run=dry_run, skip_preflight=skip_preflight, session=session, supersedes=replaced,
+                relates_to=related,
             )  # fmt: skip
     _show(saved, common.as_json)
 

@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         strength: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None,
         evidence: Annotated[str, Field(max_length=2000)] = "",
     ) -> Reply:
-        """Link two memories: source, relation, target; changes a link that is there."""
+        """Link two memories, or change their link."""
         from speckit_memory.server.links_text import edge_text, place_text
         from speckit_memory.server.memory_names import memory_name
 

@@ -48,43 +48,43 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         skipPreflight: Flag = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803
-        supersedes: Keys = [],  # noqa: B006
+        supersedes: Annotated[Keys, Field(description="Ids or keys it replaces")] = [],  # noqa: B006
         relates_to: Keys = [],  # noqa: B006
     ) -> Reply:
         """Remember a file, or content as a new file, or edit one."""
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
-        links = _links(workspace, supersedes, relates_to) if supersedes or relates_to else {}
+        every = _keys(workspace, [*supersedes, *relates_to])
+        replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if edit:
             assert path is not None  # or it would have been refused
             saved = workspace.memory().edit(
                 workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun,
-                skip_preflight=skipPreflight, session=sessionId, **links,
+                skip_preflight=skipPreflight, session=sessionId, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         elif content:
             saved = workspace.memory(create=not dryRun).write(
                 content, title=title, folder=None if path else folder, path=workspace.key(path) if path else "",
                 tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, skip_preflight=skipPreflight,
-                defer_embedding=asyncEmbedding, session=sessionId, **links,
+                defer_embedding=asyncEmbedding, session=sessionId, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         else:
             assert path is not None
             memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
             saved = memory.save_file(
                 path, force=force, dry_run=dryRun, skip_preflight=skipPreflight, defer_embedding=asyncEmbedding,
-                session=sessionId, **links,
+                session=sessionId, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         return _reply(saved)
 
     return memory_save
 
 
-def _links(workspace: Workspace, supersedes: list[str | int], relates_to: list[str | int]) -> dict[str, list[str]]:
+def _keys(workspace: Workspace, names: list[str | int]) -> list[str]:
     """The keys that were meant. Raises E080 for all that are none."""
     from speckit_memory.server.memory_names import known_keys
 
-    every = known_keys(workspace.memory(), (*supersedes, *relates_to))
-    return {"supersedes": every[: len(supersedes)], "relates_to": every[len(supersedes) :]}
+    return known_keys(workspace.memory(), names) if names else []
 
 
 def _require_fitting(path: str, content: str, edit: str | None, section: str) -> None:
