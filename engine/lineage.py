@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.editing import sections
+from speckit_memory.engine.decision_words import decision_words
 from speckit_memory.memory.indexing import suspicions
-from speckit_memory.memory.indexing.limits import cut_at_word
-from speckit_memory.memory.indexing.summarising import READ, sentences
 from speckit_memory.memory.indexing.suspicions import Suspicion
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import lineage, reader
@@ -21,8 +18,6 @@ DEPTH = 3
 """Hops that are looked at unless others are wanted."""
 MOST_WORDED = 20
 """Memories whose own words are told, the nearest ones."""
-LONGEST_WORDS = 240
-"""Characters of what a memory says."""
 MOST_HINTS = 20
 """Hints that are told."""
 READINGS: dict[tuple[Relation, str], str] = {
@@ -133,24 +128,9 @@ def lineage_of(
         reached = dict.fromkeys(
             [memory.id, *(end for step in walked.steps for end in (step.source_id, step.target_id))]
         )
-        words = {number: _words(reader.body(connection, number)) for number in [*reached][:MOST_WORDED]}
+        words = {number: decision_words(reader.body(connection, number)) for number in [*reached][:MOST_WORDED]}
     hints = tuple(_hints(walked.steps)) + tuple(_suspected(suspected, memory.key, walked.steps))
     return Lineage(memory.id, memory.key, memory.title, direction, depth, walked.steps, _few(hints), walked.cut, words)
-
-
-def _words(body: str) -> str:
-    """The first sentences of a document's decision, or of its text where no section is called so."""
-    try:
-        decision = sections.part(body, "decision")
-        text = body[decision.start : decision.end]
-    except SpeckitError:
-        text = body
-    said = ""
-    for sentence in sentences(text[:READ]):
-        if said and len(said) + len(sentence) >= LONGEST_WORDS:
-            break
-        said = f"{said} {sentence}".strip()
-    return cut_at_word(said, LONGEST_WORDS)
 
 
 def _few(hints: tuple[str, ...]) -> tuple[str, ...]:
