@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -18,7 +18,6 @@ from speckit_memory.memory.store.reading import reader
 if TYPE_CHECKING:
     from speckit_memory.engine.memory import Memory
     from speckit_memory.engine.reading import Reading
-    from speckit_memory.engine.saved_links import Names
     from speckit_memory.memory.indexing import Saved
     from speckit_memory.memory.store.records import MemoryRecord
 
@@ -58,8 +57,8 @@ class Editing(ABC):
         skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
-        supersedes: Names = (),
-        relates_to: Names = (),
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Saves one file."""
 
@@ -112,8 +111,8 @@ class Editing(ABC):
         skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
-        supersedes: Names = (),
-        relates_to: Names = (),
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Writes a text into a new Markdown file of the workspace and saves that (feature T4).
 
@@ -161,8 +160,8 @@ class Editing(ABC):
         dry_run: bool = False,
         skip_preflight: bool = False,
         session: str = "",
-        supersedes: Names = (),
-        relates_to: Names = (),
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Adds to the text of a memory, by id or key, or replaces one section of it, in its file (feature T4).
 

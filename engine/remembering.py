@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from speckit_memory.engine.maintenance import Maintained
     from speckit_memory.engine.memory import Memory
     from speckit_memory.engine.model_use import StoreModels
-    from speckit_memory.engine.saved_links import Names
     from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
     from speckit_memory.memory.indexing.spaces import Built, Changed
     from speckit_memory.memory.store.records import Link
@@ -118,8 +117,8 @@ class Remembering(ABC):
         skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
-        supersedes: Names = (),
-        relates_to: Names = (),
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Saves one file after the pre-flight checks (feature I9).
 

@@ -17,10 +17,10 @@ from speckit_memory.memory.store.records import Link
 if TYPE_CHECKING:
     from speckit_memory.engine.memory import Memory
 
-Names = Iterable[int | str]
 
-
-def wanted(memory: Memory, root: Path, path: str | Path, supersedes: Names, relates_to: Names) -> tuple[Link, ...]:
+def wanted(
+    memory: Memory, root: Path, path: str | Path, supersedes: Iterable[int | str], relates_to: Iterable[int | str]
+) -> tuple[Link, ...]:
     """The links to memories that are named by id or key, from the document at a path ("" is a new one).
 
     Raises E080 for each that there is not, and E030 for one to the document itself.

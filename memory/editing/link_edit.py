@@ -157,14 +157,17 @@ def _items(entry: Entry | None, file: str) -> _Items:
     """What an entry declares. Raises E101 where something in it is no link."""
     if entry is None or (isinstance(entry.value, Scalar) and entry.value.value is None):
         return {}
+    broken = SpeckitError("E101", f"{file}: its causalLinks are broken, see what `index` says of them")
+    if not isinstance(entry.value, Mapping):
+        raise broken
     found: _Items = {}
-    for word in entry.value.entries if isinstance(entry.value, Mapping) else ():
+    for word in entry.value.entries:
         nodes = word.value.items if isinstance(word.value, List) else (word.value,)
         found[word.key] = []
         for node in nodes:
             links, problems = declared_links(Mapping((replace(word, value=node),), node.where))
             if problems or (not links and len(nodes) > 1):
-                raise SpeckitError("E101", f"{file}: its causalLinks are broken, see what `index` says of them")
+                raise broken
             found[word.key] += [_Item(_yaml(node), link) for link in links]
     return found
 
