@@ -163,6 +163,9 @@ def _rows(
         for of_row in remarks:
             notes |= of_row[row]
         notes |= {name: named(notes[name], store) for name in OTHERS if notes.get(name)}
+        for other in notes.get("superseded_by", ()) if snippet_characters else ():
+            if other["id"] not in numbers[:row]:
+                other["words"] = _words(other["id"], store)
         state = notes.pop("state") if "state" in notes else names[row]
         if row in summaries:
             notes["shown"] = "summary"
@@ -210,6 +213,13 @@ def named(memories: list[int], store: Store) -> list[NamedMemory]:
         {"id": number, "key": str(key), "title": cut_at_word(str(title), LONGEST_TITLE)}
         for number, key, title in zip(memories, keys, titles, strict=True)
     ]
+
+
+def _words(memory: int, store: Store) -> str:
+    """What a successor says that a reader has not come to before what it replaces: it stands in for that."""
+    from speckit_memory.engine.decision_words import decision_words  # most answers hold nothing that was replaced
+
+    return decision_words(store.passages.body(memory))
 
 
 def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundStep[Annotator]]) -> list[str]:

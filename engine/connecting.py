@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from speckit_memory.engine.following import Following
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from speckit_memory.engine.lineage import Lineage
     from speckit_memory.engine.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
     from speckit_memory.engine.reviewing import ToReview
+    from speckit_memory.memory.editing.document_links import DocumentLinks
+    from speckit_memory.memory.indexing import Saved
+
+T = TypeVar("T")
 
 
 class Connecting(ABC):
@@ -24,11 +29,18 @@ class Connecting(ABC):
     def _followed(self) -> Following:
         """The open store."""
 
+    settings: Any
+
+    @abstractmethod
+    def save_file(self, path: str | Path, *, force: bool = False) -> Saved:
+        """Saves one file."""
+
     def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
         """Adds causal edges (source key, relation, target key, strength), all or none; returns how many were added.
 
-        `created_by` is "manual" for what somebody wants, else the name of an automatic process, whose edges are worth
-        0.5 at most and take nothing over that was made by hand or declared. Raises E030, E032 (a strength outside its
+        They are of this store alone; `link_one` has a document declare one. `created_by` is "manual" for what somebody
+        wants, else the name of an automatic process, whose edges are worth 0.5 at most and take nothing over that was
+        made by hand or declared. Raises E030, E032 (a strength outside its
         range, a memory with 20 edges) and E080.
         """
         from speckit_memory.engine import linking  # a search has no use for it
@@ -37,30 +49,36 @@ class Connecting(ABC):
         return len(self._followed.run(lambda opened: linking.link(opened.database, wanted, created_by), writes=True))
 
     def link_one(
-        self, source: int | str, relation: str, target: int | str, *, strength: float = 1.0, evidence: str = ""
+        self, source: int | str, relation: str, target: int | str, *, strength: float | None = None, evidence: str = ""
     ) -> NamedEdge:
         """Adds the edge "source RELATION target" by hand, or changes the one there is; memories go by id or key.
 
-        `strength` is in [0, 1]. Raises E030, E032 and E080.
+        The front matter of the source declares it, so that it goes with the file. Where that cannot be edited, it is of
+        this store alone, and `only_stored` of what comes back says why. `strength` is in [0, 1]; what is not given
+        stays as it is, of a new link 1. Raises E030, E032 and E080, and E022 when another change of documents does
+        not end.
         """
         from speckit_memory.engine import linking
         from speckit_memory.engine.consumption import note_linked
 
-        def add(opened: OpenStore) -> NamedEdge:
-            edge = linking.link_one(opened.database, source, relation, target, strength, evidence)
+        def add(opened: OpenStore, documents: DocumentLinks) -> NamedEdge:
+            edge = linking.link_one(opened.database, source, relation, target, strength, evidence, documents)
             note_linked(opened, edge.source, edge.target)
             return edge
 
-        return self._followed.run(add, writes=True)
+        return self._with_documents(add)
 
     def unlink(self, edge_id: int) -> tuple[NamedEdge, NamedEdge | None]:
-        """Removes the edge with this id; returns it, and the one that a document declares in its place, if one does.
+        """Removes the edge with this id, and takes it out of the front matter that declares it; returns it, and the one
+        that a document declares in its place, if one does.
 
-        Raises E080 when there is none, E083 for one that a document declares: that goes with the declaration.
+        Raises E080 when there is none, E083 for one that the text of a document declares, or one that cannot be edited.
         """
         from speckit_memory.engine import linking
 
-        return self._followed.run(lambda opened: linking.unlink(opened.database, edge_id), repeatable=False)
+        return self._with_documents(
+            lambda opened, documents: linking.unlink(opened.database, edge_id, documents), repeatable=False
+        )
 
     def lineage(
         self,
@@ -91,8 +109,9 @@ class Connecting(ABC):
         """Takes changes of edges back: those with these ids, all or none, or, as far as possible, all that were made
         `by` somebody from `since` (epoch seconds) on.
 
-        What is undone is a change as well. Raises E031 without either, E080 for an unknown change, E083 where an edge
-        is not as the change left it, E032 where a memory has no room for an edge that was removed.
+        Front matter is changed with them. What is undone is a change as well. Raises E031 without either, E080 for an
+        unknown change, E083 where an edge is not as the change left it, E032 where a memory has no room for an edge
+        that was removed.
         """
         from speckit_memory.engine import linking
         from speckit_memory.errors import SpeckitError
@@ -100,9 +119,11 @@ class Connecting(ABC):
         numbers = tuple(changes)
         if bool(numbers) is bool(by):
             raise SpeckitError("E031", "say which changes, by their ids or by who made them, one of the two")
-        return self._followed.run(
-            lambda opened: (
-                linking.undo(opened.database, numbers) if numbers else linking.undo_by(opened.database, by, since)
+        return self._with_documents(
+            lambda opened, documents: (
+                linking.undo(opened.database, numbers, documents)
+                if numbers
+                else linking.undo_by(opened.database, by, since, documents)
             ),
             repeatable=False,
         )
@@ -125,3 +146,18 @@ class Connecting(ABC):
         from speckit_memory.engine import linking
 
         return self._followed.run(lambda opened: linking.stats(opened.database))
+
+    def _with_documents(self, change: Callable[[OpenStore, DocumentLinks], T], *, repeatable: bool = True) -> T:
+        """What a change of links returns, which may edit documents: those are put back when it fails, else indexed."""
+        from speckit_memory.memory.editing.document_links import DocumentLinks
+        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
+
+        with one_at_a_time(self._followed.current.database.path):
+            documents = DocumentLinks(self.settings.root)
+            with documents.part():
+                done = self._followed.run(
+                    lambda opened: change(opened, documents), writes=repeatable, repeatable=repeatable
+                )
+            for key in documents.changed:
+                self.save_file(self.settings.root / key, force=True)
+        return done

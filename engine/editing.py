@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from speckit_memory.config.formats import FORMATS, PLAIN
 from speckit_memory.engine.consumption import note_read
@@ -16,6 +16,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.memory import Memory
     from speckit_memory.engine.reading import Reading
     from speckit_memory.memory.indexing import Saved
     from speckit_memory.memory.store.records import MemoryRecord
@@ -56,6 +57,8 @@ class Editing(ABC):
         skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Saves one file."""
 
@@ -108,17 +111,28 @@ class Editing(ABC):
         skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Writes a text into a new Markdown file of the workspace and saves that (feature T4).
 
         The file is `path`, or one in `folder` ("memories" unless given) that is named for the title and has a name
-        that nothing has. It is never written over another. A dry run writes nothing, and tells key and verdict. What
-        the checks refuse leaves no file. Raises E101 when the file cannot be made, E014 when it would lie where nothing
-        is indexed, and whatever `save_file` raises.
+        that nothing has. It is never written over another. Its front matter declares what it `supersedes` and
+        `relates_to`, memories by id or key; where the same text was written before, they are added to that file. A dry
+        run writes nothing, and tells key and verdict. What the checks refuse leaves no file. Raises E101 when the file
+        cannot be made, E014 when it would lie where nothing is indexed, and whatever `save_file` raises.
         """
-        from speckit_memory.engine import new_documents
+        from speckit_memory.engine import new_documents, saved_links
+        from speckit_memory.memory.indexing.sources import SavedLink
 
+        links = saved_links.wanted(cast("Memory", self), self.settings.root, path, supersedes, relates_to)
         draft = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
+        if links and (known := new_documents.written_before(self.settings.root, draft)):
+            return self.save_file(
+                self.settings.root / known, force=force, dry_run=dry_run, skip_preflight=skip_preflight,
+                defer_embedding=defer_embedding, session=session, supersedes=supersedes, relates_to=relates_to,
+            )  # fmt: skip
+        draft = replace(draft, text=saved_links.declared(draft.text, links))
         if dry_run:
             return self._followed.run(
                 lambda opened: opened.indexer.preview(
@@ -127,9 +141,10 @@ class Editing(ABC):
             )
         file = new_documents.placed(self.settings.root, draft)
         try:
-            return self.save_file(
+            saved = self.save_file(
                 file.path, force=force, skip_preflight=skip_preflight, defer_embedding=defer_embedding, session=session
             )
+            return saved_links.settled(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
         except SpeckitError:
             new_documents.taken_back(file)
             raise
@@ -145,17 +160,23 @@ class Editing(ABC):
         dry_run: bool = False,
         skip_preflight: bool = False,
         session: str = "",
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Adds to the text of a memory, by id or key, or replaces one section of it, in its file (feature T4).
 
-        A section is named by its ANCHOR id or its heading. Raises E104 for one that is not there, E031 for a
+        A section is named by its ANCHOR id or its heading. Links to what it `supersedes` and `relates_to` are made as
+        by `link_one`. Raises E104 for one that is not there, E031 for a
         replacement without one, E022, E100 and E101 as `update`.
         """
+        from speckit_memory.engine import saved_links
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
         from speckit_memory.memory.editing.sections import edited
 
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
+        edited_path = self.settings.root / self._editable(name).key
+        links = saved_links.wanted(cast("Memory", self), self.settings.root, edited_path, supersedes, relates_to)
         if dry_run:
             from speckit_memory.memory.editing import document_file
 
@@ -169,7 +190,7 @@ class Editing(ABC):
             )
         with one_at_a_time(self._followed.current.database.path):
             memory = self._editable(name)
-            return self._rewritten(
+            saved = self._rewritten(
                 memory,
                 lambda text: edited(text, memory.key, how, section, content),
                 allow_partial=True,
@@ -177,6 +198,7 @@ class Editing(ABC):
                 skip_preflight=skip_preflight,
                 session=session,
             )
+        return saved_links.made(cast("Memory", self), saved, links)
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
         """The text of a memory, by id or key, as it is stored: all of it, or a section by ANCHOR id or heading, from a

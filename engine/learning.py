@@ -43,8 +43,8 @@ class Learning(ABC):
     ) -> Task:
         """Records what is known before a task of a folder, each score from 0 to 100 (feature M15).
 
-        A repetition takes the place of the earlier record until the task is complete. Raises E030 to E032 with all that
-        is wrong, and E084 for a task that is complete.
+        A repetition takes the place of the earlier record until the task is complete, but for gaps and session where it
+        names none. Raises E030 to E032 with all that is wrong, and E084 for a task that is complete.
         """
         from speckit_memory.memory.lifecycle import tasks  # a search has no use for it
         from speckit_memory.memory.lifecycle.epistemic import TaskScores

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from speckit_memory.engine.decision_words import decision_words
 from speckit_memory.memory.indexing import suspicions
 from speckit_memory.memory.indexing.suspicions import Suspicion
 from speckit_memory.memory.store.file.connection import Database
@@ -15,6 +16,8 @@ from speckit_memory.memory.store.records import Relation
 
 DEPTH = 3
 """Hops that are looked at unless others are wanted."""
+MOST_WORDED = 20
+"""Memories whose own words are told, the nearest ones."""
 MOST_HINTS = 20
 """Hints that are told."""
 READINGS: dict[tuple[Relation, str], str] = {
@@ -49,6 +52,8 @@ class Lineage:
     steps: tuple[Step, ...]
     hints: tuple[str, ...]
     cut: bool
+    words: Mapping[int, str] = field(default_factory=dict)
+    """What the nearest memories say, by id: the beginning of their decision, else of their text."""
 
     @property
     def groups(self) -> dict[str, tuple[Step, ...]]:
@@ -79,9 +84,16 @@ class Lineage:
             "links": len(self.steps),
             "cut": self.cut,
             "groups": {name: [link_json(step) for step in steps] for name, steps in self.groups.items()},
-            "memories": [{"id": number, "key": key, "title": title} for number, (key, title) in self.memories.items()],
+            "memories": self.named(),
             "hints": list(self.hints),
         }
+
+    def named(self) -> list[dict[str, Any]]:
+        """Its memories as plain data."""
+        return [
+            {"id": number, "key": key, "title": title, "words": self.words.get(number, "")}
+            for number, (key, title) in self.memories.items()
+        ]
 
     def mermaid(self) -> str:
         """As a flowchart for Mermaid, which any title leaves whole."""
@@ -113,8 +125,12 @@ def lineage_of(
         memory = reader.get_memory(connection, name)
         walked = lineage.walk(connection, memory.id, direction, depth, relations)
         suspected = suspicions.standing(connection)
+        reached = dict.fromkeys(
+            [memory.id, *(end for step in walked.steps for end in (step.source_id, step.target_id))]
+        )
+        words = {number: decision_words(reader.body(connection, number)) for number in [*reached][:MOST_WORDED]}
     hints = tuple(_hints(walked.steps)) + tuple(_suspected(suspected, memory.key, walked.steps))
-    return Lineage(memory.id, memory.key, memory.title, direction, depth, walked.steps, _few(hints), walked.cut)
+    return Lineage(memory.id, memory.key, memory.title, direction, depth, walked.steps, _few(hints), walked.cut, words)
 
 
 def _few(hints: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from speckit_memory.errors import SpeckitError, nearest
@@ -16,6 +16,7 @@ from speckit_memory.memory.store.tables import edge_history
 from speckit_memory.memory.store.tables.edge_history import Change, State
 from speckit_memory.memory.store.tables.edges import add_edge
 from speckit_memory.memory.store.writing import link_changes
+from speckit_memory.memory.store.writing.link_changes import Documents
 
 MANUAL = "manual"
 """Who makes what a person or an agent asks for."""
@@ -27,7 +28,10 @@ WANTED_COVERAGE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class NamedEdge:
-    """An edge, with the keys of its ends. `said` is what its maker said of its strength where use has changed it."""
+    """An edge, with the keys of its ends. `said` is what its maker said of its strength where use has changed it.
+
+    `only_stored` says of an edge that was just made why no document declares it, "" where one does.
+    """
 
     id: int
     source: str
@@ -37,10 +41,15 @@ class NamedEdge:
     evidence: str
     created_by: str
     said: float | None = None
+    only_stored: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {name: getattr(self, name) for name in self.__slots__ if (name, self.said) != ("said", None)}
+        return {
+            name: told
+            for name in self.__slots__
+            if (told := getattr(self, name)) not in (None, "") or name == "evidence"
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +110,27 @@ def link(
 
 
 def link_one(
-    database: Database, source: int | str, relation: str, target: int | str, strength: float, evidence: str
+    database: Database,
+    source: int | str,
+    relation: str,
+    target: int | str,
+    strength: float | None,
+    evidence: str,
+    documents: Documents,
 ) -> NamedEdge:
-    """Adds one edge by hand, between memories named by id or key. Raises E030, E032 and E080."""
-    with database.write() as transaction:
-        return _add(transaction, source, relation, target, strength, evidence, MANUAL)
+    """Makes or changes one edge by hand, between memories named by id or key. Raises E030, E032 and E080."""
+    with database.write() as txn:
+        ends = (reader.get_memory(txn.connection, source).id, reader.get_memory(txn.connection, target).id)
+        edge, reason = link_changes.link(
+            txn, ends, _relation(relation), strength, evidence, documents, by=MANUAL, now=time.time()
+        )
+        return replace(_named_edge(txn.connection, edge), only_stored=reason)
 
 
-def unlink(database: Database, edge_id: int) -> tuple[NamedEdge, NamedEdge | None]:
+def unlink(database: Database, edge_id: int, documents: Documents) -> tuple[NamedEdge, NamedEdge | None]:
     """Removes an edge by hand; returns it, and the one that a document declares in its place. Raises E080, E083."""
     with database.write() as txn:
-        removed, declared = link_changes.unlink(txn, edge_id, by=MANUAL, why="", now=time.time())
+        removed, declared = link_changes.unlink(txn, edge_id, documents, by=MANUAL, why="", now=time.time())
         named = _named_edge(txn.connection, removed)
         return named, _named_edge(txn.connection, declared) if declared else None
 
@@ -123,18 +142,19 @@ def history(database: Database, name: int | str | None, by: str, limit: int) -> 
         return _named_changes(connection, edge_history.changes(connection, memory=memory, by=by, limit=limit))
 
 
-def undo(database: Database, numbers: Sequence[int]) -> UndoneChanges:
+def undo(database: Database, numbers: Sequence[int], documents: Documents) -> UndoneChanges:
     """Takes changes back, all or none, the last one first. Raises E032, E080, E083."""
     with database.write() as txn:
         now = time.time()
-        done = [link_changes.undo(txn, number, by=MANUAL, now=now) for number in sorted(set(numbers), reverse=True)]
+        last_first = sorted(set(numbers), reverse=True)
+        done = [link_changes.undo(txn, number, documents, by=MANUAL, now=now) for number in last_first]
         return UndoneChanges(_named_changes(txn.connection, done))
 
 
-def undo_by(database: Database, maker: str, since: float) -> UndoneChanges:
+def undo_by(database: Database, maker: str, since: float, documents: Documents) -> UndoneChanges:
     """Takes back all that a maker changed since then (epoch seconds), as far as that can be."""
     with database.write() as txn:
-        done, refused = link_changes.undo_all(txn, maker, since=since, by=MANUAL, now=time.time())
+        done, refused = link_changes.undo_all(txn, maker, documents, since=since, by=MANUAL, now=time.time())
         named = _named_changes(txn.connection, [change for change, _ in refused])
         reasons = [why for _, why in refused]
         return UndoneChanges(_named_changes(txn.connection, done), tuple(zip(named, reasons, strict=True)))

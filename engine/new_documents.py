@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os.path import lexists
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from speckit_memory.config.formats import PLAIN
 from speckit_memory.config.workspace_file import SourcePatterns
@@ -68,6 +68,28 @@ def drafted(
     if path:
         return Draft(key, text, name, None)
     return Draft(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key)
+
+
+def written_before(root: Path, draft: Draft) -> str:
+    """The key of the file that holds the text of a draft already, under a name that was free for it; "" for none."""
+    name, number = draft.key, 1
+    while True:
+        if draft.folder is not None:
+            end = "" if number == 1 else f"-{number}"
+            name = str(PurePosixPath(draft.folder, f"{naming.file_name(draft.title)}{end}.md"))
+        try:
+            text = clean(document_file.opened(root, name).text)
+        except SpeckitError:
+            return ""
+        if _body(text) == _body(draft.text):
+            return name
+        if draft.folder is None or number == naming.MOST_ALIKE:
+            return ""
+        number += 1
+
+
+def _body(text: str) -> str:
+    return text[front_matter.parse(text, "")[0].body_start :].strip()
 
 
 def placed(root: Path, draft: Draft) -> DocumentFile:

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from speckit_memory.engine import assembly
+from speckit_memory.engine.result_parts import NamedMemory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import sections
 from speckit_memory.memory.lifecycle import archival
+from speckit_memory.memory.store.file.connection import Connection
+from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.memory.store.records import MemoryRecord, Relation
 from speckit_memory.memory.store.tables.archivals import Reason
 from speckit_memory.pipeline.ports import Passage
 
@@ -30,6 +33,8 @@ class Reading:
     """The store that it was read in."""
     put_away: tuple[Reason, float] | None = None
     """Why no search finds it, and since when (epoch seconds)."""
+    superseded_by: tuple[NamedMemory, ...] = ()
+    """What replaces it, the surest first."""
 
 
 def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: int) -> Reading:
@@ -52,8 +57,18 @@ def read(opened: assembly.OpenStore, name: int | str, section: str, first_line: 
         raise SpeckitError("E032", f"{memory.key} has no line {first_line} there: lines {first} to {last}")
     return Reading(
         memory, "\n".join(lines[skipped:]), first + skipped, first + len(lines) - 1, names, opened.name,
-        archival.put_away(connection, memory.id, time.time()),
+        archival.put_away(connection, memory.id, time.time()), _successors(connection, memory.id),
     )  # fmt: skip
+
+
+def _successors(connection: Connection, memory: int) -> tuple[NamedMemory, ...]:
+    found = rows(
+        connection,
+        "SELECT m.id, m.key, m.title FROM causal_edges e JOIN memories m ON m.id = e.source_id "
+        "WHERE e.target_id = ? AND e.relation = ? ORDER BY e.strength DESC, m.key",
+        (memory, str(Relation.SUPERSEDES)),
+    )
+    return tuple(NamedMemory(id=number, key=key, title=title) for number, key, title in found)
 
 
 def _lines_above(passages: Sequence[Passage], body: str) -> int:

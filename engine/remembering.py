@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.engine import assembly, events
@@ -21,13 +21,17 @@ from speckit_memory.memory.store.tables.archivals import Archived, archived
 if TYPE_CHECKING:
     from speckit_memory.engine.graph import LinkedNames
     from speckit_memory.engine.maintenance import Maintained
+    from speckit_memory.engine.memory import Memory
     from speckit_memory.engine.model_use import StoreModels
     from speckit_memory.memory.indexing import IndexReport, Progress, Saved, Source
     from speckit_memory.memory.indexing.spaces import Built, Changed
+    from speckit_memory.memory.store.records import Link
 
 
 class Remembering(ABC):
     """The operations that write to the open store."""
+
+    settings: Any
 
     @property
     @abstractmethod
@@ -113,15 +117,23 @@ class Remembering(ABC):
         skip_preflight: bool = False,
         defer_embedding: bool = False,
         session: str = "",
+        supersedes: Iterable[int | str] = (),
+        relates_to: Iterable[int | str] = (),
     ) -> Saved:
         """Saves one file after the pre-flight checks (feature I9).
 
         With `force` it is saved whatever they find, which is told; with `skip_preflight` nobody looks at anchors, for
         memories with the same content or at the length, and what else is wrong with the document is still refused.
         With `defer_embedding` the memory is stored at once and found by words alone, until the background work of a
-        server, `maintain` or an index run embeds it. The `session` that saves it attends to it from then on.
+        server, `maintain` or an index run embeds it. The `session` that saves it attends to it from then on. Links to
+        what it `supersedes` and `relates_to`, memories by id or key, are made as by `link_one`.
         """
         file = named_path(path)
+        links: tuple[Link, ...] = ()
+        if supersedes or relates_to:
+            from speckit_memory.engine import saved_links  # most saves make none
+
+            links = saved_links.wanted(cast("Memory", self), self.settings.root, file, supersedes, relates_to)
 
         def save(opened: assembly.OpenStore) -> Saved:
             indexer = opened.indexer_without_model if defer_embedding else opened.saver
@@ -136,7 +148,7 @@ class Remembering(ABC):
 
         saved = self._followed.run(save, writes=not dry_run)
         self._followed.upkeep.saved()
-        return saved
+        return saved_links.made(cast("Memory", self), saved, links) if links and not dry_run else saved
 
     def remove_edges(self, made_by: str, *, dry_run: bool = False) -> int:
         """Deletes every causal edge that an automatic process made, by its name; returns how many there are.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from speckit_memory.pipeline.trace import Degradation
 
@@ -15,6 +15,8 @@ class NamedMemory(TypedDict):
     id: int
     key: str
     title: str
+    words: NotRequired[str]
+    """What it says, of one that replaces a result and is no better result itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,13 @@ def edge_text(edge: NamedEdge) -> str:
     )
 
 
+def place_text(edge: NamedEdge) -> str:
+    """Where a link that was just made is kept."""
+    if edge.only_stored:
+        return f"kept in this store alone, a clone does not have it: {edge.only_stored}"
+    return f"declared in causalLinks of {edge.source}: commit the file, and a clone has it"
+
+
 def change_cells(change: NamedChange) -> tuple[str, str, str, str]:
     """A change as a row: its id, when, by whom, and what."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))

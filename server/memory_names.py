@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.server.near_keys import near_keys
 
 if TYPE_CHECKING:
@@ -31,6 +31,20 @@ def memory_name(typed: str | int) -> int | str:
 def known_key(memory: Memory, typed: str | int) -> str:
     """The key of the memory that was typed. Raises E080 with the nearest keys."""
     return of_known(memory, typed, lambda name: memory.get(name).key)
+
+
+def known_keys(memory: Memory, typed: Iterable[str | int]) -> list[str]:
+    """The keys of the memories that were typed. Raises E080 for all that there are not, with the nearest keys."""
+    keys: list[str] = []
+    problems: list[Problem] = []
+    for each in typed:
+        try:
+            keys.append(known_key(memory, each))
+        except SpeckitError as error:
+            problems += error.problems
+    if problems:
+        raise SpeckitError.of(problems)
+    return keys
 
 
 def of_known(memory: Memory, typed: str | int, look: Callable[[int | str], Found], again: str = "") -> Found:

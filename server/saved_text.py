@@ -24,5 +24,6 @@ def saved_data(saved: Saved) -> dict[str, Any]:
         "memory_type": intake.memory_type._asdict(),
         "redacted": intake.redacted(),
         "recalled": len(intake.recalled),
+        "links": [link._asdict() for link in saved.links],
         "problems": [problem.as_json() for problem in saved.problems],
     }

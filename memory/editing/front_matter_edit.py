@@ -35,7 +35,7 @@ _CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _CONSTANTS = AMBIGUOUS | {"true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"}
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """The lines of a document, the number of those before the closing line, and what they declare."""
 
     lines: list[str]
@@ -51,7 +51,7 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
     done without changing anything else, as in front matter that is broken or written in one line.
     """
     before, problems = front_matter.parse(clean(text), file)
-    block = _block(text, file)
+    block = block_of(text, file)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     if block is None:
         said = "".join(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}" for name, value in values.items())
@@ -63,8 +63,8 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
             if entry is None:
                 late.append(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}")
                 continue
-            first, last = entry.where.line - 1, _last_line(block, entry)
-            comment = _comment(lines[first].rstrip("\r\n"), entry)
+            first, last = entry.where.line - 1, last_line(block, entry)
+            comment = comment_of(lines[first].rstrip("\r\n"), entry)
             if isinstance(entry.value, Sequence) and last > first and isinstance(value, tuple) and value:
                 lines[first] = f"{entry.key}:{comment}{newline}"
                 lines[first + 1 : last + 1] = _items(
@@ -79,7 +79,7 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
     return after
 
 
-def _block(text: str, file: str) -> _Block | None:
+def block_of(text: str, file: str) -> Block | None:
     """The front matter of a text, None where it begins with none. Raises E101 for one that cannot be edited."""
     lines = [line for line in _LINE.findall(text) if line]
     if not lines or not re.fullmatch(r"---[ \t]*", lines[0].rstrip("\r\n")):
@@ -93,10 +93,10 @@ def _block(text: str, file: str) -> _Block | None:
     entries = node.entries if isinstance(node, Mapping) else ()
     if any(entry.where.column != 1 for entry in entries):
         raise SpeckitError("E101", f"{file}: its front matter is written in one line or indented")
-    return _Block(lines, end, entries)
+    return Block(lines, end, entries)
 
 
-def _last_line(block: _Block, entry: Entry) -> int:
+def last_line(block: Block, entry: Entry) -> int:
     """The index of the last line that belongs to an entry: blank lines and comments before the next one do not."""
     following = [other.where.line - 1 for other in block.entries if other.where.line > entry.where.line]
     last = min([*following, block.end]) - 1
@@ -105,7 +105,7 @@ def _last_line(block: _Block, entry: Entry) -> int:
     return last
 
 
-def _comment(line: str, entry: Entry) -> str:
+def comment_of(line: str, entry: Entry) -> str:
     """The comment at the end of an entry's first line with the blanks before it, "" for none."""
     for found in re.finditer(r"[ \t]+#", line):
         node, problems = read(line[: found.start()], "")
@@ -173,10 +173,12 @@ def _scalar(value: str | float) -> str:
     """A value as YAML: plain words as they are, anything else in quotes."""
     if not isinstance(value, str):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-    text = " ".join(value.split())
-    if _PLAIN.match(text) and text not in _CONSTANTS:
-        return text
-    return quoted(text)
+    return exact(" ".join(value.split()))
+
+
+def exact(text: str) -> str:
+    """A text as YAML on one line, its blanks as they are: plain words without quotes."""
+    return text if _PLAIN.match(text) and text not in _CONSTANTS else quoted(text)
 
 
 def quoted(text: str) -> str:

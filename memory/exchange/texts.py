@@ -12,14 +12,14 @@ from speckit_memory.config.formats import PLAIN
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.front_matter_edit import quoted, scalar_or_list
+from speckit_memory.memory.editing.link_edit import worded
 from speckit_memory.memory.indexing import inside, secrets
-from speckit_memory.memory.indexing.causal_links import VOCABULARY
 from speckit_memory.memory.indexing.documents import content_hash
 from speckit_memory.memory.indexing.encoding import clean, decode
 from speckit_memory.memory.indexing.scanner import LARGEST_FILE
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.queries import rows
-from speckit_memory.memory.store.records import UNKNOWN_TIME
+from speckit_memory.memory.store.records import UNKNOWN_TIME, Link, Relation
 from speckit_memory.memory.store.tables import judgements
 
 
@@ -103,10 +103,6 @@ def _links(connection: Connection, memory: int) -> list[str]:
     )
     words: dict[str, list[str]] = {}
     for relation, target, strength, evidence, reverse in declared:
-        meant = evidence.partition(":")[0]
-        if meant not in VOCABULARY:
-            meant = next(
-                (word for word, each in VOCABULARY.items() if each == (relation, strength, bool(reverse))), relation
-            )
-        words.setdefault(meant, []).append(quoted(target))
+        word, item = worded(Link(Relation(relation), target, strength, evidence, bool(reverse)))
+        words.setdefault(word, []).append(item)
     return ["causalLinks:", *(f"  {word}: [{', '.join(targets)}]" for word, targets in words.items())] if words else []

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing.analysis import Analyser
     from speckit_memory.memory.indexing.chunks import ChunkSizes
     from speckit_memory.memory.indexing.indexer import Indexer
-    from speckit_memory.memory.indexing.sources import IndexReport, Progress, Saved, Source
+    from speckit_memory.memory.indexing.sources import IndexReport, Progress, Saved, SavedLink, Source
 
-__all__ = ["Analyser", "ChunkSizes", "IndexReport", "Indexer", "Progress", "Saved", "Source"]
+__all__ = ["Analyser", "ChunkSizes", "IndexReport", "Indexer", "Progress", "Saved", "SavedLink", "Source"]
 
 _HOMES = {
     "Analyser": "analysis",
@@ -23,6 +23,7 @@ _HOMES = {
     "Indexer": "indexer",
     "Progress": "sources",
     "Saved": "sources",
+    "SavedLink": "sources",
     "Source": "sources",
 }
 """The module of each name."""

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from speckit_memory.config.yaml_reader import Mapping, Node, Scalar, Sequence, read
+from speckit_memory.config.yaml_reader import Mapping, Node, Scalar, Sequence, plain, read
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.memory.indexing.limits import (
     LONGEST_FRONT_MATTER,
@@ -42,6 +42,10 @@ VOCABULARY: dict[str, Meaning] = {
     **{relation.value: Meaning(relation) for relation in Relation},
 }
 
+LONGEST_EVIDENCE = 2000
+"""Characters of what a link says of itself."""
+OF_A_LINK = ("target", "strength", "evidence")
+"""The keys of a link that says more than its target."""
 _BLOCK = re.compile(r"^([ \t]*)causal_?[lL]inks:[ \t]*$", re.MULTILINE)
 _LONGEST_BLOCK = 20_000
 _YAML_FENCE = re.compile(r"```ya?ml[ \t]*\n(?!---)")
@@ -51,7 +55,7 @@ _NEXT = ("write the whole key of the memory", "index the document that is meant"
 def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
     """The links of a `causalLinks` value, a mapping from words of `VOCABULARY` to one target or a list of them.
 
-    Each comes with the place of its target.
+    A target may be a mapping with the keys `OF_A_LINK`. Each link comes with the place of its target.
     """
     links: dict[Link, Where] = {}
     problems: list[Problem] = []
@@ -78,12 +82,45 @@ def declared_links(node: Node) -> tuple[dict[Link, Where], list[Problem]]:
                         continue
                     link = Link(meaning.relation, target, meaning.strength, f"{entry.key}: {target}", meaning.reverse)
                     links.setdefault(link, value.where)
+                case Mapping() if value.get("target"):
+                    described = _described(entry.key, meaning, value, problems)
+                    if described is not None:
+                        links.setdefault(described, value.where)
                 case Scalar(value=None | ""):
                     pass
                 case _:
                     message = f"'{entry.key}' must name memories by key, path or file name"
                     problems.append(Problem("E090", message, where=value.where))
     return links, problems
+
+
+def _described(word: str, meaning: Meaning, node: Mapping, problems: list[Problem]) -> Link | None:
+    """The link of a mapping with the keys `OF_A_LINK`, which has a target; None where what it says is wrong."""
+    said = {each.key: each for each in node.entries}
+    wrong = [
+        Problem("E090", f"'{each.key}' is no key of a link", nearest(each.key, OF_A_LINK), where=each.where)
+        for each in node.entries
+        if each.key not in OF_A_LINK
+    ]
+    values = {name: plain(said[name].value) if name in said else None for name in OF_A_LINK}
+    target, strength, evidence = (values[name] for name in OF_A_LINK)
+    if not isinstance(target, str) or not target.strip():
+        wrong.append(Problem("E090", "the target of a link must be a key, path or file name", where=node.where))
+    elif len(target.strip()) > LONGEST_TARGET:
+        wrong.append(over("target", said["target"].value.where))
+    if strength is not None and (isinstance(strength, bool) or not isinstance(strength, int | float)):
+        wrong.append(Problem("E090", "the strength of a link must be a number", where=said["strength"].where))
+    elif isinstance(strength, int | float) and not 0 <= strength <= 1:
+        wrong.append(Problem("E090", "the strength of a link must be from 0 to 1", where=said["strength"].where))
+    if isinstance(evidence, list | dict) or len(str(evidence)) > LONGEST_EVIDENCE:
+        message = f"the evidence of a link must be a text of at most {LONGEST_EVIDENCE:,} characters"
+        wrong.append(Problem("E090", message, where=said["evidence"].where))
+    problems += wrong
+    if wrong or not isinstance(target, str):
+        return None
+    told = "" if evidence is None else str(evidence).strip()
+    value = meaning.strength if not isinstance(strength, int | float) else float(strength)
+    return Link(meaning.relation, target.strip(), value, told or f"{word}: {target.strip()}", meaning.reverse)
 
 
 def body_links(

@@ -91,18 +91,28 @@ def decide(similarity: float, found: Contradiction | None) -> Kind:
 
 
 def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | None, now: float) -> Verdict:
-    """The verdict on a document with these vectors of passages, whose own memory, if it has one, is left out."""
+    """The verdict on a document with these vectors of passages, whose own memory, if it has one, is left out.
+
+    It is about the memory that the document takes back, if there is one, else about the nearest; below `HIGH` a
+    contradiction is told and nothing done about it.
+    """
     if not len(vectors) or not vectors.any():
         return Verdict("create", done="nothing: it has no vectors to be compared by")
     others = alike(connection, vectors[:MOST_PASSAGES], own_id, now)
-    nearest = max(others, key=lambda pair: (pair[1], -pair[0].id), default=None)
-    if nearest is None:
+    others.sort(key=lambda pair: (-pair[1], pair[0].id))
+    if not others:
         return Verdict("create")
-    other, similarity = nearest
+    signs = [
+        contradiction(text, reader.body(connection, other.id)) if similarity >= MEDIUM else None
+        for other, similarity in others
+    ]
+    taken_back = [at for at, found in enumerate(signs) if found is not None and found.counts]
+    nearest = others[0][1]
+    at = taken_back[0] if taken_back and (others[taken_back[0]][1] >= HIGH or nearest < HIGH) else 0
+    (other, similarity), found = others[at], signs[at]
     name = band(similarity)
     if name == "none":
         return Verdict("create", name, similarity=similarity)
-    found = contradiction(text, reader.body(connection, other.id)) if similarity >= HIGH else None
     return Verdict(decide(similarity, found), name, other.key, other.id, similarity, found)
 
 

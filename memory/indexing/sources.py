@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from speckit_memory.errors import Problem
 from speckit_memory.memory.store.records import Document, Tier
@@ -109,12 +109,20 @@ class IndexReport:
         self.characters += len(document.body)
 
 
+class SavedLink(NamedTuple):
+    """A link that saving a document was asked to make, and why no document declares it, "" where one does."""
+
+    relation: str
+    target: str
+    only_stored: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
     """What became of one document. `id` is None in a dry run of a new one; `tokens` is an estimate of its length for a
     language model and `duplicates` are keys of memories with the same content: 0 and none where the checks were
     skipped. `verdict` tells what it is to the nearest memory, None where that was settled before; `intake` what was
-    left out and mended as it was stored."""
+    left out and mended as it was stored; `links` are those that the save was asked for."""
 
     key: str
     id: int | None
@@ -126,3 +134,4 @@ class Saved:
     pending: bool
     verdict: Verdict | None
     intake: Intake
+    links: tuple[SavedLink, ...] = ()

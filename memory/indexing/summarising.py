@@ -37,7 +37,7 @@ _MARKS = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])")
 _ITEM = re.compile(r"\n(?=\s*(?:[-*+]|\d+[.)])\s)")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
-_ADORNED = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+_ADORNED = re.compile(r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 
 
 def summary(title: str, body: str, tokens: Callable[[str], Sequence[str]]) -> tuple[str, ...]:

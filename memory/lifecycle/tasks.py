@@ -63,7 +63,8 @@ class TaskHistory:
 
 
 def preflight(database: Database, task: Task) -> Task:
-    """Records what is known before a task. A repetition takes the place of the earlier one until the task is complete.
+    """Records what is known before a task. A repetition takes the place of the earlier one until the task is complete;
+    of that it keeps the gaps and the session where it names none.
 
     Raises E030 to E032 for what cannot be recorded, with all that is wrong, and E084 for a task that is complete.
     """
@@ -73,7 +74,9 @@ def preflight(database: Database, task: Task) -> Task:
         if found is not None and found.after is not None:
             raise SpeckitError("E084", f"the task '{task.task}' in '{task.folder}' is complete; nothing was recorded")
         if found is not None:
-            task = replace(task, began_at=found.began_at)
+            task = replace(
+                task, began_at=found.began_at, gaps=task.gaps or found.gaps, session=task.session or found.session
+            )
         task_records.put(txn, _row(task))
     return task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from speckit_memory.server.commands.search import existing_store
-from speckit_memory.server.links_text import edge_text
+from speckit_memory.server.links_text import edge_text, place_text
 from speckit_memory.server.memory_names import known_key
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
@@ -16,13 +16,14 @@ from speckit_memory.server.relations import RELATIONS
 @click.argument("source", metavar="ID|KEY")
 @click.argument("relation", type=click.Choice(RELATIONS))
 @click.argument("target", metavar="ID|KEY")
-@click.option("--strength", type=float, default=1.0, show_default=True, help="How sure the link is, 0 to 1.")
+@click.option("--strength", type=float, help="How sure the link is, 0 to 1: 1 for a new one.")
 @click.option("--evidence", default="", help="Why it is there.")
 @shared("db", "json")
-def command(common: Common, source: str, relation: str, target: str, strength: float, evidence: str) -> None:
+def command(common: Common, source: str, relation: str, target: str, strength: float | None, evidence: str) -> None:
     """Link two memories: "SOURCE RELATION TARGET", as in `new.md supersedes old.md`. A link there is is changed.
 
-    A memory has at most 20 links. Documents declare links of their own under `causalLinks`.
+    The front matter of SOURCE declares it under `causalLinks`, or the store alone where that file cannot be edited. A
+    memory has at most 20 links.
     """
     with existing_store(common) as memory:
         edge = memory.link_one(
@@ -32,3 +33,4 @@ def command(common: Common, source: str, relation: str, target: str, strength: f
         print_json(edge.as_json())
     else:
         click.echo(wrapped(edge_text(edge)))
+        click.echo(wrapped(place_text(edge), dim=True))

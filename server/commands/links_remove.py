@@ -17,7 +17,7 @@ from speckit_memory.server.shown_number import ShownNumber
 def command(common: Common, link: int) -> None:
     """Remove the link with the number LINK, which `lineage` shows. `links undo` brings it back.
 
-    A link that a document declares is taken out of the document.
+    It is taken out of the front matter that declares it too; one in the text of a document is to be taken out there.
     """
     with existing_store(common) as memory:
         removed, declared = memory.unlink(link)

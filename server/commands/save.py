@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -29,6 +30,8 @@ LONGEST_CONTENT = 10_000_000
 @click.option("--folder", metavar="DIR", help="The folder of the new file, else 'memories'.")
 @click.option("--tier", default="", metavar="TIER", help="The tier of the new document.")
 @click.option("--trigger", "triggers", multiple=True, metavar="PHRASE", help="A trigger phrase of it; may be repeated.")
+@click.option("--supersedes", multiple=True, metavar="ID|KEY", help="A memory that it replaces; may be repeated.")
+@click.option("--relates-to", multiple=True, metavar="ID|KEY", help="A memory that it is about too; may be repeated.")
 @click.option("--append", "append", is_flag=True, help="Add the text to FILE, or to a section of it.")
 @click.option("--replace", "replace", is_flag=True, help="Put the text in the place of a section of FILE.")
 @click.option("--section", default="", metavar="NAME", help="The section, by ANCHOR id or heading.")
@@ -39,13 +42,15 @@ LONGEST_CONTENT = 10_000_000
 @shared("db", "json")
 def command(
     common: Common, file: str, content: str | None, title: str, folder: str | None, tier: str,
-    triggers: tuple[str, ...], append: bool, replace: bool, section: str, force: bool, skip_preflight: bool,
+    triggers: tuple[str, ...], supersedes: tuple[str, ...], relates_to: tuple[str, ...],
+    append: bool, replace: bool, section: str, force: bool, skip_preflight: bool,
     dry_run: bool, session: str,
 ) -> None:  # fmt: skip
     """Check and remember one FILE; or a text, which is written into a new Markdown file first.
 
     The new file is FILE, or one in a folder that is named for the title; no file is ever written over. With --append
-    or --replace the text goes into the FILE of a memory.
+    or --replace the text goes into the FILE of a memory. What it supersedes and relates to is written into its front
+    matter, under `causalLinks`.
     """
     how: Literal["append", "replace", ""] = "append" if append else "replace" if replace else ""
     _require_fitting(file, content, how, append and replace, section, bool(title or folder or tier or triggers))
@@ -53,25 +58,28 @@ def command(
     config = settings(common.db)
     if text is None and not store_is_there(config.db) and not is_there(config.root / named_path(file)):
         raise SpeckitError("E010", f"{file}: there is no such file")
+    from speckit_memory.server.memory_names import known_key, known_keys
+
     with common.open(create=not dry_run) as memory:
+        every = known_keys(memory, (*supersedes, *relates_to))
+        replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if text is None:
             saved = memory.save_file(
                 named_path(file).absolute(), force=force, dry_run=dry_run, skip_preflight=skip_preflight,
-                session=session,
+                session=session, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         elif how:
-            from speckit_memory.server.memory_names import known_key
-
             name = known_key(memory, file)
             saved = memory.edit(
                 name, text, how=how, section=section, force=force, dry_run=dry_run, skip_preflight=skip_preflight,
-                session=session,
+                session=session, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         else:
             path = str(named_path(file).absolute()) if file else ""
             saved = memory.write(
                 text, title=title, folder=folder, path=path, tier=tier, triggers=triggers, force=force,
-                dry_run=dry_run, skip_preflight=skip_preflight, session=session,
+                dry_run=dry_run, skip_preflight=skip_preflight, session=session, supersedes=replaced,
+                relates_to=related,
             )  # fmt: skip
     _show(saved, common.as_json)
 
@@ -92,7 +100,7 @@ def _require_fitting(file: str, content: str | None, how: str, both: bool, secti
 
 def _show(saved: Saved, as_json: bool) -> None:
     from speckit_memory.server.saved_text import saved_data
-    from speckit_memory.server.saving_text import told
+    from speckit_memory.server.saving_text import link_lines, question, told
 
     if as_json:
         print_json(saved_data(saved))
@@ -101,5 +109,9 @@ def _show(saved: Saved, as_json: bool) -> None:
     click.echo(wrapped(f"{saved.key}: {outcome}{f' (id {saved.id})' if saved.id else ''}"))
     if saved.verdict:
         click.echo(wrapped(f"verdict: {told(saved.verdict)}"))
+    for line in link_lines(saved):
+        click.echo(wrapped(line))
+    if asked := question(saved, f"speckit-memory save {shlex.quote(saved.key)} --supersedes KEY"):
+        click.echo(wrapped(asked))
     for problem in saved.problems:
         click.echo(wrapped(f"{problem.code} {problem.where or saved.key}: {problem.message}"))

@@ -199,6 +199,8 @@ def show_row(rank: int, row: ResultRow) -> None:
     for successor in row.notes.get("superseded_by", ()):
         line = f"superseded by {successor['title']} ({successor['key']}, id {successor['id']})"
         click.echo(wrapped(line, "    ", fg="yellow"))
+        if words := successor.get("words"):
+            click.echo(wrapped(words, "      "))
     if row.heading and row.heading != row.title:
         click.echo(wrapped(row.heading, "    "))
     if row.snippet:

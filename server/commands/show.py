@@ -9,6 +9,7 @@ from speckit_memory.server.memory_names import known_key
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
 from speckit_memory.server.put_away import away_data, away_text
+from speckit_memory.server.superseded_text import superseded_data, superseded_text
 
 
 @click.command("show")
@@ -33,12 +34,15 @@ def command(common: Common, name: str, section: str, from_line: int, session: st
                 "lines": [found.first_line, found.last_line],
                 "sections": list(found.sections),
                 **away_data(found.put_away),
+                **superseded_data(found),
                 "text": found.text,
             }
         )
         return
     if found.put_away:
         click.echo(wrapped(away_text(found.put_away, "`unarchive`"), dim=True), err=True)
+    if superseded := superseded_text(found):
+        click.echo(wrapped(superseded, fg="yellow"), err=True)
     about = f"{record.key}:{found.first_line}-{found.last_line} (id {record.id}, {record.tier})"
     click.echo(wrapped(about, dim=True), err=True)
     click.echo(found.text)

@@ -32,7 +32,8 @@ def command(
 ) -> None:
     """Record what is known before a task of a folder.
 
-    A repetition takes the place of the earlier record until the task is complete.
+    A repetition takes the place of the earlier record until the task is complete, and keeps gaps and session of it
+    where none are given.
     """
     from speckit_memory.server.tools.task_rows import task_row
 

@@ -20,16 +20,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sourceId: MemoryName,  # noqa: N803 -- parameter names of the specification
         targetId: MemoryName,  # noqa: N803
         relation: Relation,
-        strength: Annotated[float, Field(strict=True, ge=0, le=1)] = 1.0,
+        strength: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None,
         evidence: Annotated[str, Field(max_length=2000)] = "",
     ) -> Reply:
-        """Link two memories: source, relation, target; changes a link that is there."""
-        from speckit_memory.server.links_text import edge_text
+        """Link two memories, or change their link."""
+        from speckit_memory.server.links_text import edge_text, place_text
         from speckit_memory.server.memory_names import memory_name
 
         edge = workspace.memory().link_one(
             memory_name(sourceId), relation, memory_name(targetId), strength=strength, evidence=evidence
         )
-        return Reply(edge_text(edge), {"link": edge.as_json()})
+        return Reply(edge_text(edge), {"link": edge.as_json()}, hints=(place_text(edge),))
 
     return memory_causal_link

@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         limit: Limit = 50,
     ) -> Reply:
-        """List checkpoints, latest first; of a folder, also those of the whole store."""
+        """List checkpoints, latest first; of a folder, those of the whole store too."""
         from speckit_memory.server.checkpoint_text import as_row, told
         from speckit_memory.server.output import counted
 

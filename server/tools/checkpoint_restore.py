@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             bool,
             Field(
                 strict=True,
-                description="Memories that it does not have go; the state before is kept",
+                description="Memories it does not have go; the state before is kept",
             ),
         ] = False,
     ) -> Reply:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import Count, Reply, nothing
-from speckit_memory.server.markdown import about, one_line
+from speckit_memory.server.envelope import TEXT_FIELD, Count, Reply, nothing
+from speckit_memory.server.markdown import about, one_line, quoted
 from speckit_memory.server.relations import Direction, Relation
 from speckit_memory.server.tools.parameters import Flag, MemoryName
 from speckit_memory.server.workspace import Workspace
@@ -42,6 +42,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if format == "mermaid":
             return _diagram(found, includeMemoryDetails, workspace.count_tokens)
         links = [{"reading": READINGS[step.relation, step.direction], **link_json(step)} for step in found.steps]
+        if includeMemoryDetails:
+            _put_words(links, found)
         return Reply(
             _summary(found),
             {**_facts(found, includeMemoryDetails), "links": links},
@@ -49,6 +51,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             again=nothing,
             hints=(*found.hints, *((MORE,) if found.cut else ())),
             row_text=_link_text,
+            facts=one_line(found.words.get(found.id, "")) if includeMemoryDetails else "",
         )
 
     return memory_drift_why
@@ -61,13 +64,12 @@ def _summary(found: "Lineage") -> str:
 
 
 def _facts(found: "Lineage", details: bool) -> dict[str, Any]:
-    named = [{"id": number, "key": key, "title": title} for number, (key, title) in found.memories.items()]
     return {
         "id": found.id,
         "key": found.key,
         "reached": max((step.hop for step in found.steps), default=0),
         "groups": {reading: len(steps) for reading, steps in found.groups.items()},
-        **({"memories": named} if details else {}),
+        **({"memories": found.named()} if details else {}),
     }
 
 
@@ -96,7 +98,18 @@ def _diagram(found: "Lineage", details: bool, count: Count) -> Reply:
 
 def _link_text(_number: int, link: dict[str, Any]) -> str:
     line = f"{link['source']} {link['relation']} {link['target']}"
-    return "- " + about(
+    told = "- " + about(
         f"{link['reading']}: {line}", f"strength {link['strength']:g}", f"hop {link['hop']}", f"link {link['edge']}",
         f"by {one_line(link['created_by'])}", one_line(link["evidence"]),
     )  # fmt: skip
+    return f"{told}\n{quoted(link[TEXT_FIELD])}" if link.get(TEXT_FIELD) else told
+
+
+def _put_words(links: list[dict[str, Any]], found: "Lineage") -> None:
+    """Has each link say what the memory says that it leads to, once for each memory."""
+    said = {found.id}
+    for link, step in zip(links, found.steps, strict=True):
+        other = step.target_id if step.direction == "outgoing" else step.source_id
+        if other not in said and found.words.get(other):
+            link[TEXT_FIELD] = found.words[other]
+        said.add(other)

@@ -35,7 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         limit: Annotated[int, Field(strict=True, ge=1, le=200, description="Of aliases")] = 20,
         specFolder: Name = "",  # noqa: N803
     ) -> Reply:
-        """Check store, engine, embedding model and configuration; or list documents in several folders."""
+        """Check store, engine, model and configuration; or list documents in several folders."""
         from speckit_memory.server.output import counted
 
         if reportMode == "divergent_aliases":

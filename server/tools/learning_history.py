@@ -23,7 +23,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         onlyComplete: Flag = False,  # noqa: N803
         includeSummary: Annotated[bool, Field(strict=True, description="Means and trend")] = True,  # noqa: N803
     ) -> Reply:
-        """What was known before and after the tasks of a folder, latest first."""
+        """What was known before and after tasks of a folder."""
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.task_rows import summary_row, task_row
 

@@ -12,6 +12,8 @@ Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 TokenBudget = Annotated[int, Field(strict=True, ge=200, le=100_000, description="Of the answer")]
 MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
 MemoryName = Annotated[str | int, Field(description="Id or key")]
+Keys = Annotated[list[str | int], Field(max_length=20)]
+"""Memories by id or key."""
 CheckpointName = Annotated[str, Field(min_length=1, max_length=100)]
 Phrases = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)]
 Tier = Literal["constitutional", "critical", "important", "normal", "temporary", "deprecated"]

@@ -22,7 +22,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         gapsClosed: Gaps = [],  # noqa: B006, N803 -- the schema shows it
         newGapsDiscovered: Gaps = [],  # noqa: B006, N803
     ) -> Reply:
-        """After a task: record the same scores, and be told what it has taught."""
+        """After a task: record the same scores, and hear what it taught."""
         from speckit_memory.server.tools.task_rows import changes, task_row
 
         done = workspace.memory().task_postflight(

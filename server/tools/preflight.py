@@ -21,7 +21,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         knowledgeGaps: Gaps = [],  # noqa: B006, N803 -- the schema shows it
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
-        """Before a task: record how much you know, how unsure you are, how complete your context is."""
+        """Before a task: record how much you know and how unsure you are."""
         from speckit_memory.server.tools.task_rows import scores
 
         begun = workspace.memory(create=True).task_preflight(

@@ -35,7 +35,9 @@ def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.wh
     ]
     for name, words in _OTHERS.items():
         others = notes.pop(name, None) or ()
-        shown += [f"{words} {one_line(other['key'])} ({_named(other)})" for other in others]
+        for other in others:
+            shown.append(f"{words} {one_line(other['key'])} ({_named(other)})")
+            shown.append(quoted(other.get("words", "")))
     shown.append(fields(notes))
     shown.append(_why(row.get("reason", ""), why))
     if "steps" in row:

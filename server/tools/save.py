@@ -8,8 +8,8 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.idle_parameters import Idle
-from speckit_memory.server.markdown import fields
-from speckit_memory.server.tools.parameters import Flag, Phrases, SessionId, Tier
+from speckit_memory.server.markdown import fields, one_line
+from speckit_memory.server.tools.parameters import Flag, Keys, Phrases, SessionId, Tier
 from speckit_memory.server.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -48,32 +48,43 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         skipPreflight: Flag = False,  # noqa: N803
         asyncEmbedding: Flag = False,  # noqa: N803
         sessionId: SessionId = "",  # noqa: N803
+        supersedes: Annotated[Keys, Field(description="Ids or keys it replaces")] = [],  # noqa: B006
+        relates_to: Keys = [],  # noqa: B006
     ) -> Reply:
         """Remember a file, or content as a new file, or edit one."""
         _require_fitting(filePath, content, edit, section)
         path = workspace.document(filePath) if filePath else None
+        every = _keys(workspace, [*supersedes, *relates_to])
+        replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if edit:
             assert path is not None  # or it would have been refused
             saved = workspace.memory().edit(
                 workspace.key(path), content, how=edit, section=section, force=force, dry_run=dryRun,
-                skip_preflight=skipPreflight, session=sessionId,
+                skip_preflight=skipPreflight, session=sessionId, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         elif content:
             saved = workspace.memory(create=not dryRun).write(
                 content, title=title, folder=None if path else folder, path=workspace.key(path) if path else "",
                 tier=tier or "", triggers=triggerPhrases, force=force, dry_run=dryRun, skip_preflight=skipPreflight,
-                defer_embedding=asyncEmbedding, session=sessionId,
+                defer_embedding=asyncEmbedding, session=sessionId, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         else:
             assert path is not None
             memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
             saved = memory.save_file(
                 path, force=force, dry_run=dryRun, skip_preflight=skipPreflight, defer_embedding=asyncEmbedding,
-                session=sessionId,
+                session=sessionId, supersedes=replaced, relates_to=related,
             )  # fmt: skip
         return _reply(saved)
 
     return memory_save
+
+
+def _keys(workspace: Workspace, names: list[str | int]) -> list[str]:
+    """The keys that were meant. Raises E080 for all that are none."""
+    from speckit_memory.server.memory_names import known_keys
+
+    return known_keys(workspace.memory(), names) if names else []
 
 
 def _require_fitting(path: str, content: str, edit: str | None, section: str) -> None:
@@ -88,11 +99,12 @@ def _require_fitting(path: str, content: str, edit: str | None, section: str) ->
 
 def _reply(saved: "Saved") -> Reply:
     from speckit_memory.server.saved_text import saved_data
-    from speckit_memory.server.saving_text import told
+    from speckit_memory.server.saving_text import link_lines, question, told
     from speckit_memory.server.tools.rows import problem_text
 
     data: dict[str, Any] = saved_data(saved)
     verdict, quality = saved.verdict, saved.intake.quality
+    asked = question(saved, f"filePath '{saved.key}', supersedes ['{verdict.key}']") if verdict else ""
     outcome = "checked, nothing written" if saved.outcome == "dry_run" else saved.outcome
     return Reply(
         f"{saved.key}: {outcome}",
@@ -111,4 +123,5 @@ def _reply(saved: "Saved") -> Reply:
             }
         ),
         row_text=problem_text,
+        hints=tuple(map(one_line, filter(None, (asked, *link_lines(saved))))),
     )

@@ -48,7 +48,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         ] = "",
         concepts: Annotated[
             list[Annotated[str, Field(max_length=2000)]],
-            Field(max_length=5, description="2 to 5 ideas that must all apply; a query beside them ranks"),
+            Field(max_length=5, description="2 to 5 ideas that must all apply; a query ranks"),
         ] = [],  # noqa: B006 -- never mutated; a default keeps the schema free of null
         specFolder: Folder = "",  # noqa: N803 -- parameter names of the specification
         limit: Limit | None = None,

@@ -25,7 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeScores: Flag = False,  # noqa: N803
         includeArchived: Flag = False,  # noqa: N803
     ) -> Reply:
-        """Count memories by tier, and by folder (the first `limit`)."""
+        """Count memories by tier and folder."""
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import when
 

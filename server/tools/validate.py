@@ -19,7 +19,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         promote: Flag = False,
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
-        """Tell whether a memory was useful: its confidence rises or falls; promote makes it critical."""
+        """Tell whether a memory was useful; promote makes it critical."""
         from speckit_memory.server.memory_names import of_known
         from speckit_memory.server.output import counted
         from speckit_memory.server.tools.rows import judgement

@@ -7,6 +7,7 @@ from speckit_memory.server.envelope import TEXT_FIELD, Count, Reply
 from speckit_memory.server.markdown import about, one_line, quoted
 from speckit_memory.server.output import counted
 from speckit_memory.server.put_away import away_data, away_text
+from speckit_memory.server.superseded_text import superseded_data, superseded_text
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 4000
@@ -46,6 +47,8 @@ def read_whole(
             break
     if rows:
         memory.was_read(readings[0], session=session)
+    if superseded := superseded_text(readings[0]):
+        hints.insert(0, one_line(superseded))
     if put_away := readings[0].put_away:
         hints.append(away_text(put_away, "memory_validate as useful"))
     names = list(readings[0].sections)
@@ -55,7 +58,12 @@ def read_whole(
         hints.append(f"sections, for anchors: {', '.join(map(one_line, names[:told]))}{further}")
     return Reply(
         f"{record.key}, read {'in part' if cut else 'to its end'}",
-        {"sections": names[:MOST_SECTIONS], "results": rows, **away_data(readings[0].put_away)},
+        {
+            "sections": names[:MOST_SECTIONS],
+            "results": rows,
+            **away_data(readings[0].put_away),
+            **superseded_data(readings[0]),
+        },
         tuple(hints),
         rows="results",
         whole_texts=True,

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing import IndexReport as IndexReport
     from speckit_memory.memory.indexing import Progress as Progress
     from speckit_memory.memory.indexing import Saved as Saved
+    from speckit_memory.memory.indexing import SavedLink as SavedLink
     from speckit_memory.memory.indexing import Source as Source
     from speckit_memory.memory.indexing.classify import Inferred as Inferred
     from speckit_memory.memory.indexing.contradictions import Contradiction as Contradiction
@@ -176,7 +177,7 @@ _MODULES = {
         "Where",
     ),
     "memory.exchange.exporting": ("Exported",),
-    "memory.indexing": ("IndexReport", "Progress", "Saved", "Source"),
+    "memory.indexing": ("IndexReport", "Progress", "Saved", "SavedLink", "Source"),
     "memory.indexing.classify": ("Inferred",),
     "memory.indexing.contradictions": ("Contradiction",),
     "memory.indexing.intake": ("Intake",),

@@ -15,7 +15,8 @@ TONE, WAL, FUSION = "docs/tone.md", "docs/storage/wal.md", "docs/fusion.md"
 @pytest.mark.requirement("M7.doors", "M7.history", "M7.undo")
 def test_links_are_made_changed_removed_and_undone_from_the_console(workspace: Path) -> None:
     made = call(workspace, ["links", "add", TONE, "supersedes", WAL, "--strength", "0.4", "--evidence", "said so"])
-    assert made.out == f"link 1: {TONE} supersedes {WAL} (strength 0.4, by manual): said so\n"
+    assert made.out.splitlines()[0] == f"link 1: {TONE} supersedes {WAL} (strength 0.4, by document): said so"
+    assert "a clone has it" in made.out
     changed = call(workspace, ["links", "add", TONE, "supersedes", WAL, "--strength", "0.6", "--json"]).json
     assert (changed["id"], changed["strength"]) == (1, 0.6)
     assert call(workspace, ["links", "remove", "1", "--json"]).json["declared"] is None
@@ -32,7 +33,7 @@ def test_links_are_made_changed_removed_and_undone_from_the_console(workspace: P
     assert "E083: the link was changed again by change 3 after change 1" in later.err
     assert call(workspace, ["links", "undo", "3"]).status == 0
     back = call(workspace, ["lineage", TONE, "--json"]).json["groups"]["supersedes"][0]
-    assert (back["strength"], back["evidence"]) == (0.6, "")
+    assert (back["strength"], back["evidence"]) == (0.6, "said so")
     assert "was undone by change 4" in call(workspace, ["links", "undo", "3"]).err
 
     undone = call(workspace, ["links", "undo", "--by", "manual", "--json"]).json
@@ -43,7 +44,7 @@ def test_links_are_made_changed_removed_and_undone_from_the_console(workspace: P
 
 @pytest.mark.requirement("M7.doors")
 def test_what_links_do_not_take_is_refused_with_what_to_do(workspace: Path) -> None:
-    (workspace / "docs/new.md").write_text(f"---\ncausalLinks:\n  supersedes: [{WAL}]\n---\n# New\n\nNo log.\n")
+    (workspace / "docs/new.md").write_text(f"# New\n\ncausalLinks:\n  supersedes: [{WAL}]\n\nNo log.\n")
     assert call(workspace, ["index", "docs"]).status == 0
     declared = call(workspace, ["links", "remove", "1"])
     assert declared.status == 2
@@ -69,7 +70,7 @@ def test_the_console_tells_a_lineage_as_text_json_and_diagram(workspace: Path) -
         assert call(workspace, ["links", "add", source, relation, target]).status == 0
     told = call(workspace, ["lineage", WAL]).out.splitlines()
     assert told[0] == f"{WAL}, Write-ahead log: 4 links within 3 hops"
-    assert told[1:3] == ["caused by", f"  {FUSION} caused {WAL} (strength 1, 1 hop, link 1 by manual)"]
+    assert told[1:3] == ["caused by", f"  {FUSION} caused {WAL} (strength 1, 1 hop, link 1 by document): caused: {WAL}"]
     assert told[-2:] == [
         f"note: {TONE} contradicts {FUSION}: review which of them holds", f"note: {WAL} is superseded by {TONE}",
     ]  # fmt: skip
@@ -98,7 +99,7 @@ def test_an_agent_links_asks_why_counts_and_unlinks(workspace: Path) -> None:
     )
     assert made["data"]["link"] == {
         "id": 1, "source": TONE, "relation": "supersedes", "target": WAL, "strength": 1.0, "evidence": "said so",
-        "created_by": "manual",
+        "created_by": "document",
     }  # fmt: skip
     assert again["data"]["link"]["id"] == 2
     assert [(link["reading"], link["source"], link["edge"]) for link in why["data"]["links"]] == [
@@ -107,7 +108,7 @@ def test_an_agent_links_asks_why_counts_and_unlinks(workspace: Path) -> None:
     assert why["data"]["groups"] == {"derived from": 1, "superseded by": 1}
     assert why["hints"] == [f"{WAL} is superseded by {TONE}"]
     assert stats["data"]["by_relation"] == {"derived_from": 1, "supersedes": 1}
-    assert stats["data"]["by_maker"] == {"manual": 2}
+    assert stats["data"]["by_maker"] == {"document": 2}
     assert (stats["data"]["links"], stats["data"]["covered"], stats["data"]["memories"]) == (2, 3, 6)
     assert (stats["data"]["coverage"], stats["data"]["mean_strength"]) == (0.5, 0.75)
     assert "fewer than 60%" in stats["hints"][0]

@@ -65,6 +65,13 @@ def add_edge(
     return put_state(txn, triple, State(strength, evidence, created_by, None), by=created_by, why=evidence, now=now)
 
 
+def require_possible(txn: Transaction, source_id: int, target_id: int, state: State, *, new: bool) -> None:
+    """Raises E030 and E032 as `add_edge` for an edge that cannot be made what `state` says."""
+    _require_values(source_id, target_id, state.strength, state.created_by)
+    for memory_id in (source_id, target_id) if new else ():
+        _require_room(txn.connection, memory_id)
+
+
 def put_state(
     txn: Transaction,
     triple: tuple[int, int, str],

@@ -1,19 +1,45 @@
-"""Taking single links away, and taking changes of links back (feature M7)."""
+"""Links that are made and taken away one by one, and changes of links that are taken back (feature M7).
+
+Where the document of a memory can be edited it declares the link, and the edge is one of `created_by` "document": so
+whoever has the files has the links. Only where it cannot is the edge a manual one, of this store alone.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.queries import value
-from speckit_memory.memory.store.records import Edge
+from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.records import Edge, Link, Relation
 from speckit_memory.memory.store.tables import edge_history, edges
 from speckit_memory.memory.store.tables.edge_history import Change, State
 from speckit_memory.memory.store.tables.link_targets import note_memories
 from speckit_memory.memory.store.writing.links import resolve_links
+
+
+class Documents(Protocol):
+    """What edits the links that documents declare."""
+
+    def declare(self, source: str, target: str, relation: Relation, strength: float, evidence: str) -> tuple[Link, str]:
+        """Declares an edge between two keys; returns the link and why its document cannot, "" where it does."""
+
+    def withdraw(self, key: str, relation: Relation, reverse: bool, targets: Collection[str]) -> str:
+        """Takes links out of a document; returns why that cannot be, "" where it is done."""
+
+    def part(self) -> AbstractContextManager[None]:
+        """Changes that are put back when one of them fails."""
+
+
+class Linked(NamedTuple):
+    """A link that was made, and why it is in no document, "" where it is."""
+
+    edge: Edge
+    reason: str
 
 
 class Unlinked(NamedTuple):
@@ -30,8 +56,38 @@ class Undone(NamedTuple):
     refused: tuple[tuple[Change, str], ...] = ()
 
 
-def unlink(txn: Transaction, edge_id: int, *, by: str, why: str, now: float) -> Unlinked:
-    """Removes the edge with this id. Raises E080 when there is none, E083 for one that a document declares."""
+def link(
+    txn: Transaction,
+    ends: tuple[int, int],
+    relation: Relation,
+    strength: float | None,
+    evidence: str,
+    documents: Documents,
+    *,
+    by: str,
+    now: float,
+) -> Linked:
+    """Makes the edge "source RELATION target", or changes the one there is: what is not given (None, "") stays.
+
+    Raises as `edges.add_edge`.
+    """
+    known = edges.edge_between(txn.connection, *ends, str(relation))
+    if known is not None:
+        evidence, own = evidence or known.evidence, known.strength if known.said is None else known.said
+        if strength is None and known.created_by in edges.DELIBERATE:
+            strength = own
+        if known.created_by == "document" and (own, known.evidence) == (strength, evidence):
+            return Linked(known, "")
+    state = State(1.0 if strength is None else strength, evidence, by, None)
+    edges.require_possible(txn, *ends, state, new=known is None)
+    return _declare(txn, ends, relation, state, documents, by=by, now=now)
+
+
+def unlink(txn: Transaction, edge_id: int, documents: Documents, *, by: str, why: str, now: float) -> Unlinked:
+    """Removes the edge with this id, and takes it out of the front matter that declares it.
+
+    Raises E080 when there is none, E083 for one that a document declares which cannot be edited.
+    """
     edge = edges.edge_with(txn.connection, edge_id)
     if edge is None:
         raise SpeckitError(
@@ -40,18 +96,15 @@ def unlink(txn: Transaction, edge_id: int, *, by: str, why: str, now: float) -> 
             hint="Lineages show the ids of links.",
             actions=("look with `memory_drift_why`", "look with `speckit-memory lineage`"),
         )
-    if edge.created_by == "document":
-        raise SpeckitError(
-            "E083",
-            f"link {edge_id} is declared: {edge.evidence}",
-            actions=(f"take it out of the causalLinks of {_declarer(txn.connection, edge)}, and index that",),
-        )
+    _withdraw(txn, edge, documents)
     edges.remove_edge(txn, edge, by=by, why=why, now=now)
     return Unlinked(edge, _resolved(txn, edge, now))
 
 
-def undo(txn: Transaction, number: int, *, by: str, now: float) -> Change:
-    """Makes an edge what it was before a change. Raises E080 for an unknown change, E083 when it is not as the change
+def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: float) -> Change:
+    """Makes an edge what it was before a change, in its document too.
+
+    Raises E080 for an unknown change, E083 when it is not as the change
     left it, and E032 when a memory has no room for what was removed."""
     change = edge_history.change(txn.connection, number)
     if change is None:
@@ -65,7 +118,13 @@ def undo(txn: Transaction, number: int, *, by: str, now: float) -> Change:
     current = edges.edge_between(txn.connection, *triple)
     _require_undoable(txn.connection, change, None if current is None else State.of(current))
     why = f"undoes change {number}"
-    if change.before is not None:
+    if current is not None and (change.before is None or change.before.created_by != "document"):
+        _withdraw(txn, current, documents)
+    if change.before is not None and change.before.created_by == "document":
+        own = change.before.strength if change.before.said is None else change.before.said
+        state = State(own, change.before.evidence, by, None)
+        _declare(txn, triple[:2], change.relation, state, documents, by=by, now=now, undoes=number, why=why)
+    elif change.before is not None:
         edges.put_state(txn, triple, change.before, by=by, why=why, now=now, undoes=number)
     elif current is not None:
         edges.remove_edge(txn, current, by=by, why=why, now=now, undoes=number)
@@ -73,15 +132,15 @@ def undo(txn: Transaction, number: int, *, by: str, now: float) -> Change:
     return change
 
 
-def undo_all(txn: Transaction, maker: str, *, since: float, by: str, now: float) -> Undone:
+def undo_all(txn: Transaction, maker: str, documents: Documents, *, since: float, by: str, now: float) -> Undone:
     """Takes back what `maker` changed from `since` (epoch seconds) on, last first; what cannot be is left and told."""
     done, refused = [], []
     for change in edge_history.changes(txn.connection, by=maker, undoable=True):
         if change.changed_at < since:
             continue
         try:
-            with txn.part():
-                done.append(undo(txn, change.id, by=by, now=now))
+            with txn.part(), documents.part():
+                done.append(undo(txn, change.id, documents, by=by, now=now))
         except SpeckitError as error:
             refused.append((change, error.problems[0].message))
     return Undone(tuple(done), tuple(refused))
@@ -109,12 +168,79 @@ def _resolved(txn: Transaction, edge: Edge, now: float) -> Edge | None:
     return edges.edge_between(txn.connection, edge.source_id, edge.target_id, str(edge.relation))
 
 
-def _declarer(connection: apsw.Connection, edge: Edge) -> str:
-    key: str | None = value(
+def _declare(
+    txn: Transaction,
+    ends: tuple[int, int],
+    relation: Relation,
+    state: State,
+    documents: Documents,
+    *,
+    by: str,
+    now: float,
+    undoes: int | None = None,
+    why: str = "",
+) -> Linked:
+    """Makes an edge what `state` says, of its document where that can declare it; what else declares it goes."""
+    source, target = (_key(txn.connection, end) for end in ends)
+    link, reason = documents.declare(source, target, relation, state.strength, state.evidence)
+    if not reason:
+        declarer, other = ends[::-1] if link.reverse else ends
+        for memory, key, name, reverse in _declarations(txn.connection, ends, relation):
+            if (memory, name, reverse) == (declarer, link.target, link.reverse) or not documents.withdraw(
+                key, relation, reverse, {name}
+            ):
+                _forget_declaration(txn, memory, name, relation, reverse)
+        txn.connection.execute(
+            "INSERT INTO declared_links (memory_id, ordinal, relation, target, strength, evidence, reverse, target_id) "
+            "SELECT ?1, coalesce(max(ordinal), -1) + 1, ?2, ?3, ?4, ?5, ?6, ?7 FROM declared_links "
+            "WHERE memory_id = ?1",
+            (declarer, str(relation), link.target, link.strength, link.evidence, link.reverse, other),
+        )
+        state = state._replace(evidence=link.evidence, created_by="document")
+    elif state.evidence:
+        state = state._replace(evidence=link.evidence)
+    triple = (*ends, str(relation))
+    return Linked(edges.put_state(txn, triple, state, by=by, why=why or state.evidence, now=now, undoes=undoes), reason)
+
+
+def _withdraw(txn: Transaction, edge: Edge, documents: Documents) -> None:
+    """Takes an edge out of the front matter that declares it. Raises E083 where that is all there is and cannot be."""
+    kept: list[tuple[str, str]] = []
+    declarations = _declarations(txn.connection, (edge.source_id, edge.target_id), edge.relation)
+    for memory, key, name, reverse in declarations:
+        if reason := documents.withdraw(key, edge.relation, reverse, {name}):
+            kept.append((key, reason))
+        else:
+            _forget_declaration(txn, memory, name, edge.relation, reverse)
+    if edge.created_by == "document" and kept and len(kept) == len(declarations):
+        raise SpeckitError(
+            "E083",
+            f"link {edge.id} is declared: {edge.evidence}",
+            hint="; ".join(f"{key}: {reason}" for key, reason in kept),
+            actions=(f"take it out of the causalLinks of {kept[0][0]}, and index that",),
+        )
+
+
+def _declarations(
+    connection: apsw.Connection, ends: tuple[int, int], relation: Relation
+) -> list[tuple[int, str, str, bool]]:
+    """Which memories declare an edge: id, key, the name of the target, and whether that is the source."""
+    found = rows(
         connection,
-        "SELECT m.key FROM declared_links d JOIN memories m ON m.id = d.memory_id WHERE d.relation = ?3 AND "
-        "((d.memory_id = ?1 AND d.target_id = ?2 AND NOT d.reverse) OR "
-        "(d.memory_id = ?2 AND d.target_id = ?1 AND d.reverse)) ORDER BY d.strength DESC LIMIT 1",
-        (edge.source_id, edge.target_id, str(edge.relation)),
+        "SELECT DISTINCT m.id, m.key, d.target, d.reverse FROM declared_links d JOIN memories m ON m.id = d.memory_id "
+        "WHERE d.relation = ?3 AND ((d.memory_id = ?1 AND d.target_id = ?2 AND NOT d.reverse) OR "
+        "(d.memory_id = ?2 AND d.target_id = ?1 AND d.reverse)) ORDER BY d.strength DESC, m.id",
+        (*ends, str(relation)),
     )
-    return key or "its document"
+    return [(memory, key, name, bool(reverse)) for memory, key, name, reverse in found]
+
+
+def _forget_declaration(txn: Transaction, memory: int, name: str, relation: Relation, reverse: bool) -> None:
+    txn.connection.execute(
+        "DELETE FROM declared_links WHERE memory_id = ? AND target = ? AND relation = ? AND reverse = ?",
+        (memory, name, str(relation), reverse),
+    )
+
+
+def _key(connection: apsw.Connection, memory: int) -> str:
+    return str(value(connection, "SELECT key FROM memories WHERE id = ?", (memory,)))

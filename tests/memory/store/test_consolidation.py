@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from speckit_memory.memory.editing.document_links import DocumentLinks
 from speckit_memory.memory.lifecycle import consolidation
 from speckit_memory.memory.lifecycle.consolidation import consolidate, waiting
 from speckit_memory.memory.lifecycle.staleness import stale
@@ -128,7 +130,9 @@ def test_what_rounds_have_changed_is_on_record_and_undone_at_once(store: Databas
     ]  # fmt: skip
     with store.write() as txn:
         edges.add_edge(txn, 1, 2, CAUSED, 0.9, "", "manual", NOW + 32 * DAY)
-        undone = link_changes.undo_all(txn, consolidation.MAKER, since=0.0, by="manual", now=NOW + 33 * DAY)
+        undone = link_changes.undo_all(
+            txn, consolidation.MAKER, DocumentLinks(Path()), since=0.0, by="manual", now=NOW + 33 * DAY
+        )
     # what somebody has changed since stays as it is
     assert [change.source_id for change in undone.changes] == [2]
     assert [(change.source_id, "changed again" in why) for change, why in undone.refused] == [(1, True), (1, True)]

@@ -1,0 +1,98 @@
+"""Links in the front matter of files, declared and withdrawn together or not at all (feature M7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+from speckit_memory.config.formats import PLAIN
+from speckit_memory.config.workspace_file import load_workspace_config
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.editing import document_file
+from speckit_memory.memory.editing.document_file import DocumentFile
+from speckit_memory.memory.editing.link_edit import relinked
+from speckit_memory.memory.indexing import secrets
+from speckit_memory.memory.indexing.causal_links import VOCABULARY
+from speckit_memory.memory.store.records import Link, Relation
+
+_NOT_EDITABLE = frozenset({"E010", "E013", "E014", "E101"})
+"""What keeps a file from being edited at all; anything else is told."""
+
+
+class DocumentLinks:
+    """Declares and withdraws links in the files below a root; what changed is to be indexed afterwards."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files: dict[str, tuple[DocumentFile, DocumentFile]] = {}
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The keys of the files that were written."""
+        return tuple(key for key, (old, new) in self._files.items() if old.data != new.data)
+
+    def declare(self, source: str, target: str, relation: Relation, strength: float, evidence: str) -> tuple[Link, str]:
+        """Has a document declare the edge between two keys: the source, or the target where evidence is of such a word.
+
+        Returns the link as it is declared, without secrets, and why the file could not be written, "" where it was.
+        """
+        rules = load_workspace_config(self._root).saving
+        if rules.secrets != "keep":
+            evidence = secrets.redact(evidence, addresses=rules.secrets == "all")[0]
+        word, _, written = evidence.strip().partition(": ")
+        meaning = VOCABULARY.get(word)
+        if meaning is None or meaning.relation != relation or not written or meaning.strength != strength:
+            link = Link(relation, target, strength, evidence.strip() or f"{relation}: {target}")
+        elif meaning.reverse:
+            source, link = target, Link(relation, written, strength, evidence.strip(), reverse=True)
+        else:
+            link = Link(relation, written, strength, evidence.strip())
+
+        def says_otherwise(other: Link) -> bool:
+            edge = (other.relation, other.reverse, other.target)
+            return edge in ((relation, link.reverse, link.target), (relation, False, target)) and other != link
+
+        return link, self._change(source, lambda text: relinked(text, says_otherwise, [link], source))
+
+    def withdraw(self, key: str, relation: Relation, reverse: bool, targets: Collection[str]) -> str:
+        """Takes the links of a relation to these targets out of a document; returns why it could not, "" if it did."""
+
+        def meant(link: Link) -> bool:
+            return (link.relation, link.reverse) == (relation, reverse) and link.target in targets
+
+        before = self._files.get(key)
+        reason = self._change(key, lambda text: relinked(text, meant, [], key))
+        return reason or ("it says so in its text" if self._files.get(key) == before else "")
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """Changes that belong together: when one fails, the files get back what they held at the beginning.
+
+        A file that somebody else has changed since is left alone.
+        """
+        before = dict(self._files)
+        try:
+            yield
+        except BaseException:
+            for key, (old, new) in self._files.items():
+                held = before[key][1] if key in before else old
+                if held.data != new.data:
+                    with suppress(SpeckitError):
+                        new.replace(held.text)
+            self._files = before
+            raise
+
+    def _change(self, key: str, change: Callable[[str], str]) -> str:
+        try:
+            if PurePosixPath(key).suffix.lower() not in PLAIN:
+                return f"{key} is no Markdown"
+            first, current = self._files.get(key) or (document_file.opened(self._root, key),) * 2
+            text = change(current.text)
+            if text != current.text:
+                self._files[key] = first, current.replace(text)
+        except SpeckitError as error:
+            if error.code not in _NOT_EDITABLE:
+                raise
+            return error.problems[0].message
+        return ""
