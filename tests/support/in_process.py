@@ -88,7 +88,8 @@ async def connected(root: Path, environ: Mapping[str, str], *arguments: str, **c
 
     with standing_in(environ, root):
         with mock.patch.object(stdio, "serve_stdio", started):
-            status = run_command(["serve", *arguments])
+            # a store that is still being loaded when the client leaves is never closed: a process would end
+            status = run_command(["serve", "--no-warm-up", *arguments])
         assert wanted, f"serve ended with {status}"
         limiter = anyio.CapacityLimiter(2)
         workspace, server = stdio.server_of(wanted[0], limiter)
