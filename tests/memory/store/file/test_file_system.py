@@ -88,7 +88,7 @@ def test_a_table_that_tells_nothing_changes_nothing(
 
 def test_macos_is_asked_by_its_own_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def statfs(path: bytes, buffer: ctypes.Array[ctypes.c_char]) -> int:
-        buffer[72:77] = b"smbfs"
+        buffer[72:77] = [b"s", b"m", b"b", b"f", b"s"]
         return -1 if path.endswith(b"missing") else 0
 
     monkeypatch.setattr(sys, "platform", "darwin")
