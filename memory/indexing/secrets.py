@@ -1,22 +1,26 @@
 """Secrets are taken out of a text before anything of it is stored (feature I9).
 
 A secret becomes `(redacted KIND)`, which means nothing to YAML and Markdown, on the line where it stood, so that lines
-keep their numbers. What was found is told by kind and line, never by what it says. Patterns begin with a fixed mark, or
-take a run of characters as a whole: the time is linear in the length of the text. Their sources, and what was measured:
-docs/decisions/0061-saving-well.md.
+keep their numbers. What was found is told by kind and line, never by what it says. Taken out is what has the form of a
+known key or stands beside a name that says so; what is random and nothing more is a suspicion, which is told
+(`examine`) and stays. Patterns begin with a fixed mark, or take a run of characters as a whole: the time is linear
+in the length of the text. Their sources, and what was measured: docs/decisions/0061-saving-well.md and 0083.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
 from math import log2
 from typing import NamedTuple
 
 from speckit_memory.errors import Problem
+from speckit_memory.errors.names import shown
 
-RULES = 1
+RULES = 2
 """Number of this set of rules: a store whose memories were taken in by others has them read again."""
 ALLOW = ("speckit:allow secret", "pragma: allowlist secret", "gitleaks:allow")
 """A line that says one of these is left as it is; two are marks of other tools, which people have set already."""
@@ -28,6 +32,8 @@ this; paths, names and words have less."""
 FEWEST_DIGITS = 3
 LEAST_PART = 12
 """Characters of the longest part between hyphens: names are made of words, which are shorter or have no digits."""
+LEAST_OF_BLOCK = 60
+"""Characters of a line of Base64 but the last of its block."""
 LONGEST_KEY_BLOCK = 20_000
 """Characters; keys of 16,384 bits take 13,000."""
 LONGEST_RUN = 4_000
@@ -55,25 +61,68 @@ def _kind(name: str, marks: tuple[str, ...], pattern: str, flags: int = 0) -> _K
 _END = r"(?![A-Za-z0-9])"
 _START = r"(?<![A-Za-z0-9])"
 _KEY = r"(?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?"
+_PASSWORD = r"(?:passw(?:or)?d|pwd)"
+_WORDS_OF_NAMES = ("password", "passwd", "pwd", "passphrase", "secret", "token", "credentials?")
+_KEYS_OF = (
+    *("api", "secret", "access", "auth", "account", "client", "encryption", "signing", "private", "master", "webhook"),
+)
+_KEY_NAME = "|".join(
+    [
+        *(spelled for word in _WORDS_OF_NAMES for spelled in (word, word.upper(), word.capitalize())),
+        *(f"{of}[ _-]?key|{of.upper()}[ _-]?KEY|{of}[ _-]?Key|{of.capitalize()}[ _-]?Key" for of in _KEYS_OF),
+    ]
+)
+"""Ends the names of what is secret: `DB_PASSWORD`, `clientSecret`, `github_token`, `x-api-key`. Each spelling is
+an alternative of its own: a pattern that ignores case takes four times as long."""
+_CONNECTION_VALUE = r"(?P<quote>['\"]?)(?P<secret>[^\s;&\"'`<>(){}\[\]$*%]{3,200}+)(?=(?P=quote)(?:[\s;&\"'`)]|\Z))"
+_LIBPQ = r"\b(?:host|hostaddr|user|dbname|port)=[^\s;]{0,200}[^\s;,] (?:[a-z_]{1,30}+=[^\s;]{0,200}[^\s;,] ){0,8}?"
 _KINDS = (
     _kind(
         "private key",
-        ("-----BEGIN",),
+        ("-----BEGIN", "AGE-SECRET-KEY-1"),
         rf"-----BEGIN {_KEY}-----(?:(?:[^-]|-(?!----)){{0,{LONGEST_KEY_BLOCK}}}+-----END {_KEY}-----"
-        r"|(?:[\s>]{0,8}[A-Za-z0-9+/=]{16,100}+(?![^\s]))+)",
+        r"|(?:[\s>]{0,8}[A-Za-z0-9+/=]{16,100}+(?![^\s]))+)"
+        r"|AGE-SECRET-KEY-1[A-Z0-9]{50,80}+",
     ),
     _kind(
         "api key",
-        ("sk-", "sk_live_", "sk_test_", "rk_live_", "AIza", "xox", "glpat-", "npm_", "pypi-", "hf_", "SG."),
+        (
+            *("sk-", "k_live_", "k_test_", "AIza", "xox", "xapp-", "glpat-", "gldt-", "glrt-"),
+            *("npm_", "pypi-", "hf_", "SG.", "_v1_", "shp", "dckr_", "GOCSPX-", "ya29."),
+            *("glsa_", "rubygems_", "ATATT3", "sq0"),
+        ),
         _START + r"(?:sk-(?:proj-|ant-|or-|svcacct-|admin-)?(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,300}+"
         r"|[sr]k_(?:live|test)_[A-Za-z0-9]{16,200}+"
         r"|AIza[A-Za-z0-9_-]{35}"
         r"|xox[abeoprs]-(?=[A-Za-z-]{0,60}[0-9])[A-Za-z0-9-]{10,300}+"
-        r"|glpat-[A-Za-z0-9_-]{20,100}+"
+        r"|xapp-[0-9]-[A-Za-z0-9-]{20,200}+"
+        r"|gl(?:pat|dt|rt)-[A-Za-z0-9_-]{20,100}+"
         r"|npm_[A-Za-z0-9]{36}"
         r"|pypi-AgE[A-Za-z0-9_-]{50,300}+"
         r"|hf_[A-Za-z0-9]{30,100}+"
-        r"|SG\.[A-Za-z0-9_-]{16,40}+\.[A-Za-z0-9_-]{30,80}+)" + _END,
+        r"|SG\.[A-Za-z0-9_-]{16,40}+\.[A-Za-z0-9_-]{30,80}+"
+        r"|do[opr]_v1_[0-9a-f]{64}"
+        r"|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"
+        r"|dckr_pat_[A-Za-z0-9_-]{20,60}+"
+        r"|GOCSPX-[A-Za-z0-9_-]{20,60}+"
+        r"|ya29\.[A-Za-z0-9_-]{30,400}+"
+        r"|glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}"
+        r"|rubygems_[0-9a-f]{48}"
+        r"|ATATT3[A-Za-z0-9_=-]{40,400}+"
+        r"|sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,60}+)" + _END,
+    ),
+    _kind("api key", ("AC", "SK"), _START + r"(?:AC|SK)[0-9a-f]{32}" + _END),
+    _kind(
+        "webhook",
+        ("hooks.slack.com/", "/api/webhooks/", ".webhook.office.com/"),
+        r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/"
+        r"|\.webhook\.office\.com/webhookb2/)(?P<secret>[A-Za-z0-9@_-]{6,90}+(?:/[A-Za-z0-9_-]{1,90}+){1,8})",
+    ),
+    _kind(
+        "bot token",
+        (":",),
+        r"[0-9]{8,10}+:(?=[A-Za-z_-]{0,34}[0-9])(?=[0-9A-Z_-]{0,34}[a-z])(?=[0-9a-z_-]{0,34}[A-Z])"
+        r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
     ),
     _kind(
         "github token",
@@ -104,17 +153,35 @@ _KINDS = (
         re.IGNORECASE,
     ),
     _kind(
+        "basic authorization",
+        ("asic ", "ASIC "),
+        r"\bbasic[ \t]{1,3}+(?P<secret>[A-Za-z0-9+/]{4,2000}+={0,2}+)(?![A-Za-z0-9+/=])",
+        re.IGNORECASE,
+    ),
+    _kind(
         "password in address",
         ("://",),
         r"(?<=://)[^\s:/@?#\"'<>\[\]{}$]{0,100}+:(?P<secret>[^\s/@\"'<>{}$*]{3,200}+)(?=@[A-Za-z0-9\[])",
     ),
     _kind(
+        "password in netrc",
+        ("machine", "login"),
+        r"\b(?:machine\s{1,8}+(?:[^\s.]{0,90}+\.\S{1,200}+|\S{1,200}+(?=\s{1,8}(?:login|account)\s))|default(?=\s{1,8}login\s))"
+        r"(?:\s{1,8}+(?:login|account)\s{1,8}+\S{1,200}+){0,2}\s{1,8}+password\s{1,8}+(?P<secret>[^\s<>\"'`]{3,300}+)",
+    ),
+    *(
+        _kind("password", ("wd=", "word=", "WD=", "WORD=", "Wd="), before + rf"{_PASSWORD}={_CONNECTION_VALUE}", re.I)
+        for before in (r"(?:(?<=[;&?])|(?<=; ))", r"\b(?=[^\s;&]{4,200};[ ]?[A-Za-z][A-Za-z ]{1,30}=)", _LIBPQ)
+    ),
+    _kind(
         "password",
-        ("assw", "ASSW", "ecret", "ECRET", "oken", "OKEN", "pi_key", "PI_KEY", "piKey", "pi-key"),
-        r"(?:passw(?:or)?d|secret|token|api[_-]?key)[\"']?[ \t]{0,3}+[:=][ \t]{0,3}+(?P<quote>[\"'`]?)"
+        (
+            *("assw", "ASSW", "pwd", "PWD", "Pwd", "ecret", "ECRET", "oken", "OKEN", "key", "KEY", "Key", "phrase"),
+            *("PHRASE", "redential", "REDENTIAL"),
+        ),
+        rf"(?P<name>{_KEY_NAME})[\"']?[ \t]{{0,3}}+(?::=|=>|[:=])[ \t]{{0,3}}+(?P<quote>[\"'`]?)"
         r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[A-Za-z])[^\s\"'`<>(){}\[\]$,;]{8,300}+)"
         r"(?=(?P=quote)(?:[\s,;}\]]|\Z))",
-        re.IGNORECASE,
     ),
     _kind(
         "e-mail address",
@@ -124,15 +191,56 @@ _KINDS = (
     ),
 )
 _ADDRESS = _KINDS[-1].name
-KINDS = (*(kind.name for kind in _KINDS), "random characters")
+RANDOM = "random characters"
+KINDS = (*dict.fromkeys(kind.name for kind in _KINDS), RANDOM)
 """Every kind that is taken out, in the order in which they are looked for."""
 
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{40,}+|[A-Za-z0-9_-]{40,}+)={0,2}+(?![A-Za-z0-9+/_-])")
-_NO_SECRET_BEFORE = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2b?)[=:-]\Z|://[^\s]*\Z", re.IGNORECASE)
+_NO_SECRET_BEFORE = re.compile(
+    r"(?:\b(?:sha(?:1|224|256|384|512)|md5|blake[23]b?|h1)[=:-]|://[^\s]*|;base64,)\Z", re.IGNORECASE
+)
 """A digest says of what kind it is, and an address names what lies behind it."""
+_NAME_BEFORE = re.compile(
+    r"(?P<name>[A-Za-z0-9_ .-]{0,40}(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|auth)"
+    r"[A-Za-z0-9_-]{0,12})"
+    r"[\"'`]?\s{0,3}(?:=>|:=|[:=]{1,2}|is|was)?[ \t]{0,3}[\"'`(<]?\Z",
+    re.IGNORECASE,
+)
+_NOT_SECRET = re.compile(
+    r"public|pub[_ -]?key|cache|foreign|primary|sort|partition|hash|digest|checksum|fingerprint|integrity|cert|host"
+    r"|modulus|cursor|page|next|continuation",
+    re.IGNORECASE,
+)
+"""In the names of keys and tokens that anybody may see."""
+_PUBLIC = re.compile(r"_{1,2}Z|_R[A-Z]|AAAA|sha[0-9]{1,3}-")
+"""Begins symbols of C++ and Rust, public keys of SSH, and digests."""
+_MARGIN = " \t\r>\"'`#/*+,\\"
+"""Stands before and after the lines of a block in code, comments and quotations."""
+_BODY_OF_KEY = re.compile(r"[A-Za-z0-9+/=]{16}")
 _PARTS = re.compile(r"[-_/+]")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
-_EXAMPLE = re.compile(r"example|placeholder|changeme|your[-_ ]|dummy|x{6}|\*{4}|redacted|\.\.\.", re.IGNORECASE)
+_EXAMPLE = re.compile(r"example|placeholder|change_?me|your[-_ ]?|dummy|x{6}|\*{4}|redacted|\.\.\.", re.IGNORECASE)
+_WORDS = frozenset(
+    {
+        *("password", "passwd", "pass", "pwd", "secret", "token", "key", "mysecretpassword", "mypassword", "changeit"),
+        *("postgres", "root", "admin", "user", "username", "test", "guest", "string", "none", "null", "true", "false"),
+        "undefined",
+    }
+)
+"""Stand where a password would, in examples and in the configuration of tests."""
+_REFERENCE = re.compile(
+    r"(?:\.{0,2}/|~/|\\|[A-Za-z]:\\|[a-z]{2,10}://|arn:|sha(?:1|224|256|384|512)[:=-])"
+    r"|(?:self|this|process|os|env|environ|config|conf|cfg|settings|args|params|props|req|request|data|opts|options|ctx"
+    r"|context|cls|app|user|account|secrets?|vars?|local|module|vault|creds|credentials)\."
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z"
+    r"|(?i:u?int|bytes|base(?:32|58|64)|utf-?(?:8|16)|[a-z]s(?:256|512)|ed25519|x25519|secp256|aes-?[0-9]|hmac)\w{0,12}\Z"
+)
+"""Paths, addresses, names of variables, types and algorithms: where a secret comes from, and none itself."""
+_NAME = re.compile(
+    r"[a-z]+(?:[-_.:/][a-z]+)*[-_.:/]v?[0-9]{1,2}\Z|[a-z]+(?:[-_.:/][a-z0-9]{1,12})*[-_.:/][a-z]+\Z"
+    r"|_{1,2}[a-z]\w*\Z|[A-Za-z_][\w.]*(?:Keys?|Tokens?|Secrets?|Types?)\Z"
+)
+"""Names made of words, as those of secrets in a cluster, of variables and of types."""
 _EXAMPLE_ADDRESS = re.compile(
     r"(?:^|[.@])(?:example(?:\.[a-z]{2,6})?|test|invalid|localhost)$|^(?:git|noreply|no-reply)@|@users\.noreply\.",
     re.IGNORECASE,
@@ -145,13 +253,32 @@ def redact(text: str, *, addresses: bool = False) -> tuple[str, tuple[Secret, ..
     Line ends stay, those inside of a key block included. Placeholders, addresses of example domains, and lines with a
     mark of `ALLOW` are left alone.
     """
+    return examine(text, addresses=addresses)[:2]
+
+
+def examine(text: str, *, addresses: bool = False) -> tuple[str, tuple[Secret, ...], tuple[Secret, ...]]:
+    """As `redact`, with what stays although it looks random: beside no name that says what it is."""
     found: list[tuple[int, int, str]] = []
     for kind in _KINDS if addresses else _KINDS[:-1]:
         if any(mark in text for mark in kind.marks):
             found += ((start, end, kind.name) for start, end in _matches(kind, text))
-    if max(map(len, text.split()), default=0) >= LEAST_RUN:  # many times faster than the pattern
-        found += ((start, end, KINDS[-1]) for start, end in _random(text))
-    return _replaced(text, found) if found else (text, ())
+    runs = list(_random(text))
+    found += ((start, end, RANDOM) for start, end, by_name in runs if by_name)
+    kept, secrets = _replaced(text, found) if found else (text, ())
+    if all(by_name for _, _, by_name in runs):
+        return kept, secrets, ()
+    stay = [(start, end, RANDOM) for start, end, by_name in _random(kept) if not by_name]
+    return kept, secrets, _replaced(kept, stay)[1]
+
+
+def identifier(text: str) -> str:
+    """A name that somebody gave to a session or a task, as it is stored: one with a secret has another in its place,
+    the same each time, which does not tell it. That of a password, which could be guessed, is the same for all."""
+    kept, found = redact(shown(text))
+    if not found:
+        return kept
+    guessable = any(secret.kind.startswith("password") for secret in found)
+    return kept if guessable else f"{kept} {sha256(text.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def named(text: str) -> str:
@@ -173,34 +300,74 @@ def in_name(key: str, kind: str) -> Problem:
 def _matches(kind: _Kind, text: str) -> Iterator[tuple[int, int]]:
     group: str | int = "secret" if "secret" in kind.pattern.groupindex else 0
     for match in kind.pattern.finditer(text):
-        secret = match[group]
-        if kind.name == "e-mail address":
-            if _EXAMPLE_ADDRESS.search(secret):
-                continue
-        elif kind.name not in ("private key", "jwt") and _EXAMPLE.search(secret):
-            continue
-        yield match.span(group)
+        if _is_secret(kind.name, match[group], match):
+            yield match.span(group)
 
 
-def _random(text: str) -> Iterator[tuple[int, int]]:
-    """Runs that look random: of three kinds of characters, and of much entropy; no digests, UUIDs and names."""
+def _is_secret(kind: str, secret: str, match: re.Match[str]) -> bool:
+    """Whether a match is one, and no example or name of the same form."""
+    match kind:
+        case "e-mail address":
+            return not _EXAMPLE_ADDRESS.search(secret)
+        case "private key" if secret.startswith("-----"):
+            return bool(_BODY_OF_KEY.search(secret.split("-----")[2]))
+        case "private key" | "jwt":
+            return True
+        case "bot token":  # looked at last: a pattern that begins with a digit is many times faster
+            return match.string[max(0, match.start() - 1) : match.start()] not in tuple("0123456789.:_-")
+        case "basic authorization":
+            return _is_user_and_password(secret)
+        case "api key" if secret.startswith("sk-"):
+            longest = max(_PARTS.split(secret), key=len)
+            return len(longest) >= LEAST_PART and not longest.isalpha() and not _EXAMPLE.search(secret)
+        case "password" | "password in address":
+            if secret.lower() in _WORDS or _REFERENCE.match(secret):
+                return False
+            name = match.groupdict().get("name") or "password"
+            return not _EXAMPLE.search(secret) and ((name[0] in "pP" and name[1] in "aAwW") or not _NAME.match(secret))
+    return not _EXAMPLE.search(secret)
+
+
+def _is_user_and_password(text: str) -> bool:
+    try:
+        return b":" in (decoded := b64decode(text, validate=True)) and decoded.decode().isprintable()
+    except ValueError:
+        return False
+
+
+def _random(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Runs that look random, and whether a name before them says that they are secret. Runs of three kinds of
+    characters and of much entropy; no digests, UUIDs, names, symbols and lines of longer data."""
+    if max(map(len, text.split()), default=0) < LEAST_RUN:  # many times faster than the pattern
+        return
     for match in _RUN.finditer(text):
         run = match[0]
-        if len(run) > LONGEST_RUN or _HEX.fullmatch(run):
+        if len(run) > LONGEST_RUN or _HEX.fullmatch(run) or _PUBLIC.match(run):
             continue
         digits = sum(map(run.count, "0123456789"))
         if digits < FEWEST_DIGITS or run == run.lower() or run == run.upper():
             continue
-        if run.count("/") > len(run) // 16 or _NO_SECRET_BEFORE.search(
-            text[max(0, match.start() - 200) : match.start()]
-        ):
+        before = text[max(0, match.start() - 200) : match.start()]
+        if run.count("/") > len(run) // 16 or _NO_SECRET_BEFORE.search(before):
             continue
         longest = max(_PARTS.split(run), key=len)
-        if run.startswith("_Z") or len(longest) < LEAST_PART or _HEX.fullmatch(longest) or longest.isalpha():
+        if len(longest) < LEAST_PART or _HEX.fullmatch(longest) or longest.isalpha():
             continue
         if _EXAMPLE.search(run) or _entropy(run) < LEAST_ENTROPY:
             continue
-        yield match.span()
+        name = _NAME_BEFORE.search(before[-80:].rpartition("\n")[2])
+        by_name = name is not None and not _NOT_SECRET.search(name["name"])
+        if by_name or not _is_data(text, *match.span()):
+            yield *match.span(), by_name
+
+
+def _is_data(text: str, start: int, end: int) -> bool:
+    """Whether a run is a line of a block, as of a certificate, a public key or a picture."""
+    first = text.rfind("\n", 0, start) + 1
+    if text[first:start].strip(_MARGIN) or text[end : _line_end(text, end)].strip(_MARGIN):
+        return False
+    before = text[text.rfind("\n", 0, max(first - 1, 0)) + 1 : max(first - 1, 0)].strip(_MARGIN)
+    return end - start >= LEAST_OF_BLOCK or (bool(_RUN.fullmatch(before)) and len(before) >= LEAST_OF_BLOCK)
 
 
 def _entropy(text: str) -> float:
