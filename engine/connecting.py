@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from speckit_memory.config.settings import Settings
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.screening import screened
 
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 
 class Connecting(ABC):
     """The operations on the causal graph of the open store (features M7 and M8)."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The settings in force."""
 
     @property
     @abstractmethod
@@ -46,8 +53,10 @@ class Connecting(ABC):
         from speckit_memory.engine import linking
         from speckit_memory.engine.consumption import note_linked
 
+        told, _ = screened(evidence, self.settings.root)
+
         def add(opened: OpenStore) -> NamedEdge:
-            edge = linking.link_one(opened.database, source, relation, target, strength, evidence)
+            edge = linking.link_one(opened.database, source, relation, target, strength, told)
             note_linked(opened, edge.source, edge.target)
             return edge
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from speckit_memory.config.formats import FORMATS, PLAIN
 from speckit_memory.engine.consumption import note_read
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.screening import screened, storable
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 
@@ -81,7 +82,9 @@ class Editing(ABC):
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
         from speckit_memory.memory.editing.update_values import checked
 
-        values = checked(title, triggers, tier, weight)
+        root: Path = self.settings.root
+        said, phrases = (storable(value, root) for value in (title, None if triggers is None else tuple(triggers)))
+        values = checked(said, phrases, tier, weight)
         with one_at_a_time(self._followed.current.database.path):
             before = self.get(name)
             if PurePosixPath(before.key).suffix.lower() not in PLAIN:
@@ -118,21 +121,23 @@ class Editing(ABC):
         """
         from speckit_memory.engine import new_documents
 
-        draft = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
+        draft, left_out = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
         if dry_run:
-            return self._followed.run(
+            saved = self._followed.run(
                 lambda opened: opened.indexer.preview(
                     draft.key, draft.text, now=time.time(), force=force, skip_preflight=skip_preflight
                 )
             )
+            return saved.without(left_out)
         file = new_documents.placed(self.settings.root, draft)
         try:
-            return self.save_file(
+            saved = self.save_file(
                 file.path, force=force, skip_preflight=skip_preflight, defer_embedding=defer_embedding, session=session
             )
         except SpeckitError:
             new_documents.taken_back(file)
             raise
+        return saved.without(left_out)
 
     def edit(
         self,
@@ -156,20 +161,22 @@ class Editing(ABC):
 
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
+        content, left_out = screened(content, self.settings.root)
         if dry_run:
             from speckit_memory.memory.editing import document_file
 
             before = self._editable(name)
             old = document_file.opened(self.settings.root, before.key, before.content_hash)
             text = edited(old.text, before.key, how, section, content)
-            return self._followed.run(
+            saved = self._followed.run(
                 lambda opened: opened.indexer.preview(
                     before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
                 )
             )
+            return saved.without(left_out)
         with one_at_a_time(self._followed.current.database.path):
             memory = self._editable(name)
-            return self._rewritten(
+            saved = self._rewritten(
                 memory,
                 lambda text: edited(text, memory.key, how, section, content),
                 allow_partial=True,
@@ -177,6 +184,7 @@ class Editing(ABC):
                 skip_preflight=skip_preflight,
                 session=session,
             )
+            return saved.without(left_out)
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
         """The text of a memory, by id or key, as it is stored: all of it, or a section by ANCHOR id or heading, from a

@@ -13,6 +13,8 @@ import re
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from math import log2
 from typing import NamedTuple
@@ -47,15 +49,18 @@ class Secret(NamedTuple):
     line: int
 
 
-class _Kind(NamedTuple):
+@dataclass(frozen=True)
+class _Kind:
     name: str
     marks: tuple[str, ...]
-    pattern: re.Pattern[str]
+    source: str
     """The group `secret` is what is taken out; the whole match without such a group."""
+    flags: int = 0
 
-
-def _kind(name: str, marks: tuple[str, ...], pattern: str, flags: int = 0) -> _Kind:
-    return _Kind(name, marks, re.compile(pattern, flags))
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled for the first text that has a mark: a search has no use for any."""
+        return re.compile(self.source, self.flags)
 
 
 _END = r"(?![A-Za-z0-9])"
@@ -77,14 +82,14 @@ an alternative of its own: a pattern that ignores case takes four times as long.
 _CONNECTION_VALUE = r"(?P<quote>['\"]?)(?P<secret>[^\s;&\"'`<>(){}\[\]$*%]{3,200}+)(?=(?P=quote)(?:[\s;&\"'`)]|\Z))"
 _LIBPQ = r"\b(?:host|hostaddr|user|dbname|port)=[^\s;]{0,200}[^\s;,] (?:[a-z_]{1,30}+=[^\s;]{0,200}[^\s;,] ){0,8}?"
 _KINDS = (
-    _kind(
+    _Kind(
         "private key",
         ("-----BEGIN", "AGE-SECRET-KEY-1"),
         rf"-----BEGIN {_KEY}-----(?:(?:[^-]|-(?!----)){{0,{LONGEST_KEY_BLOCK}}}+-----END {_KEY}-----"
         r"|(?:[\s>]{0,8}[A-Za-z0-9+/=]{16,100}+(?![^\s]))+)"
         r"|AGE-SECRET-KEY-1[A-Z0-9]{50,80}+",
     ),
-    _kind(
+    _Kind(
         "api key",
         (
             *("sk-", "k_live_", "k_test_", "AIza", "xox", "xapp-", "glpat-", "gldt-", "glrt-"),
@@ -111,69 +116,69 @@ _KINDS = (
         r"|ATATT3[A-Za-z0-9_=-]{40,400}+"
         r"|sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,60}+)" + _END,
     ),
-    _kind("api key", ("AC", "SK"), _START + r"(?:AC|SK)[0-9a-f]{32}" + _END),
-    _kind(
+    _Kind("api key", ("AC", "SK"), _START + r"(?:AC|SK)[0-9a-f]{32}" + _END),
+    _Kind(
         "webhook",
         ("hooks.slack.com/", "/api/webhooks/", ".webhook.office.com/"),
         r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/"
         r"|\.webhook\.office\.com/webhookb2/)(?P<secret>[A-Za-z0-9@_-]{6,90}+(?:/[A-Za-z0-9_-]{1,90}+){1,8})",
     ),
-    _kind(
+    _Kind(
         "bot token",
         (":",),
         r"[0-9]{8,10}+:(?=[A-Za-z_-]{0,34}[0-9])(?=[0-9A-Z_-]{0,34}[a-z])(?=[0-9a-z_-]{0,34}[A-Z])"
         r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
     ),
-    _kind(
+    _Kind(
         "github token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
         _START + r"(?:gh[opsur]_[A-Za-z0-9]{36,255}+|github_pat_[A-Za-z0-9_]{50,255}+)" + _END,
     ),
-    _kind(
+    _Kind(
         "aws key",
         ("AKIA", "ASIA", "ABIA", "ACCA"),
         _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}" + _END,
     ),
-    _kind(
+    _Kind(
         "aws secret",
         ("aws", "AWS", "Aws"),
         r"aws[_.-]?(?:secret|session)[a-z_.-]{0,30}+[\"']?\s{0,3}+[:=]\s{0,3}+[\"']?(?P<secret>[A-Za-z0-9/+]{40}"
         r"(?![A-Za-z0-9/+]))",
         re.IGNORECASE,
     ),
-    _kind(
+    _Kind(
         "jwt",
         ("eyJ",),
         _START + r"eyJ[A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{8,2000}+",
     ),
-    _kind(
+    _Kind(
         "bearer token",
         ("earer", "EARER"),
         r"\bbearer[ \t]{1,3}+[\"']?(?P<secret>(?=[A-Za-z._~+/-]{0,80}[0-9])[A-Za-z0-9._~+/-]{16,4000}+=*+)",
         re.IGNORECASE,
     ),
-    _kind(
+    _Kind(
         "basic authorization",
         ("asic ", "ASIC "),
         r"\bbasic[ \t]{1,3}+(?P<secret>[A-Za-z0-9+/]{4,2000}+={0,2}+)(?![A-Za-z0-9+/=])",
         re.IGNORECASE,
     ),
-    _kind(
+    _Kind(
         "password in address",
         ("://",),
         r"(?<=://)[^\s:/@?#\"'<>\[\]{}$]{0,100}+:(?P<secret>[^\s/@\"'<>{}$*]{3,200}+)(?=@[A-Za-z0-9\[])",
     ),
-    _kind(
+    _Kind(
         "password in netrc",
         ("machine", "login"),
         r"\b(?:machine\s{1,8}+(?:[^\s.]{0,90}+\.\S{1,200}+|\S{1,200}+(?=\s{1,8}(?:login|account)\s))|default(?=\s{1,8}login\s))"
         r"(?:\s{1,8}+(?:login|account)\s{1,8}+\S{1,200}+){0,2}\s{1,8}+password\s{1,8}+(?P<secret>[^\s<>\"'`]{3,300}+)",
     ),
     *(
-        _kind("password", ("wd=", "word=", "WD=", "WORD=", "Wd="), before + rf"{_PASSWORD}={_CONNECTION_VALUE}", re.I)
+        _Kind("password", ("wd=", "word=", "WD=", "WORD=", "Wd="), before + rf"{_PASSWORD}={_CONNECTION_VALUE}", re.I)
         for before in (r"(?:(?<=[;&?])|(?<=; ))", r"\b(?=[^\s;&]{4,200};[ ]?[A-Za-z][A-Za-z ]{1,30}=)", _LIBPQ)
     ),
-    _kind(
+    _Kind(
         "password",
         (
             *("assw", "ASSW", "pwd", "PWD", "Pwd", "ecret", "ECRET", "oken", "OKEN", "key", "KEY", "Key", "phrase"),
@@ -183,7 +188,7 @@ _KINDS = (
         r"(?P<secret>(?=[^\s\"'`]{0,60}[0-9])(?=[^\s\"'`]{0,60}[A-Za-z])[^\s\"'`<>(){}\[\]$,;]{8,300}+)"
         r"(?=(?P=quote)(?:[\s,;}\]]|\Z))",
     ),
-    _kind(
+    _Kind(
         "e-mail address",
         ("@",),
         r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9_%+-]{1,64}+(?:\.[A-Za-z0-9_%+-]{1,64}+){0,8}+@(?:[A-Za-z0-9-]{1,63}+\.){1,8}[A-Za-z]{2,24}+"
@@ -195,31 +200,28 @@ RANDOM = "random characters"
 KINDS = (*dict.fromkeys(kind.name for kind in _KINDS), RANDOM)
 """Every kind that is taken out, in the order in which they are looked for."""
 
-_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{40,}+|[A-Za-z0-9_-]{40,}+)={0,2}+(?![A-Za-z0-9+/_-])")
-_NO_SECRET_BEFORE = re.compile(
-    r"(?:\b(?:sha(?:1|224|256|384|512)|md5|blake[23]b?|h1)[=:-]|://[^\s]*|;base64,)\Z", re.IGNORECASE
-)
+# The module `re` compiles these when they are first used, and keeps them: a search has no use for any.
+_RUN = r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{40,}+|[A-Za-z0-9_-]{40,}+)={0,2}+(?![A-Za-z0-9+/_-])"
+_NO_SECRET_BEFORE = r"(?i)(?:\b(?:sha(?:1|224|256|384|512)|md5|blake[23]b?|h1)[=:-]|://[^\s]*|;base64,)\Z"
 """A digest says of what kind it is, and an address names what lies behind it."""
-_NAME_BEFORE = re.compile(
-    r"(?P<name>[A-Za-z0-9_ .-]{0,40}(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|auth)"
+_NAME_BEFORE = (
+    r"(?i)(?P<name>[A-Za-z0-9_ .-]{0,40}(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|auth)"
     r"[A-Za-z0-9_-]{0,12})"
-    r"[\"'`]?\s{0,3}(?:=>|:=|[:=]{1,2}|is|was)?[ \t]{0,3}[\"'`(<]?\Z",
-    re.IGNORECASE,
+    r"[\"'`]?\s{0,3}(?:=>|:=|[:=]{1,2}|is|was)?[ \t]{0,3}[\"'`(<]?\Z"
 )
-_NOT_SECRET = re.compile(
-    r"public|pub[_ -]?key|cache|foreign|primary|sort|partition|hash|digest|checksum|fingerprint|integrity|cert|host"
-    r"|modulus|cursor|page|next|continuation",
-    re.IGNORECASE,
+_NOT_SECRET = (
+    r"(?i)public|pub[_ -]?key|cache|foreign|primary|sort|partition|hash|digest|checksum|fingerprint|integrity|cert|host"
+    r"|modulus|cursor|page|next|continuation"
 )
 """In the names of keys and tokens that anybody may see."""
-_PUBLIC = re.compile(r"_{1,2}Z|_R[A-Z]|AAAA|sha[0-9]{1,3}-")
+_PUBLIC = r"_{1,2}Z|_R[A-Z]|AAAA|sha[0-9]{1,3}-"
 """Begins symbols of C++ and Rust, public keys of SSH, and digests."""
 _MARGIN = " \t\r>\"'`#/*+,\\"
 """Stands before and after the lines of a block in code, comments and quotations."""
-_BODY_OF_KEY = re.compile(r"[A-Za-z0-9+/=]{16}")
-_PARTS = re.compile(r"[-_/+]")
-_HEX = re.compile(r"[0-9a-fA-F-]+")
-_EXAMPLE = re.compile(r"example|placeholder|change_?me|your[-_ ]?|dummy|x{6}|\*{4}|redacted|\.\.\.", re.IGNORECASE)
+_BODY_OF_KEY = r"[A-Za-z0-9+/=]{16}"
+_PARTS = r"[-_/+]"
+_HEX = r"[0-9a-fA-F-]+"
+_EXAMPLE = r"(?i)example|placeholder|change_?me|your[-_ ]?|dummy|x{6}|\*{4}|redacted|\.\.\."
 _WORDS = frozenset(
     {
         *("password", "passwd", "pass", "pwd", "secret", "token", "key", "mysecretpassword", "mypassword", "changeit"),
@@ -228,7 +230,7 @@ _WORDS = frozenset(
     }
 )
 """Stand where a password would, in examples and in the configuration of tests."""
-_REFERENCE = re.compile(
+_REFERENCE = (
     r"(?:\.{0,2}/|~/|\\|[A-Za-z]:\\|[a-z]{2,10}://|arn:|sha(?:1|224|256|384|512)[:=-])"
     r"|(?:self|this|process|os|env|environ|config|conf|cfg|settings|args|params|props|req|request|data|opts|options|ctx"
     r"|context|cls|app|user|account|secrets?|vars?|local|module|vault|creds|credentials)\."
@@ -236,14 +238,13 @@ _REFERENCE = re.compile(
     r"|(?i:u?int|bytes|base(?:32|58|64)|utf-?(?:8|16)|[a-z]s(?:256|512)|ed25519|x25519|secp256|aes-?[0-9]|hmac)\w{0,12}\Z"
 )
 """Paths, addresses, names of variables, types and algorithms: where a secret comes from, and none itself."""
-_NAME = re.compile(
+_NAME = (
     r"[a-z]+(?:[-_.:/][a-z]+)*[-_.:/]v?[0-9]{1,2}\Z|[a-z]+(?:[-_.:/][a-z0-9]{1,12})*[-_.:/][a-z]+\Z"
     r"|_{1,2}[a-z]\w*\Z|[A-Za-z_][\w.]*(?:Keys?|Tokens?|Secrets?|Types?)\Z"
 )
 """Names made of words, as those of secrets in a cluster, of variables and of types."""
-_EXAMPLE_ADDRESS = re.compile(
-    r"(?:^|[.@])(?:example(?:\.[a-z]{2,6})?|test|invalid|localhost)$|^(?:git|noreply|no-reply)@|@users\.noreply\.",
-    re.IGNORECASE,
+_EXAMPLE_ADDRESS = (
+    r"(?i)(?:^|[.@])(?:example(?:\.[a-z]{2,6})?|test|invalid|localhost)$|^(?:git|noreply|no-reply)@|@users\.noreply\."
 )
 
 
@@ -308,9 +309,9 @@ def _is_secret(kind: str, secret: str, match: re.Match[str]) -> bool:
     """Whether a match is one, and no example or name of the same form."""
     match kind:
         case "e-mail address":
-            return not _EXAMPLE_ADDRESS.search(secret)
+            return not re.search(_EXAMPLE_ADDRESS, secret)
         case "private key" if secret.startswith("-----"):
-            return bool(_BODY_OF_KEY.search(secret.split("-----")[2]))
+            return bool(re.search(_BODY_OF_KEY, secret.split("-----")[2]))
         case "private key" | "jwt":
             return True
         case "bot token":  # looked at last: a pattern that begins with a digit is many times faster
@@ -318,14 +319,16 @@ def _is_secret(kind: str, secret: str, match: re.Match[str]) -> bool:
         case "basic authorization":
             return _is_user_and_password(secret)
         case "api key" if secret.startswith("sk-"):
-            longest = max(_PARTS.split(secret), key=len)
-            return len(longest) >= LEAST_PART and not longest.isalpha() and not _EXAMPLE.search(secret)
+            longest = max(re.split(_PARTS, secret), key=len)
+            return len(longest) >= LEAST_PART and not longest.isalpha() and not re.search(_EXAMPLE, secret)
         case "password" | "password in address":
-            if secret.lower() in _WORDS or _REFERENCE.match(secret):
+            if secret.lower() in _WORDS or re.match(_REFERENCE, secret):
                 return False
             name = match.groupdict().get("name") or "password"
-            return not _EXAMPLE.search(secret) and ((name[0] in "pP" and name[1] in "aAwW") or not _NAME.match(secret))
-    return not _EXAMPLE.search(secret)
+            return not re.search(_EXAMPLE, secret) and (
+                (name[0] in "pP" and name[1] in "aAwW") or not re.match(_NAME, secret)
+            )
+    return not re.search(_EXAMPLE, secret)
 
 
 def _is_user_and_password(text: str) -> bool:
@@ -340,23 +343,23 @@ def _random(text: str) -> Iterator[tuple[int, int, bool]]:
     characters and of much entropy; no digests, UUIDs, names, symbols and lines of longer data."""
     if max(map(len, text.split()), default=0) < LEAST_RUN:  # many times faster than the pattern
         return
-    for match in _RUN.finditer(text):
+    for match in re.finditer(_RUN, text):
         run = match[0]
-        if len(run) > LONGEST_RUN or _HEX.fullmatch(run) or _PUBLIC.match(run):
+        if len(run) > LONGEST_RUN or re.fullmatch(_HEX, run) or re.match(_PUBLIC, run):
             continue
         digits = sum(map(run.count, "0123456789"))
         if digits < FEWEST_DIGITS or run == run.lower() or run == run.upper():
             continue
         before = text[max(0, match.start() - 200) : match.start()]
-        if run.count("/") > len(run) // 16 or _NO_SECRET_BEFORE.search(before):
+        if run.count("/") > len(run) // 16 or re.search(_NO_SECRET_BEFORE, before):
             continue
-        longest = max(_PARTS.split(run), key=len)
-        if len(longest) < LEAST_PART or _HEX.fullmatch(longest) or longest.isalpha():
+        longest = max(re.split(_PARTS, run), key=len)
+        if len(longest) < LEAST_PART or re.fullmatch(_HEX, longest) or longest.isalpha():
             continue
-        if _EXAMPLE.search(run) or _entropy(run) < LEAST_ENTROPY:
+        if re.search(_EXAMPLE, run) or _entropy(run) < LEAST_ENTROPY:
             continue
-        name = _NAME_BEFORE.search(before[-80:].rpartition("\n")[2])
-        by_name = name is not None and not _NOT_SECRET.search(name["name"])
+        name = re.search(_NAME_BEFORE, before[-80:].rpartition("\n")[2])
+        by_name = name is not None and not re.search(_NOT_SECRET, name["name"])
         if by_name or not _is_data(text, *match.span()):
             yield *match.span(), by_name
 
@@ -367,7 +370,7 @@ def _is_data(text: str, start: int, end: int) -> bool:
     if text[first:start].strip(_MARGIN) or text[end : _line_end(text, end)].strip(_MARGIN):
         return False
     before = text[text.rfind("\n", 0, max(first - 1, 0)) + 1 : max(first - 1, 0)].strip(_MARGIN)
-    return end - start >= LEAST_OF_BLOCK or (bool(_RUN.fullmatch(before)) and len(before) >= LEAST_OF_BLOCK)
+    return end - start >= LEAST_OF_BLOCK or (bool(re.fullmatch(_RUN, before)) and len(before) >= LEAST_OF_BLOCK)
 
 
 def _entropy(text: str) -> float:
