@@ -4,7 +4,7 @@ A secret becomes `(redacted KIND)`, which means nothing to YAML and Markdown, on
 keep their numbers. What was found is told by kind and line, never by what it says. Taken out is what has the form of a
 known key or stands beside a name that says so; what is random and nothing more is a suspicion, which is told
 (`examine`) and stays. Patterns begin with a fixed mark, or take a run of characters as a whole: the time is linear
-in the length of the text. Their sources, and what was measured: docs/decisions/0061-saving-well.md and 0083.
+in the length of the text. Their sources, and what was measured: docs/decisions/0061-saving-well.md.
 """
 
 from __future__ import annotations
