@@ -14,7 +14,9 @@ from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.questions import normalised_folder
+from speckit_memory.engine.screening import storable
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import secrets
 from speckit_memory.pipeline.withdrawal import require_wanted
 
 if TYPE_CHECKING:
@@ -79,7 +81,11 @@ class Checkpointing(ABC):
         Raises E030, E062 (not written: nothing is left), E063 (the name is taken) and E080 (an empty folder).
         """
         _require_short(metadata)
-        return self._made(name, normalised_folder(folder), metadata, (), progress)
+        if kind := secrets.named(name):
+            message = f"the name of the checkpoint holds a secret ({kind}); nothing was made"
+            raise SpeckitError("E030", message, actions=("choose another name",))
+        kept = storable(dict(metadata or {}), self.settings.root)
+        return self._made(name, normalised_folder(folder), kept, (), progress)
 
     def checkpoint_list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
         """The checkpoints of the store, the latest first; of a `folder`, those of it, below it and of all."""

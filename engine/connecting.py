@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from speckit_memory.config.settings import Settings
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.screening import screened
 
 if TYPE_CHECKING:
     from speckit_memory.engine.assembly import OpenStore
@@ -23,6 +25,11 @@ T = TypeVar("T")
 
 class Connecting(ABC):
     """The operations on the causal graph of the open store (features M7 and M8)."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The settings in force."""
 
     @property
     @abstractmethod
@@ -61,8 +68,10 @@ class Connecting(ABC):
         from speckit_memory.engine import linking
         from speckit_memory.engine.consumption import note_linked
 
+        told, _ = screened(evidence, self.settings.root)
+
         def add(opened: OpenStore, documents: DocumentLinks) -> NamedEdge:
-            edge = linking.link_one(opened.database, source, relation, target, strength, evidence, documents)
+            edge = linking.link_one(opened.database, source, relation, target, strength, told, documents)
             note_linked(opened, edge.source, edge.target)
             return edge
 

@@ -22,6 +22,7 @@ from speckit_memory.engine.observed import (
     scoring,
 )
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing.secrets import identifier
 from speckit_memory.memory.store.evaluation.records import Observation, Sign
 from speckit_memory.memory.store.reading.mentions import cited_by, linked_by, written_since
 from speckit_memory.memory.store.reading.reader import get_memory
@@ -77,7 +78,7 @@ def note_read(opened: OpenStore, memory: int, session: str) -> None:
         opened.recorder.sign(Sign(memory, "opened", now, digest_of(session)))
     if session and not opened.database.only_read:
         with _harmless():
-            events.read(opened.database, session, memory, now)
+            events.read(opened.database, identifier(session), memory, now)
 
 
 def note_validated(opened: OpenStore, memory: int) -> None:

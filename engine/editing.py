@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from speckit_memory.config.formats import FORMATS, PLAIN
 from speckit_memory.engine.consumption import note_read
 from speckit_memory.engine.following import Following
+from speckit_memory.engine.screening import screened, storable
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 
@@ -84,7 +85,9 @@ class Editing(ABC):
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
         from speckit_memory.memory.editing.update_values import checked
 
-        values = checked(title, triggers, tier, weight)
+        root: Path = self.settings.root
+        said, phrases = (storable(value, root) for value in (title, None if triggers is None else tuple(triggers)))
+        values = checked(said, phrases, tier, weight)
         with one_at_a_time(self._followed.current.database.path):
             before = self.get(name)
             if PurePosixPath(before.key).suffix.lower() not in PLAIN:
@@ -126,7 +129,7 @@ class Editing(ABC):
         from speckit_memory.memory.indexing.sources import SavedLink
 
         links = saved_links.wanted(cast("Memory", self), self.settings.root, path, supersedes, relates_to)
-        draft = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
+        draft, left_out = new_documents.drafted(self.settings.root, content, title, folder, path, tier, triggers)
         if links and (known := new_documents.written_before(self.settings.root, draft)):
             return self.save_file(
                 self.settings.root / known, force=force, dry_run=dry_run, skip_preflight=skip_preflight,
@@ -134,20 +137,22 @@ class Editing(ABC):
             )  # fmt: skip
         draft = replace(draft, text=saved_links.declared(draft.text, links))
         if dry_run:
-            return self._followed.run(
+            saved = self._followed.run(
                 lambda opened: opened.indexer.preview(
                     draft.key, draft.text, now=time.time(), force=force, skip_preflight=skip_preflight
                 )
             )
+            return saved.without(left_out)
         file = new_documents.placed(self.settings.root, draft)
         try:
             saved = self.save_file(
                 file.path, force=force, skip_preflight=skip_preflight, defer_embedding=defer_embedding, session=session
             )
-            return saved_links.settled(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
         except SpeckitError:
             new_documents.taken_back(file)
             raise
+        settled = saved_links.settled(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
+        return settled.without(left_out)
 
     def edit(
         self,
@@ -177,17 +182,19 @@ class Editing(ABC):
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
         edited_path = self.settings.root / self._editable(name).key
         links = saved_links.wanted(cast("Memory", self), self.settings.root, edited_path, supersedes, relates_to)
+        content, left_out = screened(content, self.settings.root)
         if dry_run:
             from speckit_memory.memory.editing import document_file
 
             before = self._editable(name)
             old = document_file.opened(self.settings.root, before.key, before.content_hash)
             text = edited(old.text, before.key, how, section, content)
-            return self._followed.run(
+            saved = self._followed.run(
                 lambda opened: opened.indexer.preview(
                     before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
                 )
             )
+            return saved.without(left_out)
         with one_at_a_time(self._followed.current.database.path):
             memory = self._editable(name)
             saved = self._rewritten(
@@ -198,7 +205,7 @@ class Editing(ABC):
                 skip_preflight=skip_preflight,
                 session=session,
             )
-        return saved_links.made(cast("Memory", self), saved, links)
+        return saved_links.made(cast("Memory", self), saved, links).without(left_out)
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> Reading:
         """The text of a memory, by id or key, as it is stored: all of it, or a section by ANCHOR id or heading, from a

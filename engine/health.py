@@ -24,6 +24,8 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridged, listed
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.failures import told_by_driver
+from speckit_memory.memory.store.file.file_system import file_system_of
+from speckit_memory.memory.store.file.opening import WITHOUT_SHARED_MEMORY
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.segments.findings import findings
 from speckit_memory.memory.store.tables.meta import get_meta
@@ -147,6 +149,8 @@ def _store(seen: Examined) -> Check:
     if wrong:
         return Check("store", False, listed(wrong, NAMED, "; "), DAMAGED)
     remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
+    if seen.database.rollback:
+        remarks.append(f"it lies on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")
     if seen.database.only_read:
         remarks.append("it may only be read: it is searched, and nothing is saved, indexed or counted")
     return Check("store", True, "; ".join([f"{path} is consistent", *remarks]))

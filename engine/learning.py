@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from speckit_memory.config.settings import Settings
 from speckit_memory.engine.assembly import OpenStore
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.questions import normalised_folder
+from speckit_memory.engine.screening import storable
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.names import shown
+from speckit_memory.memory.indexing.secrets import identifier
 from speckit_memory.memory.store.tables.phrases import normalised_phrase
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 class Learning(ABC):
     """The operations that record what is known, before and after."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The settings in force."""
 
     @property
     @abstractmethod
@@ -50,7 +57,7 @@ class Learning(ABC):
         from speckit_memory.memory.lifecycle.epistemic import TaskScores
 
         place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
-        begun = tasks.Task(*place, shown(session), scores, tuple(map(shown, gaps)), time.time())
+        begun = tasks.Task(*place, identifier(session), scores, storable(tuple(gaps), self.settings.root), time.time())
         return self._followed.run(lambda opened: tasks.preflight(opened.database, begun), writes=True)
 
     def task_postflight(
@@ -73,7 +80,7 @@ class Learning(ABC):
         from speckit_memory.memory.lifecycle.epistemic import TaskScores
 
         place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
-        closed, new = tuple(map(shown, gaps_closed)), tuple(map(shown, new_gaps))
+        closed, new = (storable(tuple(gaps), self.settings.root) for gaps in (gaps_closed, new_gaps))
         return self._followed.run(
             lambda opened: tasks.postflight(
                 opened.database, *place, scores, gaps_closed=closed, new_gaps=new, now=time.time()
@@ -89,10 +96,10 @@ class Learning(ABC):
         """
         from speckit_memory.memory.lifecycle import tasks
 
-        wanted = shown(normalised_folder(folder))
+        wanted = identifier(normalised_folder(folder))
         return self._followed.run(
             lambda opened: tasks.history(
-                opened.database, wanted, session=shown(session), limit=limit, only_complete=only_complete
+                opened.database, wanted, session=identifier(session), limit=limit, only_complete=only_complete
             )
         )
 
@@ -101,8 +108,8 @@ class Learning(ABC):
         before those of others. None where no task was recorded."""
         from speckit_memory.memory.lifecycle import tasks
 
-        wanted = shown(normalised_folder(folder)) if folder else ""
-        return self._followed.run(lambda opened: tasks.last(opened.database, wanted, shown(session)))
+        wanted = identifier(normalised_folder(folder)) if folder else ""
+        return self._followed.run(lambda opened: tasks.last(opened.database, wanted, identifier(session)))
 
     def learned(self) -> LearnedPhrases:
         """The trigger phrases that were learned from selections and count now, with what taught them (feature M12)."""
@@ -160,7 +167,7 @@ class Learning(ABC):
         def found(opened: OpenStore) -> tuple[Judgement, ...]:
             with opened.database.snapshot_read() as connection:
                 memory = None if name is None else reader.get_memory(connection, name).id
-                return tuple(judgements.judgements(connection, memory=memory, session=shown(session), limit=limit))
+                return tuple(judgements.judgements(connection, memory=memory, session=identifier(session), limit=limit))
 
         return self._followed.run(found)
 
@@ -182,7 +189,7 @@ class Learning(ABC):
         def take(opened: OpenStore) -> UndoneJudgements:
             if numbers:
                 return validations.undo(opened.database, list(dict.fromkeys(numbers)), now=time.time())
-            return validations.undo_all(opened.database, name=name, session=shown(session), now=time.time())
+            return validations.undo_all(opened.database, name=name, session=identifier(session), now=time.time())
 
         return self._followed.run(take, repeatable=False)
 
@@ -204,9 +211,9 @@ class LearnedPhrases:
 
 
 def _place(folder: str, task: str) -> tuple[str, str]:
-    """A folder and a task as records name them: what no file could hold is spelled out. Raises E014 for a folder that
-    leads out of the workspace."""
+    """A folder and a task as records name them: what no file could hold is spelled out, and a secret has a name in its
+    place. Raises E014 for a folder that leads out of the workspace."""
     below = normalised_folder(folder)
     if ".." in below.split("/"):
         raise SpeckitError("E014", f"the folder '{below}' leads out of the workspace")
-    return shown(below), shown(task.strip())
+    return identifier(below), identifier(task.strip())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.shadowing.harmless import harmless
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing.secrets import identifier
 
 if TYPE_CHECKING:
     from speckit_memory.engine.triggering import TriggerMatches
@@ -42,7 +43,7 @@ class MatchingTriggers(ABC):
         if not 1 <= limit <= MOST_MATCHES:
             raise SpeckitError("E032", f"the limit {limit} is not from 1 to {MOST_MATCHES}")
         at = time.time() if now is None else now
-        return self._followed.run(lambda opened: match(opened, prompt, limit, session, turn, at))
+        return self._followed.run(lambda opened: match(opened, prompt, limit, identifier(session), turn, at))
 
     def matched(
         self, found: TriggerMatches, count: int | None = None, *, session: str = "", turn: int | None = None
@@ -56,4 +57,4 @@ class MatchingTriggers(ABC):
         opened = self._followed.current
         opened.usage.note(memories, now)
         with harmless("a session could not be told what its prompt has triggered"):
-            note(opened, memories, session, turn, now)
+            note(opened, memories, identifier(session), turn, now)

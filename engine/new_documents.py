@@ -13,13 +13,15 @@ from pathlib import Path, PurePosixPath
 
 from speckit_memory.config.formats import PLAIN
 from speckit_memory.config.workspace_file import SourcePatterns
+from speckit_memory.engine.screening import screened, storable
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import document_file, front_matter_edit, naming
 from speckit_memory.memory.editing.document_file import DocumentFile
 from speckit_memory.memory.editing.update_values import checked
-from speckit_memory.memory.indexing import front_matter
+from speckit_memory.memory.indexing import front_matter, secrets
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.scanner import LARGEST_FILE
+from speckit_memory.memory.indexing.secrets import Secret
 from speckit_memory.memory.indexing.selection import refusal
 from speckit_memory.memory.indexing.summarising import sentences
 from speckit_memory.memory.indexing.title import choose, first_heading
@@ -45,8 +47,10 @@ class Draft:
 
 def drafted(
     root: Path, content: str, title: str, folder: str | None, path: str, tier: str, triggers: Sequence[str]
-) -> Draft:
-    """The document of a text and its key. Raises E030, E014 and E101 for what cannot be written."""
+) -> tuple[Draft, tuple[Secret, ...]]:
+    """The document of a text and its key, and the secrets that were left out of it: people may keep one in a file, and
+    nothing writes one there for them. Raises E030, E014 and E101 for what cannot be written."""
+    title, triggers = screened(title, root)[0], storable(tuple(triggers), root)
     text = clean(content).strip("\n") + "\n"
     if not text.strip():
         raise SpeckitError("E030", "there is nothing to be remembered: the content is empty")
@@ -54,7 +58,10 @@ def drafted(
         raise SpeckitError("E013", f"the content has {len(text):,} characters; a document has {LARGEST_FILE // 2:,}")
     if path and folder is not None:
         raise SpeckitError("E030", "give a path or a folder, not both")
+    if kind := secrets.named(path or folder or ""):
+        raise SpeckitError.of([secrets.in_name(path or folder or "", kind)])
     key = _key(root, path or folder or (naming.FOLDER if folder is None else "."), is_folder=not path)
+    text, left_out = screened(text, root)
     found, _ = front_matter.parse(text, "content")
     body = text[found.body_start :]
     name = title or choose(found.title, body, _first_words(body))
@@ -66,8 +73,8 @@ def drafted(
         values["created_at"] = datetime.now(UTC).date().isoformat()
     text = front_matter_edit.edited(text, values, "content")
     if path:
-        return Draft(key, text, name, None)
-    return Draft(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key)
+        return Draft(key, text, name, None), left_out
+    return Draft(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key), left_out
 
 
 def written_before(root: Path, draft: Draft) -> str:

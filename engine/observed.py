@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.engine.questions import Question
+from speckit_memory.memory.indexing.secrets import redact
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     PipelineRecord,
@@ -140,10 +141,17 @@ def _told_apart(query: Query) -> str:
 
 
 def _asked(question: Question) -> dict[str, Any]:
-    """What a question says beyond the defaults: what asks it again. The session is left out: asking changes nothing."""
+    """What a question says beyond the defaults, but for secrets: what asks it again. The session is left out: asking
+    changes nothing."""
     values = {field.name: (getattr(question, field.name), field.default) for field in fields(question)}
     return {
-        name: list(value) if isinstance(value, tuple) else value
+        name: _without_secrets(list(value) if isinstance(value, tuple) else value)
         for name, (value, default) in values.items()
         if value != default and name != "session"
     }
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_secrets(each) for each in value]
+    return redact(value)[0] if isinstance(value, str) else value

@@ -12,6 +12,7 @@ from speckit_memory.engine.query_syntax import Typed, read
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import abridged
 from speckit_memory.memory.indexing.encoding import clean
+from speckit_memory.memory.indexing.secrets import identifier
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.lookup import searchable
 from speckit_memory.pipeline.model import INTENTS, Mode, Query
@@ -55,7 +56,7 @@ class Question:
         Lone surrogates, as shells pass on bytes that are not UTF-8, become U+FFFD: no encoding holds them.
         """
         self.require_types()
-        folder, session = clean(self.folder), clean(self.session)
+        folder, session = clean(self.folder), identifier(clean(self.session))
         concepts, anchors = tuple(map(clean, self.concepts)), tuple(map(clean, self.anchors))
         typed = read(clean(self.text))
         _check(replace(self, text=clean(self.text).strip() or " ".join(concepts)), typed)

@@ -14,7 +14,7 @@ from speckit_memory.engine.committed_progress import CommittedProgress
 from speckit_memory.engine.consumption import note_validated, noting_written
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.shadowing.harmless import harmless
-from speckit_memory.errors.names import shown
+from speckit_memory.memory.indexing.secrets import identifier
 from speckit_memory.memory.lifecycle import archival, validations
 from speckit_memory.memory.store.tables.archivals import Archived, archived
 
@@ -143,7 +143,7 @@ class Remembering(ABC):
                 )
             if session and saved.id is not None and not dry_run:
                 with harmless("a session could not be told what it saved"):
-                    events.saved(opened.database, session, saved.id, time.time())
+                    events.saved(opened.database, identifier(session), saved.id, time.time())
             return saved
 
         saved = self._followed.run(save, writes=not dry_run)
@@ -193,7 +193,7 @@ class Remembering(ABC):
 
         def judge(opened: assembly.OpenStore) -> validations.Validated:
             judged = validations.validate(
-                opened.database, name, useful, promote=promote, now=time.time(), session=shown(session)
+                opened.database, name, useful, promote=promote, now=time.time(), session=identifier(session)
             )
             if useful:
                 note_validated(opened, judged.id)
@@ -204,7 +204,7 @@ class Remembering(ABC):
     def promote(self, name: int | str, *, session: str = "") -> validations.Validated:
         """Makes a memory critical that readers found useful often enough, as a `session` asks. Raises E080, E082."""
         return self._followed.run(
-            lambda opened: validations.promote(opened.database, name, now=time.time(), session=shown(session)),
+            lambda opened: validations.promote(opened.database, name, now=time.time(), session=identifier(session)),
             repeatable=False,
         )
 

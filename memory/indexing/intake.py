@@ -26,6 +26,8 @@ class Intake:
     """What one document was taken in with. Secrets are told by kind and line, never by what they say."""
 
     secrets: tuple[Secret, ...] = ()
+    suspicions: tuple[Secret, ...] = ()
+    """What may be a secret, and is stored."""
     recalled: tuple[Recalled, ...] = ()
     quality: Quality | None = None
     memory_type: Inferred = UNKNOWN_TYPE
@@ -42,7 +44,7 @@ class Intake:
         self.only_recalled = bool(self.recalled) and not kept.strip()
         if rules.secrets == "keep":
             return kept
-        kept, self.secrets = secrets.redact(kept, addresses=rules.secrets == "all")
+        kept, self.secrets, self.suspicions = secrets.examine(kept, addresses=rules.secrets == "all")
         return kept
 
     def source(self, source: Source, rules: SavingRules) -> Source:
@@ -101,6 +103,10 @@ class Intake:
         told = [
             Problem(SECRET_CODE, f"{kind} left out of what is stored", where=Where(key, line, 1))
             for kind, line in self.secrets
+        ]
+        told += [
+            Problem(SECRET_CODE, f"{kind} may be a secret, and stay in what is stored", where=Where(key, line, 1))
+            for kind, line in self.suspicions
         ]
         return told + [
             Problem(

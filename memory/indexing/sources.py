@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing.intake import Intake
     from speckit_memory.memory.indexing.moves import Move
     from speckit_memory.memory.indexing.prediction_error import Verdict
+    from speckit_memory.memory.indexing.secrets import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +136,14 @@ class Saved:
     verdict: Verdict | None
     intake: Intake
     links: tuple[SavedLink, ...] = ()
+
+    def without(self, left_out: Sequence[Secret]) -> Saved:
+        """The same of a text out of which these secrets were left before it became part of a file."""
+        if not left_out:
+            return self
+        told = [
+            Problem("E097", f"{secret.kind} in line {secret.line} of what was given left out of the file and the store")
+            for secret in left_out
+        ]
+        intake = replace(self.intake, secrets=(*left_out, *self.intake.secrets))
+        return replace(self, problems=(*told, *self.problems), intake=intake)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from storing.segments import cut, flipped, segment_of
+from storing.segments import cut, flipped, overwrite, segment_of
 
 from speckit_memory.engine import Memory, upkeep
 from speckit_memory.engine.shadowing.gate import SERVING
@@ -300,7 +299,7 @@ def test_a_flipped_bit_in_any_array_keeps_the_file_from_being_used_and_is_named(
     path = segment_of(store(root))
     whole, places = path.read_bytes(), arrays(path)
     for count, (name, place) in enumerate(places.items()):
-        path.write_bytes(whole)
+        overwrite(path, whole)
         flipped(path, place)
         with Database.open(store(root)) as database, database.snapshot_read() as connection:
             assert shelf.usable(connection, store(root)) is None, name
@@ -319,7 +318,7 @@ def swapped(root: Path) -> None:
         memory.index(other / "notes")
         memory.write_segment()
     mine, theirs = segment_of(store(root)), segment_of(store(other))
-    shutil.copy2(theirs, mine)
+    overwrite(mine, theirs.read_bytes())
 
 
 def of_another_version(root: Path) -> None:
@@ -338,7 +337,7 @@ def a_folder(root: Path) -> None:
 SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
     "deleted": (lambda root: shutil.rmtree(folder(root)), "missing"),
     "cut short": (lambda root: cut(segment_of(store(root))), "torn"),
-    "emptied": (lambda root: os.truncate(segment_of(store(root)), 0), "torn"),
+    "emptied": (lambda root: overwrite(segment_of(store(root)), b""), "torn"),
     "the head": (lambda root: flipped(segment_of(store(root)), 2), "torn"),
     "the table": (lambda root: flipped(segment_of(store(root)), -100), "torn"),
     "the foot": (lambda root: flipped(segment_of(store(root)), -1), "torn"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,11 +14,12 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
+from mcp import Client
 from raw_server import raw_server
-from storing.segments import cut, flipped
+from storing.segments import cut, flipped, overwrite
 
-from speckit_memory.memory.store.segments import shelf
-from tests.server.doors import call
+from speckit_memory.memory.store.segments import mapping, shelf
+from tests.server.doors import call, with_client
 
 COUNT = shelf.FEWEST
 
@@ -77,7 +80,7 @@ def test_that_of_a_copied_project_is_used_by_the_first_who_searches(tmp_path: Pa
 def test_it_goes_with_the_next_index_run_where_few_memories_are_left_and_it_is_of_no_use(root: Path) -> None:
     (root / "notes" / "0.md").unlink()
     assert call(root, ["index", "notes"]).status == 0
-    segments(root)[0].write_bytes(b"torn")
+    overwrite(segments(root)[0], b"torn")
     assert checked(root)["verdict"] == "warn"
 
     assert call(root, ["index", "notes"]).status == 0
@@ -85,7 +88,7 @@ def test_it_goes_with_the_next_index_run_where_few_memories_are_left_and_it_is_o
 
 
 def test_doctor_names_what_is_wrong_and_mends_it(root: Path) -> None:
-    segments(root)[0].write_bytes(b"torn")
+    overwrite(segments(root)[0], b"torn")
     leftover = root / "memory.db.segments" / ".0123456789abcdef.seg.01234567"
     leftover.write_bytes(b"")
 
@@ -114,7 +117,7 @@ def swapped(root: Path) -> None:
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(f"# Other {number}\n\nA quokka that is not here, {number}.\n", encoding="utf-8")
     assert call(other, ["index", "notes", "--json"]).status == 0
-    shutil.copy2(segments(other)[0], segments(root)[0])
+    overwrite(segments(root)[0], segments(other)[0].read_bytes())
 
 
 SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -148,6 +151,72 @@ def test_whatever_becomes_of_the_file_commands_answer_the_same_and_doctor_names_
     assert answered() == expected
 
 
+def restored(segment: Path, backup: Path) -> None:
+    """A backup is copied over it, in place, with the same bytes."""
+    subprocess.run(["cp", "-r", f"{backup}/.", segment.parent], check=True)
+
+
+def zeroed(segment: Path, _: Path) -> None:
+    with segment.open("r+b") as file:
+        file.write(bytes(segment.stat().st_size))
+
+
+def emptied(segment: Path, _: Path) -> None:
+    os.truncate(segment, 0)
+
+
+@pytest.mark.requirement("M1.mapped")
+@pytest.mark.usefixtures("processes")
+def test_whatever_is_written_into_it_beside_a_server_the_server_lives_and_answers_the_same(root: Path) -> None:
+    backup = Path(shutil.copytree(root / "memory.db.segments", root.with_name(f"{root.name}-backup")))
+    with raw_server(root) as server:
+        server.start()
+        number = iter(range(1, 1_000))
+
+        def answered() -> list[Any]:
+            """The first ten; asked in another way each time, as an equal question is answered without a search."""
+            call_id = next(number)
+            arguments = {"query": "quokka part 7", "limit": 10 + call_id}
+            rows = document(server.call(call_id, "memory_search", arguments))["results"]
+            return [(row["key"], row["score"]) for row in rows[:10]]
+
+        expected = answered()
+        assert expected
+        for harm in (restored, zeroed, emptied, restored):
+            (segment,) = segments(root)
+            segment.chmod(0o600)  # which its owner would have to do first
+            harm(segment, backup)
+            assert answered() == expected, harm.__name__
+        found = checks(server.call(next(number), "memory_health"))
+        assert all(check["ok"] for check in found if check["name"] in ("search", "store", "segment"))
+        assert server.close() == 0
+
+
+@pytest.mark.requirement("M1.mapped")
+@pytest.mark.parametrize("harm", [zeroed, emptied])
+def test_where_it_cannot_be_protected_answers_come_from_the_store_once_it_was_written_to(
+    root: Path, harm: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapping, "_lease", lambda *_: False)
+    monkeypatch.setattr(mapping, "MAX_COPIED", 0)
+
+    async def ask(client: Client) -> tuple[list[Any], list[Any]]:
+        async def answered(limit: int) -> list[Any]:
+            found = await client.call_tool("memory_search", {"query": "quokka part 7", "limit": limit})
+            assert found.structured_content is not None
+            return [(row["key"], row["score"]) for row in found.structured_content["data"]["results"][:10]]
+
+        before = await answered(10)
+        (segment,) = segments(root)
+        segment.chmod(0o600)
+        harm(segment, root)
+        return before, await answered(11)
+
+    before, after = with_client(root, ask)
+    assert before
+    assert after == before
+
+
 @pytest.mark.usefixtures("processes")
 def test_a_server_writes_one_beside_its_answers_and_tells_of_it(root: Path) -> None:
     segments(root)[0].unlink()
@@ -166,5 +235,9 @@ def test_a_server_writes_one_beside_its_answers_and_tells_of_it(root: Path) -> N
 
 
 def checks(answered: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(document(answered)["checks"])
+
+
+def document(answered: dict[str, Any]) -> dict[str, Any]:
     structured = answered.get("structuredContent") or json.loads(answered["content"][0]["text"])
-    return list(structured.get("data", structured)["checks"])
+    return dict(structured.get("data", structured))

@@ -13,7 +13,7 @@ import apsw
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.evaluation.schema import EVALUATION
 from speckit_memory.memory.store.file.failures import translated
-from speckit_memory.memory.store.file.opening import harden, prepare, require_sqlite, start_of
+from speckit_memory.memory.store.file.opening import harden, leave_wal, prepare, require_sqlite, start_of
 from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_file, require_file, store_is_there
 
 _PRAGMAS = (
@@ -71,6 +71,7 @@ class EvaluationFile:
             self.close()
             self._require()
             self._file = self._found()
+            rollback = leave_wal(self.path, self._busy_timeout_ms)
             # without SQLITE_OPEN_CREATE: a file that is deleted meanwhile must not come back as one of the umask
             connection = apsw.Connection(os.path.realpath(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
@@ -78,10 +79,12 @@ class EvaluationFile:
                 connection.execute(
                     _PRAGMAS
                 ).fetchall()  # some answer with a row, and the next one waits until it is read
+                if rollback:
+                    connection.pragma("synchronous", 2)  # FULL: NORMAL is safe for a log alone
                 harden(connection)
                 if not connection.pragma("page_count"):
                     connection.pragma("auto_vacuum", 2)  # "incremental", which only a new file can be given
-                prepare(connection, self.path, EVALUATION)
+                prepare(connection, self.path, EVALUATION, rollback=rollback)
             except BaseException:
                 connection.close()
                 raise

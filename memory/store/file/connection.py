@@ -23,6 +23,7 @@ from speckit_memory.memory.store.file.opening import (
     connected,
     declare_words,
     harden,
+    leave_wal,
     prepare,
     require_sqlite,
     start_of,
@@ -81,7 +82,7 @@ class Transaction:
 
 
 class Database:
-    """One SQLite file in WAL mode (feature M1).
+    """One SQLite file in WAL mode (feature M1), or with a rollback journal where processes share no memory.
 
     Every thread has a connection of its own. Reads never take the write lock; opening a current file writes nothing.
     Writers queue up: those of this object on a lock, other processes on SQLite's.
@@ -101,6 +102,8 @@ class Database:
         self.only_read = store_file.may_only_be_read(path)
         """Whether nothing could be written to the file when it was opened; `write` raises E020 while that is so."""
         self._complete = self.only_read and store_file.without_log(path)
+        self.rollback = False
+        """Whether the file has a rollback journal, as processes share no memory where it lies."""
         self._ending: list[Callable[[], None]] = []
         self._closed = False
         self._replaced: ReplacedError | None = None
@@ -121,8 +124,9 @@ class Database:
         database = cls(path, busy_timeout_ms=busy_timeout_ms)
         try:
             with translated(path):
+                database.rollback = not database.only_read and leave_wal(path, busy_timeout_ms)
                 connection = database.reader()
-                prepare(connection, path, only_read=database.only_read)
+                prepare(connection, path, only_read=database.only_read, rollback=database.rollback)
                 database._identity.note_log(connection)
                 database._identity.require(connection)
         except BaseException:
@@ -364,6 +368,8 @@ class Database:
         with opening(), translated(self.path):
             connection = self.bare()
             connection.execute(_PRAGMAS)
+            if self.rollback:
+                connection.pragma("synchronous", 2)  # FULL: NORMAL is safe for a log alone
             connection.enable_load_extension(True)
             connection.load_extension(vector_extension())
             connection.enable_load_extension(False)

@@ -133,9 +133,13 @@ class Identity:
             raise
 
     def note_log(self, connection: apsw.Connection) -> None:
-        """Takes the write-ahead log of a connection that has begun a transaction, the first time."""
+        """Takes the write-ahead log of a connection that has begun a transaction, the first time.
+
+        A file with a rollback journal has none: every commit writes to the file itself, so that only its history tells
+        whether it is another one.
+        """
         with self._guard:
-            if self._log is None:
+            if self._log is None and connection.pragma("journal_mode") == "wal":
                 with suppress(apsw.ReadOnlyError):  # left by who was killed: SQLite reads it, and tells nothing of it
                     self._wal_file, self._log = self._file_of_log(), self._read_log(connection, None)
                     if not self._log.frames:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +14,23 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file import migrations
+from speckit_memory.memory.store.file.file_system import file_system_of
 from speckit_memory.memory.store.file.schema import APPLICATION_ID
 
+LOGGER = logging.getLogger(__name__)
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones can damage a file in WAL mode that two processes write at once."""
 
 _PAUSE = 0.05
+_FILE_VERSIONS = slice(18, 20)
+"""Of a database's header: the versions for writing and reading, both 2 for a file in WAL mode (SQLite, file format)."""
+WITHOUT_SHARED_MEMORY = (
+    "processes share no memory there, so that the store keeps a rollback journal instead of a write-ahead log. "
+    "Searches and writes wait for one another, and are as safe as the locks of that file system; --db or SPECKIT_DB "
+    "names a place on a local disk"
+)
+_warned: set[str] = set()
+"""Mounts that this process has warned about."""
 _SHADOWS = {
     "chunk_vectors": ("chunks", "info", "rowids", "vector_chunks00"),
     "memory_fts": ("config", "data", "docsize", "idx"),
@@ -44,19 +57,47 @@ def require_sqlite(version: str) -> None:
         raise SpeckitError("E020", f"SQLite {version} is too old, {oldest} is needed", actions=("upgrade apsw",))
 
 
-def start_of(path: Path) -> bytes:
-    """The first 16 bytes of a file, read by SQLite's own means: those of the system would give up the locks of other
+def start_of(path: Path, count: int = 16) -> bytes:
+    """The first bytes of a file, read by SQLite's own means: those of the system would give up the locks of other
     connections to it in this process."""
     file = apsw.VFSFile("", os.path.realpath(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
     try:
-        return file.xRead(16, 0)
+        return file.xRead(count, 0)
     finally:
         file.xClose()
 
 
-def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE, *, only_read: bool = False) -> None:
+def leave_wal(path: Path, busy_timeout_ms: int) -> bool:
+    """Turns a file in WAL mode back to a rollback journal where its file system shares no memory (`file_system`);
+    returns whether that one must be used there.
+
+    SQLite uses no shared memory for a log that it reads under an exclusive lock, so that nothing is torn. Warns once
+    per process and mount. Raises BusyError while another process has the file open.
+    """
+    system = file_system_of(path)
+    if system.shares_memory:
+        return False
+    if str(system) not in _warned:
+        _warned.add(str(system))
+        LOGGER.warning("%s lies on %s: %s", path, system, WITHOUT_SHARED_MEMORY)
+    if start_of(path, 20)[_FILE_VERSIONS] == b"\2\2":
+        with closing(apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            connection.set_busy_timeout(busy_timeout_ms)
+            connection.pragma("locking_mode", "exclusive")
+            connection.pragma("journal_mode", "delete")
+    return True
+
+
+def prepare(
+    connection: apsw.Connection,
+    path: Path,
+    kind: Kind = STORE,
+    *,
+    only_read: bool = False,
+    rollback: bool = False,
+) -> None:
     """Makes a new file one of this kind and brings an old one up to date; writes nothing to a current one, nor to one
-    that may be `only_read`.
+    that may be `only_read`. The file is in WAL mode afterwards unless it must have a `rollback` journal.
 
     Raises E024 when the file belongs to another program, E020 when it is out of date and may only be read, and as
     `migrations.migrate` does.
@@ -73,7 +114,7 @@ def prepare(connection: apsw.Connection, path: Path, kind: Kind = STORE, *, only
         hint = "An older version wrote it; it is brought up to date by the first command that may write to it."
         actions = ("make the file and its folder writable",)
         raise SpeckitError("E020", f"{path} may only be read, and is out of date", hint=hint, actions=actions)
-    if not only_read and connection.pragma("journal_mode") != "wal":
+    if not (only_read or rollback) and connection.pragma("journal_mode") != "wal":
         _write_ahead(connection)
     if todo:
         migrations.migrate(connection, path, kind.steps, copied=kind.copied)

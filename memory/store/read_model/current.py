@@ -88,7 +88,9 @@ class ReadModel:
     def _snapshot_of(self, connection: apsw.Connection, *, joined: bool) -> Snapshot:
         """The snapshot of the state that the connection sees; a transaction that nobody else uses may begin anew."""
         snapshot = self._snapshot
-        if snapshot is not None and snapshot.sequence == changes.latest(connection):
+        if snapshot is not None and not snapshot.intact:
+            self._leave(snapshot)
+        elif snapshot is not None and snapshot.sequence == changes.latest(connection):
             return snapshot
         with opening(), self._refreshing:
             if not joined:
@@ -105,3 +107,9 @@ class ReadModel:
                 snapshot = snapshot.advanced(self._database, connection, *log)
             self._snapshot = snapshot
             return snapshot
+
+    def _leave(self, snapshot: Snapshot) -> None:
+        """Has the queries that come read the store anew, unless another thread has seen to that."""
+        with self._refreshing:
+            if self._snapshot is snapshot:
+                self._snapshot = None

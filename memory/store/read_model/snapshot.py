@@ -62,6 +62,8 @@ class Snapshot:
     """Since when memories say what they say, as far as parts of this state read it late."""
     edges: Moment
     """Since when memories are connected as they are."""
+    segment: Container | None = None
+    """The segment whose arrays it shares; None for a state of the tables."""
 
     @classmethod
     def load(
@@ -107,6 +109,7 @@ class Snapshot:
             vectors=vectors,
             tokens=tokens,
             content=moment,
+            segment=segment,
         )
 
     @classmethod
@@ -143,6 +146,7 @@ class Snapshot:
         vectors: VectorSpace,
         tokens: TokenSpace,
         content: Moment,
+        segment: Container | None = None,
     ) -> Snapshot:
         """A state of which these parts are there."""
         return cls(
@@ -160,7 +164,13 @@ class Snapshot:
             relevance=models.relevance,
             content=content,
             edges=edges,
+            segment=segment,
         )
+
+    @property
+    def intact(self) -> bool:
+        """Whether what it holds is what it was made of: False once its segment was written to by another program."""
+        return self.segment is None or self.segment.unchanged()
 
     def advanced(
         self, database: Database, connection: apsw.Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
@@ -207,6 +217,7 @@ class Snapshot:
             relevance=self.relevance,
             content=moment,
             edges=edges,
+            segment=self.segment,
         )
 
 

@@ -4,15 +4,15 @@
 
 The table says of what the file is made (`about`) and of every array its type, shape, place and checksum. Numbers are
 little-endian. Arrays are views of one mapping, so that processes that read the same file share its pages, and what no
-query asks for is never read.
+query asks for is never read. A finished file is never written to: nobody may, and another one takes its place.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from speckit_memory.memory.store.file.store_file import FOR_THE_OWNER
+from speckit_memory.memory.store.segments.mapping import StableMapping, stable
 
 MAGIC = b"speckit-segment\x01"
 """Begins every file; its last byte is the version of this layout."""
@@ -33,6 +34,8 @@ BLOCK = 1 << 20
 """Elements that are written at a time, so that an array that is itself a file need not be in memory."""
 SYNCED = 64 << 20
 """So many bytes wait for the disk at most, so that the end of a large file is as short as that of a small one."""
+READ_ONLY = 0o400
+"""The mode of a finished file: who copies a backup over it is refused, or puts another file in its place."""
 _FOOT = 8 + 32
 
 Array = NDArray[Any]
@@ -114,6 +117,8 @@ class Writer:
         self._file.flush()
         os.fsync(self._file.fileno())
         size = self._file.tell()
+        if sys.platform != "win32":  # where such a file cannot be removed
+            os.fchmod(self._file.fileno(), READ_ONLY)
         self._file.close()
         self._unfinished.replace(self._path)
         return digest.hexdigest(), size
@@ -122,40 +127,45 @@ class Writer:
 class Container:
     """A file that a `Writer` made. Its arrays are read-only, and live as long as somebody holds one of them."""
 
-    __slots__ = ("_entries", "_mapped", "about", "bytes", "digest")
+    __slots__ = ("_bytes", "_entries", "_mapping", "about", "bytes", "digest")
 
     def __init__(self, path: Path) -> None:
-        """Maps the file. Raises OSError, and `TornError` unless its table, which is checked, is as it was written.
+        """Opens the file. Raises OSError, and `TornError` unless its table, which is checked, is as it was written.
 
         What the arrays hold is checked by `verify` alone, which reads all of it.
         """
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if not file.read(len(MAGIC)).startswith(MAGIC):
-                raise TornError("it does not begin as a segment of this version does")
-            file.seek(max(size - _FOOT, 0))
-            foot = file.read(_FOOT)
-            length = int.from_bytes(foot[:8], "little")
-            if len(foot) < _FOOT or length > size - _FOOT - len(MAGIC):
+            if os.fstat(file.fileno()).st_size < len(MAGIC) + _FOOT:
                 raise TornError("it was cut short")
-            file.seek(size - _FOOT - length)
-            table = file.read(length)
-            digest = sha256(table)
-            if digest.digest() != foot[8:]:
-                raise TornError("its table was changed, or it was cut short")
-            known = json.loads(table)
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            content = stable(file, path)
+        found = memoryview(content)
+        size = len(found)
+        if found[: len(MAGIC)] != MAGIC:
+            raise TornError("it does not begin as a segment of this version does")
+        length = int.from_bytes(found[-_FOOT:][:8], "little")
+        if length > size - _FOOT - len(MAGIC):
+            raise TornError("it was cut short")
+        table = found[size - _FOOT - length : size - _FOOT]
+        digest = sha256(table)
+        if digest.digest() != found[size - len(digest.digest()) :]:
+            raise TornError("its table was changed, or it was cut short")
+        known = json.loads(bytes(table))
         self.about: Mapping[str, Any] = MappingProxyType(known["about"])
         self.bytes = size
         self.digest = digest.hexdigest()
         """SHA-256 of the table."""
-        self._mapped = mapped
+        self._bytes = found
+        self._mapping = content if isinstance(content, StableMapping) else None
         self._entries: Mapping[str, Any] = known["arrays"]
 
     def array(self, name: str) -> Array:
         """One of the arrays. Raises KeyError for a name that was not written."""
         entry = self._entries[name]
-        return np.ndarray(tuple(entry["shape"]), np.dtype(entry["dtype"]), self._mapped, entry["offset"])
+        return np.ndarray(tuple(entry["shape"]), np.dtype(entry["dtype"]), self._bytes, entry["offset"])
+
+    def unchanged(self) -> bool:
+        """Whether the arrays still hold what the file held when it was opened (`mapping`)."""
+        return self._mapping is None or self._mapping.unchanged()
 
     def __contains__(self, name: str) -> bool:
         """Whether there is an array of this name."""

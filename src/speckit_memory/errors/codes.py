@@ -426,7 +426,8 @@ CODES: dict[str, Code] = {
         "secret left out",
         "validation",
         "medium",
-        "The file still holds it; in what is stored, its kind stands in its place.",
+        "In what is stored its kind stands in its place; a file that people wrote holds it still. What only looks "
+        "random stays.",
         (
             "take it out of the file, and make it void where it was valid",
             "write `speckit:allow secret` into that line if it is none",

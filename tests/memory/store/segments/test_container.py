@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from storing.segments import overwrite
 
 from speckit_memory.memory.store.segments.container import ALIGNMENT, Container, TornError, Writer
 
@@ -52,7 +53,7 @@ def test_every_changed_byte_of_table_and_arrays_is_found(tmp_path: Path) -> None
     entry = Container(path).array("numbers")
     at = whole.index(entry.tobytes())
     for place in (0, at, at + 39, size - 60, size - 41, size - 40, size - 33, size - 1):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        overwrite(path, whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         with pytest.raises(TornError):
             Container(path).verify()
 
@@ -61,6 +62,6 @@ def test_every_changed_byte_of_table_and_arrays_is_found(tmp_path: Path) -> None
 def test_a_file_that_was_cut_short_is_found_at_once(kept: int, tmp_path: Path) -> None:
     path = tmp_path / "a.seg"
     written(path)
-    path.write_bytes(path.read_bytes()[:kept])
+    overwrite(path, path.read_bytes()[:kept])
     with pytest.raises(TornError):
         Container(path)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from storing.segments import cut, filled, flipped, segment_of, small_build
+from storing.segments import cut, filled, flipped, overwrite, segment_of, small_build
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.segments import shelf, stamp, vouched, writing
@@ -125,9 +125,9 @@ def test_a_file_of_another_store_is_not_used_under_the_name_of_the_own(store: Da
         filled(other, ["notes/0"], "gamma")
         writing.write(other, small_build)
         mine, theirs = segment_of(store.path), segment_of(other.path)
-        shutil.copy2(mine, tmp_path / "kept")
-        shutil.copy2(theirs, mine)
-        shutil.copy2(tmp_path / "kept", theirs)
+        kept = mine.read_bytes()
+        overwrite(mine, theirs.read_bytes())
+        overwrite(theirs, kept)
 
         assert [(usable(one), kinds(one)) for one in (store, other)] == [(None, ["foreign"])] * 2
 
@@ -265,7 +265,7 @@ def test_a_file_that_was_touched_is_read_again(store: Database, what: str, monke
     if what == "touched":
         os.utime(path)
     elif what == "written":
-        path.write_bytes(path.read_bytes())
+        overwrite(path, path.read_bytes())
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     else:
         shutil.copy2(path, path.with_name("copy"))

@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from storing.segments import Built, filled, segment_of, small_build
+from storing.segments import Built, cut, filled, segment_of, small_build
 
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.errors import SpeckitError
@@ -254,7 +254,7 @@ def test_it_goes_where_another_would_be_due_and_few_memories_are_left(
     elif why == "missing":
         file.unlink()
     else:
-        file.write_bytes(file.read_bytes()[:-1])
+        cut(file)
     assert kinds(store) == [why]
 
     assert writing.write(store, small_build) is None
