@@ -12,7 +12,7 @@ from speckit_memory.memory.editing import sections
 from speckit_memory.memory.lifecycle import archival
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.memory.store.tables.archivals import Reason
+from speckit_memory.memory.store.tables.archivals import Away
 from speckit_memory.pipeline.ports import Passage
 
 
@@ -28,7 +28,7 @@ class Reading:
     sections: tuple[str, ...]
     origin: str = ""
     """The store that it was read in."""
-    put_away: tuple[Reason, float] | None = None
+    put_away: tuple[Away, float] | None = None
     """Why no search finds it, and since when (epoch seconds)."""
 
 

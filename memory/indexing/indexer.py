@@ -32,8 +32,10 @@ from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.tables import absences
 from speckit_memory.memory.store.tables.former_keys import former_keys
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.tables.restorations import NO_FILE
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
@@ -79,15 +81,16 @@ class Indexer:
         processes: int = 0,
         leave: Collection[str] = (),
     ) -> IndexReport:
-        """Brings the store up to date with these files and folders: new, changed and vanished files.
+        """Brings the store up to date with these files and folders: new, changed, vanished and returned files.
 
+        A memory whose file is not there is absent: nothing finds it, and nothing of it is lost until it is taken up again.
         They are remembered as sources. What lies below them and was named in an earlier run is looked at as well.
         `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
         reported, and the rest is indexed. `now` is in epoch seconds. Up to so many further `processes` read and analyse
         the files where they are many: see `beside`. Documents of the kinds to `leave` (`classify.document_type`) are
         left as they are: not read, and what is stored of them stays; memories follow their files there and from there.
         """
-        report = IndexReport(dry_run=dry_run)
+        report = IndexReport(dry_run=dry_run, absent_days=load_workspace_config(self._root).absent_days)
         connection = self._database.reader()
         known = reader.known_files(connection)
         patterns = self._patterns()
@@ -120,21 +123,27 @@ class Indexer:
             Problem("E010", f"{key}: there is no such file or folder") for key in found.missing if key not in told
         ]
         report.unchanged += decision.skip
-        hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
+        gone = set(decision.gone)
+        hashes = {
+            key: stored.content_hash for key, stored in known.items() if key not in gone and not stored.absent
+        }
         tasks = self._tasks(decision.read, known, force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
         again = {*returned.among(decision.gone)}  # a run takes a while
         report.problems += returned.remarks()
-        gone = [*(key for key in decision.gone if key not in again), *(key for key in without if key in known)]
+        absent = [key for key in decision.gone if key not in again and known[key].restored != NO_FILE]
+        absent += [key for key in without if key in known]
         if dry_run:
-            report.deleted += gone
+            report.absent += absent
         else:
             with self._database.write() as txn:
                 self._sources.remember(txn, found)
                 writer.touch_mtime(txn, touched)
-                report.deleted += still_stored(txn, gone, known)
-                writer.delete_memories(txn, [known[key].id for key in report.deleted])
+                report.absent += still_stored(txn, absent, known)
+                writer.put_aside(txn, [known[key].id for key in report.absent], now)
+                writer.take_up(txn, [known[key].id for key in report.unchanged if key in known])
+                writer.note_ctimes(txn, _changed_ctimes(found, known, report))
                 # last: while a moved file is stored twice, the end of its key means two memories
                 self._resolve(txn, report, now)
                 aliases.remember(txn, found.links, found.covered)
@@ -142,6 +151,9 @@ class Indexer:
             self._note_analyser(known, report)
             self._note_intake(known, report, rules)
             judging.compare(self._database, self._embedder, known, report, now)
+        report.vanished += [key for key in report.absent if not known[key].absent]
+        there = {*report.updated, *report.unchanged}
+        report.returned += [key for key, stored in known.items() if stored.absent and key in there]
         report.follow(moved)
         report.sources += self.sources()
         return report
@@ -297,7 +309,8 @@ class Indexer:
         tasks = []
         for file in files:
             stored = known.get(file.key)
-            same = stored.content_hash if stored and not force and stored.mtime_ns not in (None, TO_BE_READ) else ""
+            settled = stored and (stored.restored or (not force and stored.mtime_ns not in (None, TO_BE_READ)))
+            same = stored.content_hash if stored and settled else ""
             tasks.append(Task(file, stored is not None, same))
         return tasks
 
@@ -363,7 +376,7 @@ class Indexer:
         current = get_meta(self._database.reader(), ANALYSER)
         if current == self._analyser.version:
             return
-        left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
+        left = _left(known, report)
         if left and current is not None:
             one = len(left) == 1
             who = f"1 memory, {min(left)}, holds" if one else f"{len(left)} memories, such as {min(left)}, hold"
@@ -372,15 +385,31 @@ class Indexer:
             return
         with self._database.write() as txn:
             set_meta(txn, ANALYSER, self._analyser.version)
+            absences.read_again(txn, TO_BE_READ)
 
     def _note_intake(self, known: Mapping[str, KnownFile], report: IndexReport, rules: SavingRules) -> None:
         """Notes in the store by which rules its documents were taken in, once none is left that was by others."""
         current, wanted = get_meta(self._database.reader(), INTAKE), _intake(rules)
-        left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
-        if current == wanted or left:
+        if current == wanted or _left(known, report):
             return
         with self._database.write() as txn:
             set_meta(txn, INTAKE, wanted)
+            absences.read_again(txn, TO_BE_READ)
+
+
+def _changed_ctimes(found: Scan, known: Mapping[str, KnownFile], report: IndexReport) -> dict[str, int]:
+    """When the state of each file that agrees with the store changed last (ns), by key, where that is new."""
+    return {
+        key: found.files[key].ctime_ns
+        for key in (*report.created, *report.updated, *report.unchanged)
+        if key in found.files and (key not in known or known[key].ctime_ns != found.files[key].ctime_ns)
+    }
+
+
+def _left(known: Mapping[str, KnownFile], report: IndexReport) -> set[str]:
+    """The keys of memories that a run has not brought up to date and that do not wait for their files."""
+    done = {*report.created, *report.updated, *report.unchanged, *report.absent}
+    return {key for key, stored in known.items() if not stored.absent and key not in done}
 
 
 def _intake(rules: SavingRules) -> str:

@@ -32,11 +32,13 @@ NO_PATTERNS = SourcePatterns()
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file below the root. `key` is its path relative to the root, with "/"; `mtime_ns` what the scan saw."""
+    """A file below the root. `key` is its path relative to the root, with "/"; `mtime_ns` and `ctime_ns` what the scan
+    saw."""
 
     key: str
     root: Path
     mtime_ns: int
+    ctime_ns: int = 0
 
     @property
     def path(self) -> Path:
@@ -141,14 +143,14 @@ def decide(
 ) -> Decision:
     """What to do with each file, given what is stored.
 
-    A file with the stored time of modification is skipped. Any other time, however near, means reading it; equal
-    content then decides. What never came from a file cannot be gone, and what another root has is there `elsewhere`.
+    A file whose times of modification and of change are the stored ones is skipped: the second one tells an edit after
+    which the first was set back. Any other time, however near, means reading it; equal content then decides. What never came from a file cannot be gone, and what another root has is there `elsewhere`.
     """
     read: list[FoundFile] = []
     skip: list[str] = []
     for key, file in sorted(found.files.items()):
         stored = known.get(key)
-        same = stored is not None and stored.mtime_ns == file.mtime_ns
+        same = stored is not None and (stored.mtime_ns, stored.ctime_ns) == (file.mtime_ns, file.ctime_ns)
         if same and not force:
             skip.append(key)
         else:
@@ -285,7 +287,7 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
         return
     first = seen.setdefault((state.st_dev, state.st_ino), key)
     if first == key:
-        found.files[key] = FoundFile(key, root, state.st_mtime_ns)
+        found.files[key] = FoundFile(key, root, state.st_mtime_ns, state.st_ctime_ns)
     else:
         found.links.append((first, key))
 

@@ -165,6 +165,9 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
     return {
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
         "renamed": [move.as_json() for move in report.renamed],
+        "absent": report.absent,
+        "vanished": report.vanished,
+        "returned": report.returned,
         "unchanged": len(report.unchanged),
         "problems": [problem.as_json() for problem in report.problems],
         "aliases": [list(keys) for keys in report.aliases],
@@ -182,6 +185,8 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
 
 def show(report: IndexReport, seconds: float) -> None:
     """The report for a reader."""
+    from speckit_memory.server.absent_files_text import absence_lines
+
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
     click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))
     figures = (
@@ -191,6 +196,8 @@ def show(report: IndexReport, seconds: float) -> None:
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
     click.echo(wrapped(figures))
+    for line in absence_lines(report):
+        click.echo(wrapped(line, "  ", ""))
     for move in report.renamed[:SHOWN_PROBLEMS]:
         edited = "" if move.similarity == 1 else f" (edited, {move.similarity:.0%} alike)"
         click.echo(wrapped(f"renamed: {abridged(move.old)} -> {abridged(move.new)}{edited}", "  ", ""))

@@ -48,6 +48,8 @@ KEPT = (
     Kept("promotions"),
     Kept("judgements"),
     Kept("archivals"),
+    Kept("absences"),
+    Kept("restorations"),
     Kept("working_memory"),
     Kept("session_sent", {"memory_id": MEMORIES}, outlives=True),
     Kept("session_state"),
