@@ -79,7 +79,9 @@ class _Export:
         self._written = 0
 
     def run(self, store: Path) -> Exported:
-        found = rows(self._connection, f"SELECT key, folder, mtime_ns, content_hash FROM memories WHERE {PRESENT} ORDER BY id")
+        found = rows(
+            self._connection, f"SELECT key, folder, mtime_ns, content_hash FROM memories WHERE {PRESENT} ORDER BY id"
+        )
         chosen = [(key, mtime, stored) for key, lies, mtime, stored in found if below(lies, self._folder)]
         if self._folder and not chosen:
             raise EmptyFolderError(self._folder)

@@ -9,7 +9,7 @@ from typing import Literal
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, generated, interrupted, judging, preflight, secrets
+from speckit_memory.memory.indexing import aliases, causal_links, interrupted, judging, preflight, secrets, versions
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
@@ -27,14 +27,14 @@ from speckit_memory.memory.indexing.making import Made, Maker, Task
 from speckit_memory.memory.indexing.returned import Returned
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
+from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE, intake_version
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
-from speckit_memory.memory.store.tables import absences
 from speckit_memory.memory.store.tables.former_keys import former_keys
-from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.restorations import NO_FILE
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
@@ -42,10 +42,6 @@ from speckit_memory.memory.store.writing.moving import TO_BE_READ
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
 """Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, or something
 was left out or mended as it was stored."""
-ANALYSER = "analyser_version"
-"""The store's fact that says which analyser cut its words."""
-INTAKE = "intake_rules"
-"""The store's fact that says by which rules its documents were taken in: what is left out, and what is mended."""
 
 
 class Indexer:
@@ -83,7 +79,7 @@ class Indexer:
     ) -> IndexReport:
         """Brings the store up to date with these files and folders: new, changed, vanished and returned files.
 
-        A memory whose file is not there is absent: nothing finds it, and nothing of it is lost until it is taken up again.
+        A memory whose file is not there is absent: nothing finds it, and nothing of it is lost until it is back.
         They are remembered as sources. What lies below them and was named in an earlier run is looked at as well.
         `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
         reported, and the rest is indexed. `now` is in epoch seconds. Up to so many further `processes` read and analyse
@@ -99,7 +95,7 @@ class Indexer:
         found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
-        force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
+        force = force or (bool(known) and get_meta(connection, INTAKE) != intake_version(rules))
         elsewhere = self._sources.elsewhere(connection)
         decision = decide(found, known, force, elsewhere)
         returned = Returned(found, self._root, patterns, overruling)
@@ -124,36 +120,22 @@ class Indexer:
         ]
         report.unchanged += decision.skip
         gone = set(decision.gone)
-        hashes = {
-            key: stored.content_hash for key, stored in known.items() if key not in gone and not stored.absent
-        }
+        hashes = {key: each.content_hash for key, each in known.items() if key not in gone and not each.absent}
         tasks = self._tasks(decision.read, known, force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
         again = {*returned.among(decision.gone)}  # a run takes a while
         report.problems += returned.remarks()
-        absent = [key for key in decision.gone if key not in again and known[key].restored != NO_FILE]
-        absent += [key for key in without if key in known]
-        if dry_run:
-            report.absent += absent
-        else:
-            with self._database.write() as txn:
-                self._sources.remember(txn, found)
-                writer.touch_mtime(txn, touched)
-                report.absent += still_stored(txn, absent, known)
-                writer.put_aside(txn, [known[key].id for key in report.absent], now)
-                writer.take_up(txn, [known[key].id for key in report.unchanged if key in known])
-                writer.note_ctimes(txn, _changed_ctimes(found, known, report))
-                # last: while a moved file is stored twice, the end of its key means two memories
-                self._resolve(txn, report, now)
-                aliases.remember(txn, found.links, found.covered)
-            interference.recount(self._database)
-            self._note_analyser(known, report)
-            self._note_intake(known, report, rules)
+        report.absent += [key for key in decision.gone if key not in again and known[key].restored != NO_FILE]
+        report.absent += [key for key in without if key in known]
+        if not dry_run:
+            self._settle(report, found, known, touched, now)
+            versions.note_analyser(self._database, self._analyser, known, report)
+            versions.note_intake(self._database, rules, known, report)
             judging.compare(self._database, self._embedder, known, report, now)
-        report.vanished += [key for key in report.absent if not known[key].absent]
-        there = {*report.updated, *report.unchanged}
-        report.returned += [key for key, stored in known.items() if stored.absent and key in there]
+        away = frozenset(key for key, stored in known.items() if stored.absent)
+        report.vanished += [key for key in report.absent if key not in away]
+        report.returned += [key for key in (*report.updated, *report.unchanged) if key in away]
         report.follow(moved)
         report.sources += self.sources()
         return report
@@ -186,8 +168,8 @@ class Indexer:
         with self._database.write() as txn:
             self._resolve(txn, report, now)
         interference.recount(self._database)
-        self._note_analyser(known, report)
-        self._note_intake(known, report, rules)
+        versions.note_analyser(self._database, self._analyser, known, report)
+        versions.note_intake(self._database, rules, known, report)
         return report
 
     def save_file(
@@ -284,8 +266,8 @@ class Indexer:
         interference.recount(self._database)
         if report.failures:
             raise SpeckitError.of(report.failures)
-        self._note_analyser(known, report)
-        self._note_intake(known, report, rules)
+        versions.note_analyser(self._database, self._analyser, known, report)
+        versions.note_intake(self._database, rules, known, report)
         outcome: Literal["created", "updated", "unchanged"] = (
             "created" if report.created else "updated" if report.updated else "unchanged"
         )
@@ -371,30 +353,21 @@ class Indexer:
         aliases.equal_contents(hashes, written, report)
         return touched, without
 
-    def _note_analyser(self, known: Mapping[str, KnownFile], report: IndexReport) -> None:
-        """Notes in the store which analyser cut its words, once no memory has words of another."""
-        current = get_meta(self._database.reader(), ANALYSER)
-        if current == self._analyser.version:
-            return
-        left = _left(known, report)
-        if left and current is not None:
-            one = len(left) == 1
-            who = f"1 memory, {min(left)}, holds" if one else f"{len(left)} memories, such as {min(left)}, hold"
-            message = f"{who} words of an older analysis"
-            report.problems.append(Problem("E093", message))
-            return
+    def _settle(
+        self, report: IndexReport, found: Scan, known: Mapping[str, KnownFile], touched: dict[int, int], now: float
+    ) -> None:
+        """Writes what a run knows once all files are read: its sources, the times of files, and which are away."""
         with self._database.write() as txn:
-            set_meta(txn, ANALYSER, self._analyser.version)
-            absences.read_again(txn, TO_BE_READ)
-
-    def _note_intake(self, known: Mapping[str, KnownFile], report: IndexReport, rules: SavingRules) -> None:
-        """Notes in the store by which rules its documents were taken in, once none is left that was by others."""
-        current, wanted = get_meta(self._database.reader(), INTAKE), _intake(rules)
-        if current == wanted or _left(known, report):
-            return
-        with self._database.write() as txn:
-            set_meta(txn, INTAKE, wanted)
-            absences.read_again(txn, TO_BE_READ)
+            self._sources.remember(txn, found)
+            writer.touch_mtime(txn, touched)
+            report.absent = still_stored(txn, report.absent, known)
+            writer.put_aside(txn, [known[key].id for key in report.absent], now)
+            writer.take_up(txn, [known[key].id for key in report.unchanged if key in known])
+            writer.note_ctimes(txn, _changed_ctimes(found, known, report))
+            # last: while a moved file is stored twice, the end of its key means two memories
+            self._resolve(txn, report, now)
+            aliases.remember(txn, found.links, found.covered)
+        interference.recount(self._database)
 
 
 def _changed_ctimes(found: Scan, known: Mapping[str, KnownFile], report: IndexReport) -> dict[str, int]:
@@ -404,15 +377,3 @@ def _changed_ctimes(found: Scan, known: Mapping[str, KnownFile], report: IndexRe
         for key in (*report.created, *report.updated, *report.unchanged)
         if key in found.files and (key not in known or known[key].ctime_ns != found.files[key].ctime_ns)
     }
-
-
-def _left(known: Mapping[str, KnownFile], report: IndexReport) -> set[str]:
-    """The keys of memories that a run has not brought up to date and that do not wait for their files."""
-    done = {*report.created, *report.updated, *report.unchanged, *report.absent}
-    return {key for key, stored in known.items() if not stored.absent and key not in done}
-
-
-def _intake(rules: SavingRules) -> str:
-    thinned = ", passages thinned" if rules.passages == "thinned" else ""
-    left_out = f"generated {generated.RULES}, secrets {secrets.RULES} {rules.secrets}"
-    return f"{left_out}, quality {rules.quality != 'report'}{thinned}"

@@ -144,7 +144,8 @@ def decide(
     """What to do with each file, given what is stored.
 
     A file whose times of modification and of change are the stored ones is skipped: the second one tells an edit after
-    which the first was set back. Any other time, however near, means reading it; equal content then decides. What never came from a file cannot be gone, and what another root has is there `elsewhere`.
+    which the first was set back. Any other time, however near, means reading it; equal content then decides. What never
+    came from a file cannot be gone, and what another root has is there `elsewhere`.
     """
     read: list[FoundFile] = []
     skip: list[str] = []

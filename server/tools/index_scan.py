@@ -35,9 +35,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             [folder], force=force or not incremental, progress=workspace.on_progress,
             include_constitutional=includeConstitutional, include_spec_docs=includeSpecDocs,
         )  # fmt: skip
-        counts = {
-            name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "absent")
-        }
+        counts = {name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "absent")}
         moves = [move.as_json() for move in report.renamed[:MOST_MOVES]]
         return Reply(
             ", ".join(f"{count} {name}" for name, count in counts.items()),

@@ -142,13 +142,17 @@ def keys(connection: apsw.Connection) -> list[str]:
 def places(connection: apsw.Connection) -> list[Place]:
     """Where all memories but the absent ones are, by id."""
     away = "id IN (SELECT memory_id FROM archivals WHERE restored_at IS NULL)"
-    found = rows(connection, f"SELECT id, folder, {_known('updated_at')}, {away} FROM memories WHERE {PRESENT} ORDER BY id")
+    found = rows(
+        connection, f"SELECT id, folder, {_known('updated_at')}, {away} FROM memories WHERE {PRESENT} ORDER BY id"
+    )
     return [Place(memory, folder, updated, bool(put_away)) for memory, folder, updated, put_away in found]
 
 
 def equal_in_several_folders(connection: apsw.Connection) -> list[tuple[str, ...]]:
     """The keys of memories that hold the same in more than one folder, those of each content in order."""
-    several = f"SELECT content_hash FROM memories WHERE {PRESENT} GROUP BY content_hash HAVING count(DISTINCT folder) > 1"
+    several = (
+        f"SELECT content_hash FROM memories WHERE {PRESENT} GROUP BY content_hash HAVING count(DISTINCT folder) > 1"
+    )
     sql = (
         f"SELECT content_hash, key FROM memories WHERE content_hash IN ({several}) AND {PRESENT} "
         "ORDER BY content_hash, key"
@@ -236,9 +240,7 @@ def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[st
         "LEFT JOIN restorations r ON r.memory_id = memories.id"
     )
     found = rows(connection, f"SELECT {columns} FROM {tables} WHERE {condition} ORDER BY key", bindings)
-    return {
-        key: KnownFile(*facts, absent=bool(absent), restored=restored) for key, *facts, absent, restored in found
-    }
+    return {key: KnownFile(*facts, absent=bool(absent), restored=restored) for key, *facts, absent, restored in found}
 
 
 def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, int]]:

@@ -69,6 +69,4 @@ def oldest(connection: apsw.Connection, before: float, limit: int) -> list[int]:
 
 def read_again(txn: Transaction, mtime_ns: int) -> None:
     """Gives absent memories another time of modification, so that their files are read when they are back."""
-    txn.connection.execute(
-        "UPDATE memories SET mtime_ns = ? WHERE id IN (SELECT memory_id FROM absences)", (mtime_ns,)
-    )
+    txn.connection.execute("UPDATE memories SET mtime_ns = ? WHERE id IN (SELECT memory_id FROM absences)", (mtime_ns,))
