@@ -24,6 +24,7 @@ from speckit_memory.memory.indexing.keys import with_folders
 from speckit_memory.memory.indexing.left_alone import leave_alone
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
+from speckit_memory.memory.indexing.restored_files import REMOVED
 from speckit_memory.memory.indexing.returned import Returned
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
@@ -33,6 +34,7 @@ from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.tables import restorations
 from speckit_memory.memory.store.tables.former_keys import former_keys
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.restorations import NO_FILE
@@ -121,7 +123,7 @@ class Indexer:
         report.unchanged += decision.skip
         gone = set(decision.gone)
         hashes = {key: each.content_hash for key, each in known.items() if key not in gone and not each.absent}
-        tasks = self._tasks(decision.read, known, force)
+        tasks = self._tasks(decision.read, known, restorations.removed(connection), force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
         again = {*returned.among(decision.gone)}  # a run takes a while
@@ -286,13 +288,16 @@ class Indexer:
         report.links, told = resolve_and_tell(txn, now)
         report.problems += told
 
-    def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], force: bool) -> list[Task]:
-        """The files to be read, with what is known of those whose content may be the stored one; none by `force`."""
+    def _tasks(
+        self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], removed: Mapping[str, str], force: bool
+    ) -> list[Task]:
+        """The files to be read, with what is known of those whose content may be the stored one; none by `force`, but
+        for what a restored checkpoint holds until a file changes."""
         tasks = []
         for file in files:
             stored = known.get(file.key)
             settled = stored and (stored.restored or (not force and stored.mtime_ns not in (None, TO_BE_READ)))
-            same = stored.content_hash if stored and settled else ""
+            same = stored.content_hash if stored and settled else "" if stored else removed.get(file.key, "")
             tasks.append(Task(file, stored is not None, same))
         return tasks
 
@@ -325,8 +330,11 @@ class Indexer:
                 report.taken_in(made.intake)
             targets += made.targets
             if made.unchanged_since is not None:
-                touched[known[made.key].id] = made.unchanged_since
-                report.unchanged.append(made.key)
+                if made.key in known:
+                    touched[known[made.key].id] = made.unchanged_since
+                    report.unchanged.append(made.key)
+                else:
+                    report.ignored[made.key] = REMOVED
             if made.ignored:
                 report.ignored[made.key] = made.ignored
                 hashes.pop(made.key, None)

@@ -241,9 +241,10 @@ def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
 def _by_reason(ignored: dict[str, str]) -> str:
     """How many files and folders were left out, and by what: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
     from speckit_memory.memory.indexing.generated import GENERATED
+    from speckit_memory.memory.indexing.restored_files import REMOVED
     from speckit_memory.memory.indexing.selection import FORMAT, HIDDEN, WORKTREE
 
-    states = (FORMAT, HIDDEN, WORKTREE, GENERATED)  # the other reasons name a file of patterns
+    states = (FORMAT, HIDDEN, WORKTREE, GENERATED, REMOVED)  # the other reasons name a file of patterns
     folders = sum(key.endswith("/") for key in ignored)
     kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))

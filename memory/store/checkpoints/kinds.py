@@ -67,6 +67,7 @@ MADE = {
     "meta": "facts about the whole store, which `restoring` takes over one by one",
     "store_identity": "which store this is; a checkpoint says whose it is",
     "id_sequence": "goes forward alone: no id is drawn twice",
+    "removed_files": "files whose memories a restore has removed; noted anew by a restore",
     "changes": "the log by which open processes follow; a restore is an entry in it",
     "changed_keys": "work that is due, noted again by a restore",
     "changed_links": "work that is due, noted again by a restore",

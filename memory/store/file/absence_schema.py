@@ -15,7 +15,13 @@ CREATE TABLE restorations (
     file_hash TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE removed_files (
+    key TEXT PRIMARY KEY,
+    file_hash TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 ALTER TABLE memories ADD COLUMN ctime_ns INTEGER;
 """
-"""Memories whose files are not there, those that hold what a checkpoint had and not what their files say, and when the
-state of each file changed last: that of a file whose time of modification was set back has changed all the same."""
+"""Memories whose files are not there, those that hold what a checkpoint had and not what their files say, files whose
+memories a restore has removed, and when the state of each file changed last: that of a file whose time of modification
+was set back has changed all the same."""

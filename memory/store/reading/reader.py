@@ -81,8 +81,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """How much a store holds. `absent` memories, whose files are not there, count neither among `memories` nor by tier or
-    folder. `oldest` and `newest` are times of creation, None where none is known.
+    """How much a store holds. `absent` memories, whose files are not there, are neither among `memories` nor counted by
+    tier or folder. `oldest` and `newest` are times of creation, None where none is known.
 
     `pending_links` counts declared links that no edge stands for; `dimensions` is 0 and `embedding_model` empty before
     the first vector.

@@ -304,7 +304,7 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
         if known is None:
             return _add(txn, [entry], now, model)[0]
         take_up(txn, [known[0]])
-        restorations.settle(txn, known[0])
+        restorations.settle(txn, [known[0]])
         digest = entry.fingerprint or fingerprint(document)
         if known[1] == digest:
             matrix = entry.vectors if known[2] == "pending" else None
@@ -335,6 +335,7 @@ def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) 
     )
     insert(txn, placed, model_id, now)
     ids = [each.id for each in placed]
+    restorations.settle_removed(txn, [each.document.key for each in placed])
     changes.record(txn, ids, "put")
     link_targets.note_memories(txn, ids)
     link_targets.note_keys(txn, [each.document.key for each in placed])
