@@ -85,7 +85,7 @@ class Deleting(Checkpointing):
         """
         below = normalised_folder(folder)
         if not below:
-            raise SpeckitError("E030", "the folder to be deleted is the whole workspace", actions=("name a folder",))
+            raise _whole_workspace()
         memories = self._all(below)
         if not memories:
             raise EmptyFolderError(below)
@@ -110,12 +110,15 @@ class Deleting(Checkpointing):
         dry_run: bool = False,
     ) -> Deleted:
         """Deletes the memories of a tier, of a folder and below it if one is named, and those alone that have not
-        changed for so many days if they are given; after a checkpoint (feature T11).
+        changed for so many days if they are given; after a checkpoint (feature T11). A folder that is the whole workspace
+        is refused.
 
         Constitutional and critical ones need a folder and a checkpoint (E107). Raises E030 and E032 for values, E105
         without `confirm`, and E062 when there can be no checkpoint. Without any such memory nothing happens.
         """
         below = normalised_folder(folder)
+        if folder and not below:
+            raise _whole_workspace()
         if tier not in set(map(str, Tier)):
             raise SpeckitError("E030", f"'{tier}' is not an importance tier", hint=nearest(tier, Tier))
         if older_than_days is not None and older_than_days < 1:
@@ -286,6 +289,11 @@ class Deleting(Checkpointing):
                 problems += SpeckitError("E108", f"{key}: there is another memory of that key").problems
         if problems:
             raise SpeckitError.of(problems)
+
+
+def _whole_workspace() -> SpeckitError:
+    message = "the folder to be deleted is the whole workspace"
+    return SpeckitError("E030", message, actions=("name a folder",))
 
 
 def _counted(memories: Sequence[MemoryRecord]) -> str:

@@ -24,6 +24,7 @@ from speckit_memory.memory.indexing.keys import with_folders
 from speckit_memory.memory.indexing.left_alone import leave_alone
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
+from speckit_memory.memory.indexing.missing_paths import missing_path
 from speckit_memory.memory.indexing.restored_files import REMOVED
 from speckit_memory.memory.indexing.returned import Returned
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
@@ -117,9 +118,7 @@ class Indexer:
         report.ignored |= found.ignored
         report.overruled |= found.overruled
         told = {place for key in (*decision.gone, *back, *(m.old for m in moved)) for place in with_folders(key)}
-        report.failures += [
-            Problem("E010", f"{key}: there is no such file or folder") for key in found.missing if key not in told
-        ]
+        report.failures += [missing_path(key, self._root, known) for key in found.missing if key not in told]
         report.unchanged += decision.skip
         gone = set(decision.gone)
         hashes = {key: each.content_hash for key, each in known.items() if key not in gone and not each.absent}

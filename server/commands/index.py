@@ -112,6 +112,8 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
     config = settings(common.db)
     if store_is_there(config.db):
         return
+    from speckit_memory.memory.indexing.missing_paths import missing_path
+
     problems = []
     for given, path in zip(paths, named_paths(paths), strict=True):
         if not path.is_relative_to(config.root):
@@ -119,7 +121,7 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
             actions = ("start the command in the folder that holds it", "set SPECKIT_ROOT to that folder")
             problems.append(Problem("E014", message, "Keys are paths relative to the workspace root.", actions))
         elif not is_there(path):
-            problems.append(Problem("E010", f"{given}: there is no such file or folder"))
+            problems.append(missing_path(path.relative_to(config.root).as_posix(), config.root))
     if len(problems) == len(paths):
         raise SpeckitError.of(problems)
 
@@ -241,10 +243,11 @@ def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
 def _by_reason(ignored: dict[str, str]) -> str:
     """How many files and folders were left out, and by what: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
     from speckit_memory.memory.indexing.generated import GENERATED
+    from speckit_memory.memory.indexing.lfs_pointer import POINTER
     from speckit_memory.memory.indexing.restored_files import REMOVED
     from speckit_memory.memory.indexing.selection import FORMAT, HIDDEN, WORKTREE
 
-    states = (FORMAT, HIDDEN, WORKTREE, GENERATED, REMOVED)  # the other reasons name a file of patterns
+    states = (FORMAT, HIDDEN, WORKTREE, GENERATED, POINTER, REMOVED)  # the other reasons name a file of patterns
     folders = sum(key.endswith("/") for key in ignored)
     kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))

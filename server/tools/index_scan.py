@@ -5,6 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from speckit_memory.config.files.paths import is_there
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import Flag, Folder
@@ -35,6 +37,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             [folder], force=force or not incremental, progress=workspace.on_progress,
             include_constitutional=includeConstitutional, include_spec_docs=includeSpecDocs,
         )  # fmt: skip
+        if report.failures and not is_there(folder):
+            raise SpeckitError.of(report.failures)
         counts = {name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "absent")}
         moves = [move.as_json() for move in report.renamed[:MOST_MOVES]]
         return Reply(
