@@ -110,10 +110,10 @@ class Deleting(Checkpointing):
         dry_run: bool = False,
     ) -> Deleted:
         """Deletes the memories of a tier, of a folder and below it if one is named, and those alone that have not
-        changed for so many days if they are given; after a checkpoint (feature T11). A folder that is the whole workspace
-        is refused.
+        changed for so many days if they are given; after a checkpoint (feature T11).
 
-        Constitutional and critical ones need a folder and a checkpoint (E107). Raises E030 and E032 for values, E105
+        Constitutional and critical ones need a folder and a checkpoint (E107). Raises E030 and E032 for values and for
+        the folder of the whole workspace, E105
         without `confirm`, and E062 when there can be no checkpoint. Without any such memory nothing happens.
         """
         below = normalised_folder(folder)

@@ -135,7 +135,8 @@ class Indexer:
             versions.note_intake(self._database, rules, known, report)
             judging.compare(self._database, self._embedder, known, report, now)
         away = frozenset(key for key, stored in known.items() if stored.absent)
-        report.vanished += [key for key in report.absent if key not in away]
+        if dry_run:
+            report.vanished += [key for key in report.absent if key not in away]
         report.returned += [key for key in (*report.updated, *report.unchanged) if key in away]
         report.follow(moved)
         report.sources += self.sources()
@@ -368,7 +369,8 @@ class Indexer:
             self._sources.remember(txn, found)
             writer.touch_mtime(txn, touched)
             report.absent = still_stored(txn, report.absent, known)
-            writer.put_aside(txn, [known[key].id for key in report.absent], now)
+            begun = frozenset(writer.put_aside(txn, [known[key].id for key in report.absent], now))
+            report.vanished += [key for key in report.absent if known[key].id in begun]
             writer.take_up(txn, [known[key].id for key in report.unchanged if key in known])
             writer.note_ctimes(txn, _changed_ctimes(found, known, report))
             # last: while a moved file is stored twice, the end of its key means two memories

@@ -7,7 +7,8 @@ import re
 POINTER = "pointer of Git LFS"
 """Why such a file is left out; `git lfs pull` brings its content."""
 _FORM = re.compile(
-    r"version https://(?:git-lfs|hawser)\.github\.com/spec/v1\n(?:[a-z0-9.-]+ .+\n)*oid sha256:[0-9a-f]{64}\nsize \d+\s*"
+    r"version https://(?:git-lfs|hawser)\.github\.com/spec/v1\n"
+    r"(?:[a-z0-9.-]+ .+\n)*oid sha256:[0-9a-f]{64}\nsize \d+\s*"
 )
 _LARGEST = 1024
 """Characters; the specification allows no more bytes."""

@@ -72,17 +72,18 @@ class Maker:
 
     def __call__(self, task: Task) -> Made:
         """What became of a file. An empty one makes no memory; a memory whose file was emptied stays, so that what was
-        learned of it does. One of nothing but what `init` wrote makes none, whatever was stored of it; a pointer of Git LFS neither."""
+        learned of it does. One of nothing but what `init` wrote, and a pointer of Git LFS, make none, whatever was
+        stored of them."""
         file = task.file
         try:
             text, mtime_ns = file.read()
         except SpeckitError as error:
             # deleted since the scan: nobody's mistake, and the next run will find it gone
             return Made(file.key, failures=[problem for problem in error.problems if error.code != "E010"])
-        if task.stored_hash and task.stored_hash == content_hash(text):
-            return Made(file.key, unchanged_since=mtime_ns)
         if lfs_pointer.is_pointer(text):
             return Made(file.key, ignored=lfs_pointer.POINTER)
+        if task.stored_hash and task.stored_hash == content_hash(text):
+            return Made(file.key, unchanged_since=mtime_ns)
         if not task.stored and not text.strip():
             return Made(file.key, problems=[preflight.no_text(text, file.key)])
         made = self.of_source(Source(file.key, text, file=file.path, mtime_ns=mtime_ns), stored=task.stored)

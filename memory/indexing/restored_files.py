@@ -42,7 +42,7 @@ def note_disagreements(
         "WHERE mtime_ns IS NOT NULL AND id IN (SELECT value FROM carray(?)) ORDER BY key",
         (integers(sorted(restored)),),
     )
-    restorations.settle(txn, restored)
+    restorations.settle(txn, [memory for memory, *_ in found])
     restorations.settle_removed(txn, [key for _, key, _, _ in found])
     hashes: dict[int, str] = {}
     keys: dict[int, str] = {}

@@ -40,8 +40,8 @@ def command(
             deleted = memory.delete(known_key(memory, name), confirm=confirm, dry_run=dry_run)
         elif tier:
             deleted = memory.delete_tier(
-                tier, folder=_named(folder), older_than_days=older_than, confirm=confirm, skip_checkpoint=skip_checkpoint,
-                dry_run=dry_run,
+                tier, folder=_named(folder), older_than_days=older_than, confirm=confirm,
+                skip_checkpoint=skip_checkpoint, dry_run=dry_run,
             )  # fmt: skip
         else:
             deleted = memory.delete_folder(_named(folder), confirm=confirm, dry_run=dry_run)
