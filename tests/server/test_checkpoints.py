@@ -382,7 +382,7 @@ def test_a_memory_whose_file_was_renamed_since_is_set_back_where_it_lies(
     assert here(workspace, ["doctor"]).status == 0
 
     indexed = here(workspace, ["index", "docs", "--json"])
-    assert (indexed.json["deleted"], indexed.json["created"]) == ([], ["docs/fusion.md"] if taken and mode else [])
+    assert (indexed.json["vanished"], indexed.json["created"]) == ([], ["docs/fusion.md"] if taken and mode else [])
     assert known("docs/storage/ranks.md") == before
     if taken:
         assert known("docs/fusion.md")[0] != before[0]

@@ -399,7 +399,7 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
     assert (second.title, second.created_at, second.updated_at) == ("d2", None, None)
     assert first.updated_at == 5.0
     assert indexer.index_documents(sources, now=200.0).unchanged == ["d1", "d2"]
-    assert indexer.index([], now=300.0).deleted == []
+    assert indexer.index([], now=300.0).absent == []
 
 
 @pytest.mark.requirement("I9.checks")
@@ -564,6 +564,6 @@ def test_a_run_that_ends_between_moving_and_reading_is_finished_by_the_next(
     assert (moved.id, moved.folder) == (before.id, "new")
 
     finished = indexer.index([root], now=3.0)
-    assert (finished.updated, finished.created, finished.deleted) == (["new/other.md"], [], [])
+    assert (finished.updated, finished.created, finished.absent) == (["new/other.md"], [], [])
     assert database.reader().execute("SELECT path_tokens FROM texts").fetchall() == [("new/other new",)]
     assert indexer.index([root], now=4.0).unchanged == ["new/other.md"]

@@ -121,7 +121,17 @@ def test_paths_outside_the_workspace_are_refused_and_missing_ones_noted(root: Pa
         (known(5), 5, True, "read"),
         (known(None), None, False, ""),
     ],
-    ids=["deleted", "new", "no stored time", "same time", "changed", "time set back", "state unknown", "forced", "never a file"],
+    ids=[
+        "deleted",
+        "new",
+        "no stored time",
+        "same time",
+        "changed",
+        "time set back",
+        "state unknown",
+        "forced",
+        "never a file",
+    ],
 )
 def test_each_file_takes_one_of_six_paths(
     stored: KnownFile | None, on_disk: int | None, force: bool, path: str
