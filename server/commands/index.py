@@ -52,7 +52,9 @@ SHOWN_PROBLEMS = 20
 )
 @shared("db", "json")
 def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, dry_run: bool, watch: bool) -> int:
-    """Index files and folders: new, changed and deleted ones. Unchanged files cost next to nothing.
+    """Index files and folders: new, changed and absent ones. Unchanged files cost next to nothing.
+
+    A memory whose file is away is found by nothing and kept for 90 days, until the file is back.
 
     What is named is taken and remembered as a source, be it hidden or ignored: a later run over a folder above it keeps
     it. Below a folder, what .gitignore files and sources.exclude of .speckit/config.yaml leave out is not taken.

@@ -324,6 +324,7 @@ def test_an_export_leaves_it_out_and_a_checkpoint_keeps_it(known: Path, tmp_path
     assert learned(known)[:2] == before[:2]
 
 
+@pytest.mark.requirement("I8.set_back")
 def test_an_edit_whose_times_and_size_were_set_back_is_seen(known: Path) -> None:
     state = (known / WAL).stat()
     edited = (known / WAL).read_text().replace("SQLite", "MySQLx")
