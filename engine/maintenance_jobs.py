@@ -86,7 +86,6 @@ def _absent(days: Callable[[], float]) -> Job:
 JOBS = (
     Job("sessions", HOUR, "sessions that are over forgotten", old_sessions.over, old_sessions.forget_over),
     Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
-    _absent(lambda: ABSENT_DAYS),
     Job("archival", 2 * HOUR, "unused memories archived", archival.unused, archival.archive_unused),
     Job(
         "verdicts", HOUR, "saves judged that an interruption left", interrupted.waiting,
@@ -102,6 +101,7 @@ JOBS = (
         "summaries", HOUR, "memories summarised", summaries.waiting,
         _from_one_state(summaries.found, summaries.keep),
     ),
+    _absent(lambda: ABSENT_DAYS),
     Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.computed, ranking.write)),
 )  # fmt: skip
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""

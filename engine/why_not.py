@@ -11,7 +11,7 @@ from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.demands import unmet
 from speckit_memory.pipeline.ports import Filter, Store
 
-_OVER = "it has expired, was archived, or its file is away"
+_OVER = "it has expired or was archived"
 """To searches that is the same, and nothing else of it is read for them."""
 
 

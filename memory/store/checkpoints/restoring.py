@@ -21,7 +21,7 @@ from speckit_memory.memory.store.checkpoints.opened import opened
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.queries import integers, rows, value
-from speckit_memory.memory.store.tables import judgements, vectors
+from speckit_memory.memory.store.tables import absences, judgements, vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import Moving, move_memories
 
@@ -46,12 +46,13 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The ids of what comes back, by those of the checkpoint; which of them are there, and what goes, by id and key.
-    `moved` are those whose files were renamed since and that keep their keys; `aside` are others, by id, that have the
-    keys these had."""
+    """The ids of what comes back, by those of the checkpoint; which of them are there, and which of those are absent;
+    what goes, by id and key. `moved` are those whose files were renamed since and that keep their keys; `aside` are
+    others, by id, that have the keys these had."""
 
     ids: transfer.Ids
     staying: tuple[int, ...]
+    absent: frozenset[int]
     going: tuple[int, ...]
     removed: tuple[str, ...]
     folders: frozenset[str]
@@ -141,6 +142,7 @@ def _restored(
             vectors.forget_all(txn)
         transfer.copy_facts(source, txn)
     copied = transfer.copy(source, txn, plan.ids, whole=whole, keep_ids=same)
+    came = plan.absent - absences.among(connection, plan.absent)
     judgements.attribute(txn)
     move_memories(txn, plan.moved, now)
     _name(connection, plan.aside)
@@ -148,8 +150,8 @@ def _restored(
     if spared:
         ends |= outer_edges.copy(source, txn, sorted(plan.ids[MEMORIES]))
     arrival.note(txn, plan.ids[MEMORIES].values(), plan.folders, now, ends)
-    returned = tuple(sorted(set(plan.ids[MEMORIES].values()) - set(plan.staying)))
-    numbers = (len(returned), len(plan.staying), len(plan.going), copied.pending)
+    returned = tuple(sorted(set(plan.ids[MEMORIES].values()) - set(plan.staying) | came))
+    numbers = (len(returned), len(plan.staying) - len(came), len(plan.going), copied.pending)
     return Restored(checkpoint, *numbers, checkpoint.faults, returned), tuple(plan.ids[MEMORIES].values()), plan.removed
 
 
@@ -191,6 +193,7 @@ def _room_made(
     old = {each.old for each in moved}
     aside = {row: key for row, (key, _) in here_now.items() if key in old and row not in used | going}
     removed = tuple(sorted(here_now[row][0] for row in going))
+    absent = absences.among(connection, staying)
     writer.delete_memories(txn, sorted(going))
     transfer.clear(txn, staying)
     # two of them may have changed names with each other
@@ -199,7 +202,7 @@ def _room_made(
     )
     chunks = numbered(source, connection, memories, keep_ids, spared)
     ids = {MEMORIES: memories, CHUNKS: chunks}
-    return _Plan(ids, tuple(staying), tuple(sorted(going)), removed, frozenset(folders), moved, aside)
+    return _Plan(ids, tuple(staying), absent, tuple(sorted(going)), removed, frozenset(folders), moved, aside)
 
 
 def _name(connection: apsw.Connection, keys: dict[int, str]) -> None:

@@ -7,7 +7,7 @@ leave it out by `PRESENT`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import apsw
 
@@ -48,6 +48,15 @@ def since(connection: apsw.Connection, memory: int) -> float | None:
     """Since when a memory is absent (epoch seconds); None when it is not."""
     found: float | None = value(connection, "SELECT absent_since FROM absences WHERE memory_id = ?", (memory,))
     return found
+
+
+def among(connection: apsw.Connection, memories: Collection[int]) -> frozenset[int]:
+    """Those of the memories that are absent."""
+    chosen = integers(sorted(memories))
+    found = rows(
+        connection, "SELECT memory_id FROM absences WHERE memory_id IN (SELECT value FROM carray(?))", (chosen,)
+    )
+    return frozenset(memory for (memory,) in found)
 
 
 def count(connection: apsw.Connection, before: float | None = None) -> int:
