@@ -279,7 +279,7 @@ def _add_linked(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int],
 def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], state: os.stat_result) -> None:
     key = path.relative_to(root).as_posix()
     if shown(key) != key:
-        found.problems.append(Problem("E014", f"{key}: the name is not UTF-8", "Rename the file."))
+        _note_name(key, found)
         return
     if not S_ISREG(state.st_mode):  # opening a named pipe waits for somebody who writes to it
         hint = "Documents are regular files; pipes, sockets and devices are not read."
@@ -291,6 +291,18 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
         found.files[key] = FoundFile(key, root, state.st_mtime_ns, state.st_ctime_ns)
     else:
         found.links.append((first, key))
+
+
+def _note_name(key: str, found: Scan) -> None:
+    """Tells of a name that cannot be a key: a mistake, unless it is the locale alone that cannot spell it."""
+    try:
+        spelled = os.fsencode(key).decode()
+    except UnicodeError:
+        found.problems.append(Problem("E014", f"{key}: the name is not UTF-8", "Rename the file."))
+        return
+    hint = "The file is left out, and its memory is absent, while names are read in this locale."
+    message = f"{spelled}: the locale cannot spell the name"
+    found.remarks.append(Problem("E014", message, hint, ("set LC_ALL=C.UTF-8",)))
 
 
 def _leaves(path: Path, root: Path, found: Scan, problems: list[Problem]) -> bool:

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from unicodedata import normalize
 
 import apsw
 import pytest
@@ -33,6 +34,7 @@ LFS = (
     "version https://git-lfs.github.com/spec/v1\n"
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
+Normal = Literal["NFC", "NFD"]
 Away = Callable[[Path], Callable[[], object]]
 """Takes the file of a memory away, and returns what brings it back."""
 
@@ -167,6 +169,20 @@ def test_a_branch_without_memories_costs_nothing_that_was_learned(known: Path, p
 
     git("checkout", "-q", "main")
     assert "back: 6 memories taken up again" in call(known, ["index", "."]).out
+    assert learned(known) == before
+
+
+def test_a_locale_that_cannot_spell_a_name_costs_nothing(known: Path, processes: None) -> None:
+    (known / "docs/café.md").write_text("# Café\n\nWhere the wombats meet.\n")
+    index(known)
+    before = learned(known)
+
+    ran = call(known, ["index", "docs"], {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, spawned=True)
+
+    assert ran.status == 0
+    assert "absent: 1 memory without its file" in ran.out
+    assert "the locale cannot spell the name" in ran.err
+    assert index(known)["returned"] == ["docs/café.md"]
     assert learned(known) == before
 
 
@@ -334,6 +350,18 @@ def test_an_edit_whose_times_and_size_were_set_back_is_seen(known: Path) -> None
 
     assert index(known)["updated"] == [WAL]
     assert index(known)["updated"] == []
+
+
+@pytest.mark.parametrize(("on_disk", "typed"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_a_name_with_marks_is_found_in_either_normal_form(workspace: Path, on_disk: Normal, typed: Normal) -> None:
+    key = "docs/café.md"
+    (workspace / normalize(on_disk, key)).write_text("# Café\n\nWhere the wombats meet.\n")
+    index(workspace)
+
+    [read] = calls(workspace, ("memory_search", {"key": normalize(typed, key)}))
+
+    assert "Where the wombats meet." in str(read["data"]["results"])
+    assert call(workspace, ["show", normalize(typed, key)]).status == 0
 
 
 @pytest.mark.requirement("I1.pointers")

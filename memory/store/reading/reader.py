@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import NamedTuple
+from unicodedata import normalize
 
 import apsw
 
@@ -106,10 +107,13 @@ class StoreStatistics:
 
 
 def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
-    """The memory with this id or key. Raises E080."""
+    """The memory with this id or key, whose letters with marks may be written in either normal form. Raises E080."""
     if isinstance(name, int) and abs(name) > LARGEST_ID:  # which may be too long to be told
         raise SpeckitError("E080", "there is no memory with an id beyond 64 bits")
     found = _memories(connection, f"{_MEMORY} WHERE {'id' if isinstance(name, int) else 'key'} = ?", (name,))
+    if not found and isinstance(name, str) and not name.isascii():
+        spelled = (normalize("NFC", name), normalize("NFD", name))
+        found = _memories(connection, f"{_MEMORY} WHERE key IN (?, ?) ORDER BY key LIMIT 1", spelled)
     if not found:
         raise MissingMemoryError(name)
     return found[0]
@@ -240,7 +244,7 @@ def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[st
         "LEFT JOIN restorations r ON r.memory_id = memories.id"
     )
     found = rows(connection, f"SELECT {columns} FROM {tables} WHERE {condition} ORDER BY key", bindings)
-    return {key: KnownFile(*facts, absent=bool(absent), restored=restored) for key, *facts, absent, restored in found}
+    return {key: KnownFile(*facts, bool(absent), restored) for key, *facts, absent, restored in found}
 
 
 def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, int]]:
