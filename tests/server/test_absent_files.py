@@ -91,9 +91,14 @@ def deleted(root: Path) -> Callable[[], object]:
     return lambda: (root / WAL).write_bytes(text)
 
 
-def touched(root: Path) -> Callable[[], object]:
+def written_anew(root: Path) -> Callable[[], object]:
     back = deleted(root)
-    return lambda: (back(), os.utime(root / WAL, ns=(5, 5)))
+
+    def written() -> None:
+        back()
+        os.utime(root / WAL, ns=(5, 5))
+
+    return written
 
 
 def folder_renamed(root: Path) -> Callable[[], object]:
@@ -109,7 +114,7 @@ def source_gone(root: Path) -> Callable[[], object]:
 def unmounted(root: Path) -> Callable[[], object]:
     back = source_gone(root)
     (root / "docs").mkdir()
-    return lambda: ((root / "docs").rmdir(), back())
+    return back  # a folder may take the place of an empty one
 
 
 def excluded(root: Path) -> Callable[[], object]:
@@ -126,10 +131,15 @@ def not_fetched(root: Path) -> Callable[[], object]:
 def a_folder_in_its_place(root: Path) -> Callable[[], object]:
     back = deleted(root)
     (root / WAL).mkdir()
-    return lambda: ((root / WAL).rmdir(), back())
+
+    def put_back() -> None:
+        (root / WAL).rmdir()
+        back()
+
+    return put_back
 
 
-WAYS = [deleted, touched, folder_renamed, source_gone, unmounted, excluded, not_fetched, a_folder_in_its_place]
+WAYS = [deleted, written_anew, folder_renamed, source_gone, unmounted, excluded, not_fetched, a_folder_in_its_place]
 
 
 @pytest.mark.parametrize("away", WAYS, ids=lambda way: way.__name__)

@@ -52,7 +52,8 @@ def test_index_runs_leave_it(restored: Path, replace: bool, force: tuple[str, ..
     [hint] = done["hints"]
     there = AS_THEN if replace else {**AS_THEN, LATER: "Numbats eat termites."}
 
-    first, _ = index(restored, *force), os.utime(restored / EDITED, ns=(5, 5))
+    first = index(restored, *force)
+    os.utime(restored / EDITED, ns=(5, 5))
     second = index(restored, *force)
 
     assert f"1 memory differs from its file: {EDITED}" in hint

@@ -244,7 +244,7 @@ def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[st
         "LEFT JOIN restorations r ON r.memory_id = memories.id"
     )
     found = rows(connection, f"SELECT {columns} FROM {tables} WHERE {condition} ORDER BY key", bindings)
-    return {key: KnownFile(*facts, bool(absent), restored) for key, *facts, absent, restored in found}
+    return {key: KnownFile._make((*facts, bool(absent), restored)) for key, *facts, absent, restored in found}
 
 
 def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, int]]:
