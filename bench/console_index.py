@@ -55,7 +55,7 @@ def index(root: Path) -> Report:
 
 def told(report: Report) -> Report:
     """What a run did, as counts."""
-    counts = {name: len(report[name]) for name in ("created", "updated", "renamed", "deleted", "problems")}
+    counts = {name: len(report[name]) for name in ("created", "updated", "renamed", "vanished", "problems")}
     return {**counts, **{name: report[name] for name in ("unchanged", "chunks", "embedded", "cache_hits")}}
 
 
@@ -102,7 +102,7 @@ def measured(collection: Path, folder: Path) -> tuple[Report, list[str]]:
             "the changed file was not the one updated": third["updated"] == [hand["changed"]],
             "the renamed file was not followed": [one["to"] for one in third["renamed"]] == [hand["to"]],
             "the renamed memory has another id": after.get(hand["to"]) == before[hand["from"]],
-            "the deleted file was not the one deleted": third["deleted"] == [hand["deleted"]],
+            "the deleted file was not the one that is absent": third["vanished"] == [hand["deleted"]],
             "the broken file is not told": "docs/broken-by-hand.md"
             in {one.get("where", {}).get("file") for one in third["problems"]},
             "a fourth run embedded something": fourth["embedded"] == 0,

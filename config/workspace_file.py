@@ -10,6 +10,7 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from speckit_memory.config.absence import ABSENT_DAYS, ACCEPTED_DAYS, MOST_DAYS
 from speckit_memory.config.checkpoint_limits import CheckpointLimits
 from speckit_memory.config.checkpoint_values import checkpoints_of
 from speckit_memory.config.entity_linking import EntityLinking
@@ -39,6 +40,7 @@ _KEYS = (
     "vector_index",
     "saving",
     "checkpoints",
+    "absent_days",
     "entities",
     "profile",
 )
@@ -65,7 +67,8 @@ class SourcePatterns:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceConfig:
-    """The values of the file. `deadline_ms` is above 0; None when the file says nothing of it, or null.
+    """The values of the file. `deadline_ms` is above 0; None when the file says nothing of it, or null. `absent_days`,
+    above 0, is how long a memory is kept whose file is not there.
 
     `extensions` is one of `MODES` and `extensions_memory_mb` 0 (no limit) or enough to start in, likewise.
     """
@@ -78,6 +81,7 @@ class WorkspaceConfig:
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     saving: SavingRules = SHIPPED_RULES
     checkpoints: CheckpointLimits = field(default_factory=CheckpointLimits)
+    absent_days: float = ABSENT_DAYS
     entities: EntityLinking = "off"
     profile: ToolProfile = "full"
     places: MappingOf[str, Where] = field(default_factory=dict)
@@ -114,6 +118,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
             vector_index=_vector_indexing(node, "vector_index", problems),
             saving=saving_of(node.get("saving"), problems),
             checkpoints=checkpoints_of(node.get("checkpoints"), problems),
+            absent_days=_days(node, "absent_days", problems),
             entities=entity_linking_of(node.get("entities"), problems),
             profile=tool_profile_of(node.get("profile"), problems),
             places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
@@ -190,6 +195,17 @@ def _milliseconds(node: Mapping, key: str, problems: list[Problem]) -> float | N
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
         problems.append(form(entry.value, f"'{key}'", "a number of milliseconds above 0, or null"))
         return None
+    return float(value)
+
+
+def _days(node: Mapping, key: str, problems: list[Problem]) -> float:
+    entry = node.get(key)
+    if entry is None or empty(entry.value):
+        return ABSENT_DAYS
+    value = entry.value.value if isinstance(entry.value, Scalar) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < MOST_DAYS:
+        problems.append(form(entry.value, f"'{key}'", ACCEPTED_DAYS))
+        return ABSENT_DAYS
     return float(value)
 
 

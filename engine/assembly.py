@@ -304,7 +304,7 @@ class OpenStore:
         self.recorder = recorder
         self.vector_index = vector_index
         self.entities = entities
-        self._root = root
+        self.root = root
         self._models = models
 
     @property
@@ -373,4 +373,4 @@ class OpenStore:
         # imported by who writes: searches start without what reads files
         from speckit_memory.memory.indexing import Indexer
 
-        return Indexer(self.database, embedder, self.analyser, self._root)
+        return Indexer(self.database, embedder, self.analyser, self.root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,11 @@ from speckit_memory.memory.indexing import secrets
 from speckit_memory.pipeline.withdrawal import require_wanted
 
 if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.restored_files import Disagreements
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
     from speckit_memory.memory.store.checkpoints.making import Made
     from speckit_memory.memory.store.checkpoints.restoring import Restored
+    from speckit_memory.memory.store.file.connection import Transaction
 
 
 _NAMED = 10
@@ -33,13 +35,13 @@ _NAMED = 10
 class BroughtBack:
     """What a restore did, and the checkpoint that was made before it, "" for none.
 
-    `absent` are the keys of memories that came back without their files, which the next index run deletes again, and
-    `aside` the names of deletions that hold such files.
+    `parted` tells where the files say something else, and the store holds until they change; `aside` are the names of
+    deletions that hold files without which memories came back.
     """
 
     restored: Restored
     before: str
-    absent: tuple[str, ...] = ()
+    parted: Disagreements
     aside: tuple[str, ...] = ()
 
 
@@ -105,32 +107,44 @@ class Checkpointing(ABC):
         """Brings the memories of a checkpoint back as they were. Those it does not have stay, or go with `replace`: in
         its folder, or in all of the store; `keep_before` makes a checkpoint of the store first then.
 
+        Files stay as they are. Where one says something else, or is not there, the store holds until it changes.
         `foreign` allows one of another store. Other processes go on with what came back. Raises E060, E061 and E062;
         the store is as it was then.
         """
-        from speckit_memory.memory.editing import absent_files
+        from speckit_memory.memory.editing.absent_files import kept_by
+        from speckit_memory.memory.indexing.restored_files import Disagreements, note_disagreements
+        from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
         from speckit_memory.memory.lifecycle import interference
         from speckit_memory.memory.store.checkpoints import restoring
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
-        def restore(opened: assembly.OpenStore) -> Restored:
+        def restore(opened: assembly.OpenStore) -> tuple[Restored, Disagreements]:
             opened.usage.write()  # what was counted belongs to the state that goes
-            result = restoring.restore(opened.database, chosen, replace=replace, now=time.time(), foreign=foreign)
-            interference.recount(opened.database)
-            return result
+            parted = Disagreements()
 
+            def compare(txn: Transaction, back: Collection[int], gone: Collection[str]) -> None:
+                nonlocal parted
+                elsewhere = WorkspaceSources(opened.database, root).elsewhere(txn.connection)
+                parted = note_disagreements(txn, root, elsewhere, back, gone)
+
+            result = restoring.restore(
+                opened.database, chosen, replace=replace, now=time.time(), foreign=foreign, compare=compare
+            )
+            interference.recount(opened.database)
+            return result, parted
+
+        root = self.settings.root
         chosen = Folder(self._followed.current.database.path).get(name)
         before = ""
         if replace and keep_before and self._followed.run(lambda opened: opened.database.latest()):
             before = timed("before-restore")
             self._made(before, "", {"before": f"restore of {name}"}, (name,))
             require_wanted()  # from here on it is one transaction
-        restored = self._followed.run(restore, writes=True)
+        restored, parted = self._followed.run(restore, writes=True)
         self._followed.upkeep.indexed()
-        root = self.settings.root
-        absent = self._followed.run(lambda opened: absent_files.without_file(opened.database, root, restored.ids))
-        aside = absent_files.kept_by(self._followed.current.database.path, absent) if absent else ()
-        return BroughtBack(restored, before, absent, aside)
+        missing = parted.without_file
+        aside = kept_by(self._followed.current.database.path, missing) if missing else ()
+        return BroughtBack(restored, before, parted, aside)
 
     def repair(self) -> Repaired:
         """Makes anew what follows from the rest of the store, and removes rows that refer to nothing, after a

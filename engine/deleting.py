@@ -87,7 +87,7 @@ class Deleting(Checkpointing):
         """
         below = normalised_folder(folder)
         if not below:
-            raise SpeckitError("E030", "the folder to be deleted is the whole workspace", actions=("name a folder",))
+            raise _whole_workspace()
         memories = self._all(below)
         if not memories:
             raise EmptyFolderError(below)
@@ -114,10 +114,13 @@ class Deleting(Checkpointing):
         """Deletes the memories of a tier, of a folder and below it if one is named, and those alone that have not
         changed for so many days if they are given; after a checkpoint (feature T11).
 
-        Constitutional and critical ones need a folder and a checkpoint (E107). Raises E030 and E032 for values, E105
+        Constitutional and critical ones need a folder and a checkpoint (E107). Raises E030 and E032 for values and for
+        the folder of the whole workspace, E105
         without `confirm`, and E062 when there can be no checkpoint. Without any such memory nothing happens.
         """
         below = normalised_folder(folder)
+        if folder and not below:
+            raise _whole_workspace()
         if tier not in set(map(str, Tier)):
             raise SpeckitError("E030", f"'{tier}' is not an importance tier", hint=nearest(tier, Tier))
         if older_than_days is not None and older_than_days < 1:
@@ -295,6 +298,11 @@ def _kept(opened: assembly.OpenStore, *, away: bool) -> Sequence[Deletion]:
         for gone in deletions.deletions(opened.database.path)
         if away == (deletions.there(connection, gone) != set(gone.memories) or bool(aside.lying_aside(gone.files)))
     ]
+
+
+def _whole_workspace() -> SpeckitError:
+    message = "the folder to be deleted is the whole workspace"
+    return SpeckitError("E030", message, actions=("name a folder",))
 
 
 def _counted(memories: Sequence[MemoryRecord]) -> str:

@@ -251,7 +251,7 @@ def _vectors(seen: Examined) -> Check:
 
 def _words(seen: Examined) -> Check:
     # imported by who asks for health: a search needs none of what writes
-    from speckit_memory.memory.indexing.indexer import ANALYSER
+    from speckit_memory.memory.indexing.versions import ANALYSER
 
     stored, current = get_meta(seen.database.reader(), ANALYSER), seen.opened.analyser.version
     if stored not in (None, current):

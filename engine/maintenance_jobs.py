@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from speckit_memory.config.absence import ABSENT_DAYS
+from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
 from speckit_memory.memory.indexing import interrupted, pending, summaries, suspicions
-from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
+from speckit_memory.memory.lifecycle import absence, archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables import embedding_cache
 
@@ -66,6 +68,21 @@ class Job:
     same."""
 
 
+ABSENT = "absent"
+"""The job that gives up what has been absent for too long."""
+
+
+def _absent(days: Callable[[], float]) -> Job:
+    """Deletes memories whose files have been away for more than so many `days`, as a workspace says it now."""
+    return Job(
+        ABSENT,
+        2 * HOUR,
+        "memories deleted whose files were absent too long",
+        lambda connection, now: absence.over(connection, now, days()),
+        lambda txn, now: absence.delete_over(txn, now, days()),
+    )
+
+
 JOBS = (
     Job("sessions", HOUR, "sessions that are over forgotten", old_sessions.over, old_sessions.forget_over),
     Job("expiry", 2 * HOUR, "expired memories archived", archival.expired, archival.archive_expired),
@@ -84,6 +101,7 @@ JOBS = (
         "summaries", HOUR, "memories summarised", summaries.waiting,
         _from_one_state(summaries.found, summaries.keep),
     ),
+    _absent(lambda: ABSENT_DAYS),
     Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.computed, ranking.write)),
 )  # fmt: skip
 """In the order in which they run. The segment of the store is kept by `upkeep`, which writes no row."""
@@ -108,7 +126,9 @@ _BEFORE = "verdicts"
 
 def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
     """The jobs of a store and its workspace. What names the same is linked before the graph is ranked."""
-    every = (*JOBS[:-1], *NAME_JOBS, JOBS[-1]) if opened.entities == "link" else JOBS
+    absent = _absent(lambda: load_workspace_config(opened.root).absent_days)
+    own = tuple(absent if job.name == ABSENT else job for job in JOBS)
+    every = (*own[:-1], *NAME_JOBS, own[-1]) if opened.entities == "link" else own
     at = [job.name for job in every].index(_BEFORE)
     return (*every[:at], _vectors(lambda: opened.embedder), *every[at:])
 

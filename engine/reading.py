@@ -15,7 +15,7 @@ from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord, Relation
-from speckit_memory.memory.store.tables.archivals import Reason
+from speckit_memory.memory.store.tables.archivals import Away
 from speckit_memory.pipeline.ports import Passage
 
 
@@ -31,7 +31,7 @@ class Reading:
     sections: tuple[str, ...]
     origin: str = ""
     """The store that it was read in."""
-    put_away: tuple[Reason, float] | None = None
+    put_away: tuple[Away, float] | None = None
     """Why no search finds it, and since when (epoch seconds)."""
     superseded_by: tuple[NamedMemory, ...] = ()
     """What replaces it, the surest first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -59,18 +60,38 @@ def told_restore(result: Restored) -> str:
     return f"{result.checkpoint.name}: {', '.join(parts)}"
 
 
-def told_absent(done: BroughtBack, undo: str) -> str:
-    """That memories came back without their files, and what brings those back, "" where all have theirs.
+def told_files(done: BroughtBack, undo: str, save: str) -> str:
+    """Which of files and store holds now: the files are as they were, and where they part, the store holds.
 
-    `undo` is how a deletion is taken back, with the place of its name.
+    `undo` is how a deletion is taken back, with the place of its name, and `save` how the text of a file is taken.
     """
-    if not done.absent:
-        return ""
-    gone = counted(len(done.absent), "memory")
-    them = "it" if len(done.absent) == 1 else "them"
-    ways = listed([undo.format(name) for name in done.aside], NAMED)
-    back = f"to bring the files back: {ways}" if ways else "put their files back before that"
+    parted = done.parted
+    lines = []
+    if parted.differing:
+        lines.append(f"{_named(parted.differing, 'memory', 'differs from its file', 'differ from their files')}")
+    if parted.without_file:
+        ways = listed([undo.format(name) for name in done.aside], NAMED)
+        back = f" (to bring the files back: {ways})" if ways else ""
+        lines.append(f"{_named(parted.without_file, 'memory', 'has no file', 'have no file')}{back}")
+    if parted.removed:
+        lines.append(_named(parted.removed, "file", "has no memory any more", "have no memory any more"))
+    if not lines:
+        return "no file was touched, and none says something else than what came back"
     return (
-        f"{gone} came back without a file, and the next index run deletes {them} again: "
-        f"{listed(done.absent, NAMED)}; {back}"
+        f"no file was touched, and index runs leave what came back until a file changes: {'; '.join(lines)}; "
+        f"{save} takes what a file says"
     )
+
+
+def _named(keys: Sequence[str], noun: str, one: str, several: str) -> str:
+    return f"{counted(len(keys), noun)} {one if len(keys) == 1 else several}: {listed(keys, NAMED)}"
+
+
+def parted_counts(done: BroughtBack) -> dict[str, int]:
+    """How many memories and files the store and the workspace do not agree on."""
+    parted = done.parted
+    return {
+        "differing": len(parted.differing),
+        "without_file": len(parted.without_file),
+        "without_memory": len(parted.removed),
+    }

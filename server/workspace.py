@@ -257,7 +257,10 @@ class Workspace:
             message = "the whole file system is no workspace"
             raise SpeckitError("E014", message, hint="The server was started in /.", actions=_ELSEWHERE)
         if not store_is_there(self._config.db) and not is_there(path):
-            raise SpeckitError("E010", f"{path}: there is no such file or folder")
+            from speckit_memory.memory.indexing.missing_paths import missing_path
+
+            root = resolved(self._config.root)
+            raise SpeckitError.of([missing_path(path.relative_to(root).as_posix(), root)])
         return self.memory(create=True)
 
     def on_progress(self, progress: Progress) -> None:

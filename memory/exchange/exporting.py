@@ -28,6 +28,7 @@ from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.missing import EmptyFolderError
 from speckit_memory.memory.store.portable import records
 from speckit_memory.memory.store.tables import source_paths, vectors
+from speckit_memory.memory.store.tables.absences import PRESENT
 from speckit_memory.memory.store.tables.meta import get_meta
 
 NAMED = 5
@@ -78,7 +79,9 @@ class _Export:
         self._written = 0
 
     def run(self, store: Path) -> Exported:
-        found = rows(self._connection, "SELECT key, folder, mtime_ns, content_hash FROM memories ORDER BY id")
+        found = rows(
+            self._connection, f"SELECT key, folder, mtime_ns, content_hash FROM memories WHERE {PRESENT} ORDER BY id"
+        )
         chosen = [(key, mtime, stored) for key, lies, mtime, stored in found if below(lies, self._folder)]
         if self._folder and not chosen:
             raise EmptyFolderError(self._folder)

@@ -36,7 +36,7 @@ def found_moves(
     """The memories whose files are at other places now, by new key.
 
     Files are read for it only where some have gone, or two known ones have other times, which may have been exchanged.
-    An empty text is none.
+    An empty text is none. What has been absent since an earlier run is known by an equal text alone.
     """
     gone = set(decision.gone)
     gone |= _vanished(root, known, decision, elsewhere)
@@ -50,7 +50,7 @@ def found_moves(
     found = {key: read.hashes[key] for key in (new & read.hashes.keys()) | changed if read.hashes[key] != BLANK}
     certain = moves.equal(left, found, changed)
     texts = {key: text for key, text in read.texts.items() if key not in {move.new for move in certain}}
-    old = sorted(gone - {move.old for move in certain})
+    old = sorted(key for key in gone - {move.old for move in certain} if not known[key].absent)
     if not old or not texts or max(len(old), len(texts)) > moves.MOST_COMPARED:
         return certain
     bodies = {key: reader.body(connection, known[key].id) for key in old}

@@ -9,7 +9,7 @@ from typing import Literal
 from speckit_memory.config.saving import SavingRules
 from speckit_memory.config.workspace_file import SourcePatterns, load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import aliases, causal_links, generated, interrupted, judging, preflight, secrets
+from speckit_memory.memory.indexing import aliases, causal_links, interrupted, judging, preflight, secrets, versions
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.batches import BatchWriter
 from speckit_memory.memory.indexing.chunks import DEFAULT_SIZES, ChunkSizes
@@ -24,26 +24,27 @@ from speckit_memory.memory.indexing.keys import with_folders
 from speckit_memory.memory.indexing.left_alone import leave_alone
 from speckit_memory.memory.indexing.limits import few
 from speckit_memory.memory.indexing.making import Made, Maker, Task
+from speckit_memory.memory.indexing.missing_paths import missing_path
+from speckit_memory.memory.indexing.restored_files import REMOVED
 from speckit_memory.memory.indexing.returned import Returned
 from speckit_memory.memory.indexing.scanner import FoundFile, Scan, decide, scan
 from speckit_memory.memory.indexing.sources import IndexReport, OnProgress, Progress, Saved, Source
+from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE, intake_version
 from speckit_memory.memory.indexing.workspace_sources import WorkspaceSources
 from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.reading.reader import KnownFile
+from speckit_memory.memory.store.tables import restorations
 from speckit_memory.memory.store.tables.former_keys import former_keys
-from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.restorations import NO_FILE
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
 """Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, or something
 was left out or mended as it was stored."""
-ANALYSER = "analyser_version"
-"""The store's fact that says which analyser cut its words."""
-INTAKE = "intake_rules"
-"""The store's fact that says by which rules its documents were taken in: what is left out, and what is mended."""
 
 
 class Indexer:
@@ -79,15 +80,16 @@ class Indexer:
         processes: int = 0,
         leave: Collection[str] = (),
     ) -> IndexReport:
-        """Brings the store up to date with these files and folders: new, changed and vanished files.
+        """Brings the store up to date with these files and folders: new, changed, vanished and returned files.
 
+        A memory whose file is not there is absent: nothing finds it, and nothing of it is lost until it is back.
         They are remembered as sources. What lies below them and was named in an earlier run is looked at as well.
         `force` reads every file again. A dry run reports what would be done and writes nothing. What cannot be read is
         reported, and the rest is indexed. `now` is in epoch seconds. Up to so many further `processes` read and analyse
         the files where they are many: see `beside`. Documents of the kinds to `leave` (`classify.document_type`) are
         left as they are: not read, and what is stored of them stays; memories follow their files there and from there.
         """
-        report = IndexReport(dry_run=dry_run)
+        report = IndexReport(dry_run=dry_run, absent_days=load_workspace_config(self._root).absent_days)
         connection = self._database.reader()
         known = reader.known_files(connection)
         patterns = self._patterns()
@@ -96,7 +98,7 @@ class Indexer:
         found.covered = [key for key in found.covered if not secrets.named(key)]  # its problem comes with the file
         rules = self._rules()
         force = force or get_meta(connection, ANALYSER) not in (None, self._analyser.version)
-        force = force or (bool(known) and get_meta(connection, INTAKE) != _intake(rules))
+        force = force or (bool(known) and get_meta(connection, INTAKE) != intake_version(rules))
         elsewhere = self._sources.elsewhere(connection)
         decision = decide(found, known, force, elsewhere)
         returned = Returned(found, self._root, patterns, overruling)
@@ -116,32 +118,26 @@ class Indexer:
         report.ignored |= found.ignored
         report.overruled |= found.overruled
         told = {place for key in (*decision.gone, *back, *(m.old for m in moved)) for place in with_folders(key)}
-        report.failures += [
-            Problem("E010", f"{key}: there is no such file or folder") for key in found.missing if key not in told
-        ]
+        report.failures += [missing_path(key, self._root, known) for key in found.missing if key not in told]
         report.unchanged += decision.skip
-        hashes = {key: stored.content_hash for key, stored in known.items() if key not in decision.gone}
-        tasks = self._tasks(decision.read, known, force)
+        gone = set(decision.gone)
+        hashes = {key: each.content_hash for key, each in known.items() if key not in gone and not each.absent}
+        tasks = self._tasks(decision.read, known, restorations.removed(connection), force)
         with beside(tasks, self._maker(rules), self._embedder, processes, report) as made:
             touched, without = self._run(made, hashes, known, report, now, progress, len(tasks))
         again = {*returned.among(decision.gone)}  # a run takes a while
         report.problems += returned.remarks()
-        gone = [*(key for key in decision.gone if key not in again), *(key for key in without if key in known)]
-        if dry_run:
-            report.deleted += gone
-        else:
-            with self._database.write() as txn:
-                self._sources.remember(txn, found)
-                writer.touch_mtime(txn, touched)
-                report.deleted += still_stored(txn, gone, known)
-                writer.delete_memories(txn, [known[key].id for key in report.deleted])
-                # last: while a moved file is stored twice, the end of its key means two memories
-                self._resolve(txn, report, now)
-                aliases.remember(txn, found.links, found.covered)
-            interference.recount(self._database)
-            self._note_analyser(known, report)
-            self._note_intake(known, report, rules)
+        report.absent += [key for key in decision.gone if key not in again and known[key].restored != NO_FILE]
+        report.absent += [key for key in without if key in known]
+        if not dry_run:
+            self._settle(report, found, known, touched, now)
+            versions.note_analyser(self._database, self._analyser, known, report)
+            versions.note_intake(self._database, rules, known, report)
             judging.compare(self._database, self._embedder, known, report, now)
+        away = frozenset(key for key, stored in known.items() if stored.absent)
+        if dry_run:
+            report.vanished += [key for key in report.absent if key not in away]
+        report.returned += [key for key in (*report.updated, *report.unchanged) if key in away]
         report.follow(moved)
         report.sources += self.sources()
         return report
@@ -174,8 +170,8 @@ class Indexer:
         with self._database.write() as txn:
             self._resolve(txn, report, now)
         interference.recount(self._database)
-        self._note_analyser(known, report)
-        self._note_intake(known, report, rules)
+        versions.note_analyser(self._database, self._analyser, known, report)
+        versions.note_intake(self._database, rules, known, report)
         return report
 
     def save_file(
@@ -272,8 +268,8 @@ class Indexer:
         interference.recount(self._database)
         if report.failures:
             raise SpeckitError.of(report.failures)
-        self._note_analyser(known, report)
-        self._note_intake(known, report, rules)
+        versions.note_analyser(self._database, self._analyser, known, report)
+        versions.note_intake(self._database, rules, known, report)
         outcome: Literal["created", "updated", "unchanged"] = (
             "created" if report.created else "updated" if report.updated else "unchanged"
         )
@@ -292,12 +288,16 @@ class Indexer:
         report.links, told = resolve_and_tell(txn, now)
         report.problems += told
 
-    def _tasks(self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], force: bool) -> list[Task]:
-        """The files to be read, with what is known of those whose content may be the stored one; none by `force`."""
+    def _tasks(
+        self, files: Sequence[FoundFile], known: Mapping[str, KnownFile], removed: Mapping[str, str], force: bool
+    ) -> list[Task]:
+        """The files to be read, with what is known of those whose content may be the stored one; none by `force`, but
+        for what a restored checkpoint holds until a file changes."""
         tasks = []
         for file in files:
             stored = known.get(file.key)
-            same = stored.content_hash if stored and not force and stored.mtime_ns not in (None, TO_BE_READ) else ""
+            settled = stored and (stored.restored or (not force and stored.mtime_ns not in (None, TO_BE_READ)))
+            same = stored.content_hash if stored and settled else "" if stored else removed.get(file.key, "")
             tasks.append(Task(file, stored is not None, same))
         return tasks
 
@@ -330,8 +330,11 @@ class Indexer:
                 report.taken_in(made.intake)
             targets += made.targets
             if made.unchanged_since is not None:
-                touched[known[made.key].id] = made.unchanged_since
-                report.unchanged.append(made.key)
+                if made.key in known:
+                    touched[known[made.key].id] = made.unchanged_since
+                    report.unchanged.append(made.key)
+                else:
+                    report.ignored[made.key] = REMOVED
             if made.ignored:
                 report.ignored[made.key] = made.ignored
                 hashes.pop(made.key, None)
@@ -358,32 +361,28 @@ class Indexer:
         aliases.equal_contents(hashes, written, report)
         return touched, without
 
-    def _note_analyser(self, known: Mapping[str, KnownFile], report: IndexReport) -> None:
-        """Notes in the store which analyser cut its words, once no memory has words of another."""
-        current = get_meta(self._database.reader(), ANALYSER)
-        if current == self._analyser.version:
-            return
-        left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
-        if left and current is not None:
-            one = len(left) == 1
-            who = f"1 memory, {min(left)}, holds" if one else f"{len(left)} memories, such as {min(left)}, hold"
-            message = f"{who} words of an older analysis"
-            report.problems.append(Problem("E093", message))
-            return
+    def _settle(
+        self, report: IndexReport, found: Scan, known: Mapping[str, KnownFile], touched: dict[int, int], now: float
+    ) -> None:
+        """Writes what a run knows once all files are read: its sources, the times of files, and which are away."""
         with self._database.write() as txn:
-            set_meta(txn, ANALYSER, self._analyser.version)
+            self._sources.remember(txn, found)
+            writer.touch_mtime(txn, touched)
+            report.absent = still_stored(txn, report.absent, known)
+            begun = frozenset(writer.put_aside(txn, [known[key].id for key in report.absent], now))
+            report.vanished += [key for key in report.absent if known[key].id in begun]
+            writer.take_up(txn, [known[key].id for key in report.unchanged if key in known])
+            writer.note_ctimes(txn, _changed_ctimes(found, known, report))
+            # last: while a moved file is stored twice, the end of its key means two memories
+            self._resolve(txn, report, now)
+            aliases.remember(txn, found.links, found.covered)
+        interference.recount(self._database)
 
-    def _note_intake(self, known: Mapping[str, KnownFile], report: IndexReport, rules: SavingRules) -> None:
-        """Notes in the store by which rules its documents were taken in, once none is left that was by others."""
-        current, wanted = get_meta(self._database.reader(), INTAKE), _intake(rules)
-        left = known.keys() - {*report.created, *report.updated, *report.unchanged, *report.deleted}
-        if current == wanted or left:
-            return
-        with self._database.write() as txn:
-            set_meta(txn, INTAKE, wanted)
 
-
-def _intake(rules: SavingRules) -> str:
-    thinned = ", passages thinned" if rules.passages == "thinned" else ""
-    left_out = f"generated {generated.RULES}, secrets {secrets.RULES} {rules.secrets}"
-    return f"{left_out}, quality {rules.quality != 'report'}{thinned}"
+def _changed_ctimes(found: Scan, known: Mapping[str, KnownFile], report: IndexReport) -> dict[str, int]:
+    """When the state of each file that agrees with the store changed last (ns), by key, where that is new."""
+    return {
+        key: found.files[key].ctime_ns
+        for key in (*report.created, *report.updated, *report.unchanged)
+        if key in found.files and (key not in known or known[key].ctime_ns != found.files[key].ctime_ns)
+    }

@@ -31,7 +31,7 @@ def of_path(
     """The verdict that needs no comparison: an edit of the same path, or the content of another memory."""
     stored = known.get(document.key)
     if stored is not None:
-        same = stored.content_hash == document.content_hash
+        same = stored.content_hash == document.content_hash and stored.restored is None
         brought = "would be" if dry_run else "was"
         done = "nothing: it says the same" if same else f"its own memory {brought} brought up to date"
         return Verdict("update", key=document.key, id=stored.id, done=done)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from speckit_memory.config.saving import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, SpeckitError, Where
-from speckit_memory.memory.indexing import generated, preflight, secrets
+from speckit_memory.memory.indexing import generated, lfs_pointer, preflight, secrets
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.chunks import ChunkSizes
 from speckit_memory.memory.indexing.documents import build, content_hash
@@ -72,13 +72,16 @@ class Maker:
 
     def __call__(self, task: Task) -> Made:
         """What became of a file. An empty one makes no memory; a memory whose file was emptied stays, so that what was
-        learned of it does. One of nothing but what `init` wrote makes none, whatever was stored of it."""
+        learned of it does. One of nothing but what `init` wrote, and a pointer of Git LFS, make none, whatever was
+        stored of them."""
         file = task.file
         try:
             text, mtime_ns = file.read()
         except SpeckitError as error:
             # deleted since the scan: nobody's mistake, and the next run will find it gone
             return Made(file.key, failures=[problem for problem in error.problems if error.code != "E010"])
+        if lfs_pointer.is_pointer(text):
+            return Made(file.key, ignored=lfs_pointer.POINTER)
         if task.stored_hash and task.stored_hash == content_hash(text):
             return Made(file.key, unchanged_since=mtime_ns)
         if not task.stored and not text.strip():
@@ -95,6 +98,10 @@ class Maker:
         """
         if kind := secrets.named(source.key) if self.rules.secrets != "keep" else "":
             return Made(source.key, failures=[secrets.in_name(source.key, kind)])
+        if lfs_pointer.is_pointer(source.text):
+            actions = ("fetch its content with `git lfs pull`",)
+            message = f"{source.key}: no document but a {lfs_pointer.POINTER}"
+            return Made(source.key, failures=[Problem("E090", message, actions=actions)])
         targets: list[tuple[str, Where]] = []
         intake = Intake()
         try:

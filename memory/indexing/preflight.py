@@ -38,9 +38,11 @@ def no_text(text: str, key: str, line: int = 1, generated: bool = False) -> Prob
 
 
 def same_content(document: Document, known: Mapping[str, KnownFile]) -> tuple[str, ...]:
-    """The keys of other memories with the content of the document."""
+    """The keys of other memories with the content of the document; absent ones take no place from it."""
     return tuple(
-        key for key, file in known.items() if file.content_hash == document.content_hash and key != document.key
+        key
+        for key, file in known.items()
+        if file.content_hash == document.content_hash and key != document.key and not file.absent
     )
 
 

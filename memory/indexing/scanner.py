@@ -32,11 +32,13 @@ NO_PATTERNS = SourcePatterns()
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file below the root. `key` is its path relative to the root, with "/"; `mtime_ns` what the scan saw."""
+    """A file below the root. `key` is its path relative to the root, with "/"; `mtime_ns` and `ctime_ns` what the scan
+    saw."""
 
     key: str
     root: Path
     mtime_ns: int
+    ctime_ns: int = 0
 
     @property
     def path(self) -> Path:
@@ -141,14 +143,15 @@ def decide(
 ) -> Decision:
     """What to do with each file, given what is stored.
 
-    A file with the stored time of modification is skipped. Any other time, however near, means reading it; equal
-    content then decides. What never came from a file cannot be gone, and what another root has is there `elsewhere`.
+    A file whose times of modification and of change are the stored ones is skipped: the second one tells an edit after
+    which the first was set back. Any other time, however near, means reading it; equal content then decides. What never
+    came from a file cannot be gone, and what another root has is there `elsewhere`.
     """
     read: list[FoundFile] = []
     skip: list[str] = []
     for key, file in sorted(found.files.items()):
         stored = known.get(key)
-        same = stored is not None and stored.mtime_ns == file.mtime_ns
+        same = stored is not None and (stored.mtime_ns, stored.ctime_ns) == (file.mtime_ns, file.ctime_ns)
         if same and not force:
             skip.append(key)
         else:
@@ -276,7 +279,7 @@ def _add_linked(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int],
 def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], state: os.stat_result) -> None:
     key = path.relative_to(root).as_posix()
     if shown(key) != key:
-        found.problems.append(Problem("E014", f"{key}: the name is not UTF-8", "Rename the file."))
+        _note_name(key, found)
         return
     if not S_ISREG(state.st_mode):  # opening a named pipe waits for somebody who writes to it
         hint = "Documents are regular files; pipes, sockets and devices are not read."
@@ -285,9 +288,21 @@ def _add(path: Path, root: Path, found: Scan, seen: dict[tuple[int, int], str], 
         return
     first = seen.setdefault((state.st_dev, state.st_ino), key)
     if first == key:
-        found.files[key] = FoundFile(key, root, state.st_mtime_ns)
+        found.files[key] = FoundFile(key, root, state.st_mtime_ns, state.st_ctime_ns)
     else:
         found.links.append((first, key))
+
+
+def _note_name(key: str, found: Scan) -> None:
+    """Tells of a name that cannot be a key: a mistake, unless it is the locale alone that cannot spell it."""
+    try:
+        spelled = os.fsencode(key).decode()
+    except UnicodeError:
+        found.problems.append(Problem("E014", f"{key}: the name is not UTF-8", "Rename the file."))
+        return
+    hint = "The file is left out, and its memory is absent, while names are read in this locale."
+    message = f"{spelled}: the locale cannot spell the name"
+    found.remarks.append(Problem("E014", message, hint, ("set LC_ALL=C.UTF-8",)))
 
 
 def _leaves(path: Path, root: Path, found: Scan, problems: list[Problem]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from speckit_memory.config.absence import ABSENT_DAYS
 from speckit_memory.errors import Problem
 from speckit_memory.memory.store.records import Document, Tier
 
@@ -62,14 +63,20 @@ class IndexReport:
     count what was created or updated; what several runs at once have done adds up. `embedded` counts vectors that were
     computed, `cache_hits` those taken from the cache, `pending` memories left without. `redacted` counts secrets that
     were left out, by kind, `recalled` blocks of text that had come out of an answer, `mended` documents that were made
-    easier to find. `verdicts` tell what new documents repeat or contradict, by key. `renamed`
-    are memories that followed their files to other places, which no other list has.
+    easier to find. `absent` are memories whose files are not there, `vanished` those of them whose files were until
+    this run, and `returned` are absent ones that were taken up again, which the updated and unchanged ones have as
+    well. An absent one is kept for `absent_days`. `verdicts` tell what new documents repeat or contradict, by key.
+    `renamed` are memories that followed their files to other places, which no other list has.
     """
 
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
+    absent_days: float = ABSENT_DAYS
     failures: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     aliases: list[tuple[str, ...]] = field(default_factory=list)

@@ -8,7 +8,7 @@ from speckit_memory.memory.store.file.queries import rows, texts, value
 from speckit_memory.memory.store.read_model.columns import TEMPORARY_LIFE
 from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
-from speckit_memory.memory.store.tables import archivals
+from speckit_memory.memory.store.tables import absences, archivals
 
 OLD_SECONDS = 90 * 86_400.0
 """A memory that was made, changed or restored within so long is not put away."""
@@ -23,7 +23,8 @@ BATCH = 50
 
 _FROM = "FROM memories m LEFT JOIN archivals a ON a.memory_id = m.id"
 _STANDING = (
-    "(a.memory_id IS NULL OR a.restored_at IS NOT NULL) AND m.tier NOT IN (SELECT value FROM carray(:protected))"
+    "(a.memory_id IS NULL OR a.restored_at IS NOT NULL) AND m.tier NOT IN (SELECT value FROM carray(:protected)) "
+    "AND m.id NOT IN (SELECT memory_id FROM absences)"
 )
 _UNUSED = (
     f"{_FROM} WHERE {_STANDING} AND m.access_count < :few AND m.confidence < :doubted AND m.created_at <> :unknown "
@@ -69,17 +70,22 @@ def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRe
 
 
 def take_back(txn: Transaction, memory: int, now: float) -> bool:
-    """Has a stored memory found by searches again from `now` on; False when it was not put away and has not expired."""
+    """Has a stored memory found by searches again from `now` on; False when it was not put away and has not expired, or
+    its file is not there."""
+    if absences.since(txn.connection, memory) is not None:
+        return False
     if archivals.reason_of(txn.connection, memory) is None and _ended(txn.connection, memory, now) is not None:
         archivals.archive(txn, [memory], "expired", now)
     return archivals.restore(txn, memory, now, TEMPORARY_LIFE)
 
 
-def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals.Reason, float] | None:
+def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals.Away, float] | None:
     """Why no search finds a memory at `now`, and since when (epoch seconds); None when it is not put away.
 
     What has expired counts as put away before it is: the next run of the job comes later, and spares protected tiers.
     """
+    if (absent := absences.since(connection, memory)) is not None:
+        return "absent", absent
     if found := archivals.reason_of(connection, memory):
         return found
     end = _ended(connection, memory, now)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from speckit_memory.config.settings import settings
-from speckit_memory.server.checkpoint_text import as_json, told_absent, told_restore
+from speckit_memory.server.checkpoint_text import as_json, parted_counts, told_files, told_restore
 from speckit_memory.server.kept_checkpoint import require_kept
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
@@ -32,10 +32,9 @@ def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: 
     if common.as_json:
         document: dict[str, Any] = {"checkpoint": as_json(result.checkpoint), "before": done.before or None}
         counts = ("returned", "set_back", "removed", "pending")
-        print_json(document | {key: getattr(result, key) for key in counts} | {"without_file": len(done.absent)})
+        print_json(document | {key: getattr(result, key) for key in counts} | parted_counts(done))
         return
     click.echo(wrapped(told_restore(result)))
-    if absent := told_absent(done, "`speckit-memory undelete {}`"):
-        click.echo(wrapped(absent))
+    click.echo(wrapped(told_files(done, "`speckit-memory undelete {}`", "`save FILE`")))
     if done.before:
         click.echo(wrapped(f"the store as it was before is kept as {done.before}", dim=True))

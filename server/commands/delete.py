@@ -12,9 +12,7 @@ from speckit_memory.server.output import print_json, wrapped
 
 @click.command("delete")
 @click.argument("name", required=False, metavar="[ID|KEY]")
-@click.option(
-    "--folder", default="", metavar="DIR", help="All memories of this folder and below it; of a tier with --tier."
-)
+@click.option("--folder", metavar="DIR", help="All memories of this folder and below it; of a tier with --tier.")
 @click.option("--tier", default="", metavar="TIER", help="All memories of this tier.")
 @click.option(
     "--older-than", type=click.IntRange(1, 100_000), metavar="DAYS", help="With --tier: not changed for so long."
@@ -24,7 +22,7 @@ from speckit_memory.server.output import print_json, wrapped
 @click.option("--dry-run", is_flag=True, help="Only tell what would be deleted.")
 @shared("db", "json")
 def command(
-    common: Common, name: str | None, folder: str, tier: str, older_than: int | None, skip_checkpoint: bool,
+    common: Common, name: str | None, folder: str | None, tier: str, older_than: int | None, skip_checkpoint: bool,
     confirm: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Delete a memory, a folder of them or a tier, and move their files aside; `undelete` brings them back.
@@ -32,7 +30,7 @@ def command(
     Before a folder or a tier goes, a checkpoint is made; where that fails, nothing is deleted.
     """
     context = click.get_current_context()
-    if (name is None) == (not folder and not tier):
+    if (name is None) == (folder is None and not tier):
         wrong = "is needed" if name is None else "not both"
         raise click.UsageError(f"a memory, or --folder or --tier, {wrong}", context)
     if (older_than or skip_checkpoint) and not tier:
@@ -42,11 +40,11 @@ def command(
             deleted = memory.delete(known_key(memory, name), confirm=confirm, dry_run=dry_run)
         elif tier:
             deleted = memory.delete_tier(
-                tier, folder=folder, older_than_days=older_than, confirm=confirm, skip_checkpoint=skip_checkpoint,
-                dry_run=dry_run,
+                tier, folder=_named(folder), older_than_days=older_than, confirm=confirm,
+                skip_checkpoint=skip_checkpoint, dry_run=dry_run,
             )  # fmt: skip
         else:
-            deleted = memory.delete_folder(folder, confirm=confirm, dry_run=dry_run)
+            deleted = memory.delete_folder(_named(folder), confirm=confirm, dry_run=dry_run)
     from speckit_memory.server.deleted_text import LISTED, deleted_data, told
 
     if common.as_json:
@@ -61,3 +59,8 @@ def command(
         click.echo(wrapped(f"the state before it is the checkpoint {deleted.checkpoint}", dim=True))
     if deleted.name:
         click.echo(wrapped(f"to take it back: speckit-memory undelete {deleted.name}", dim=True))
+
+
+def _named(folder: str | None) -> str:
+    """The folder as it was given: an empty one, as of a variable that is not set, is not the same as none."""
+    return "" if folder is None else folder or "."

@@ -52,7 +52,9 @@ SHOWN_PROBLEMS = 20
 )
 @shared("db", "json")
 def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, dry_run: bool, watch: bool) -> int:
-    """Index files and folders: new, changed and deleted ones. Unchanged files cost next to nothing.
+    """Index files and folders: new, changed and absent ones. Unchanged files cost next to nothing.
+
+    A memory whose file is away is found by nothing and kept for 90 days, until the file is back.
 
     What is named is taken and remembered as a source, be it hidden or ignored: a later run over a folder above it keeps
     it. Below a folder, what .gitignore files and sources.exclude of .speckit/config.yaml leave out is not taken.
@@ -112,6 +114,8 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
     config = settings(common.db)
     if store_is_there(config.db):
         return
+    from speckit_memory.memory.indexing.missing_paths import missing_path
+
     problems = []
     for given, path in zip(paths, named_paths(paths), strict=True):
         if not path.is_relative_to(config.root):
@@ -119,7 +123,7 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
             actions = ("start the command in the folder that holds it", "set SPECKIT_ROOT to that folder")
             problems.append(Problem("E014", message, "Keys are paths relative to the workspace root.", actions))
         elif not is_there(path):
-            problems.append(Problem("E010", f"{given}: there is no such file or folder"))
+            problems.append(missing_path(path.relative_to(config.root).as_posix(), config.root))
     if len(problems) == len(paths):
         raise SpeckitError.of(problems)
 
@@ -165,6 +169,9 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
     return {
         **{outcome: getattr(report, outcome) for outcome in OUTCOMES},
         "renamed": [move.as_json() for move in report.renamed],
+        "absent": report.absent,
+        "vanished": report.vanished,
+        "returned": report.returned,
         "unchanged": len(report.unchanged),
         "problems": [problem.as_json() for problem in report.problems],
         "aliases": [list(keys) for keys in report.aliases],
@@ -182,6 +189,8 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
 
 def show(report: IndexReport, seconds: float) -> None:
     """The report for a reader."""
+    from speckit_memory.server.absent_files_text import absence_lines
+
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
     click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))
     figures = (
@@ -191,6 +200,8 @@ def show(report: IndexReport, seconds: float) -> None:
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
     click.echo(wrapped(figures))
+    for line in absence_lines(report):
+        click.echo(wrapped(line, "  ", ""))
     for move in report.renamed[:SHOWN_PROBLEMS]:
         edited = "" if move.similarity == 1 else f" (edited, {move.similarity:.0%} alike)"
         click.echo(wrapped(f"renamed: {abridged(move.old)} -> {abridged(move.new)}{edited}", "  ", ""))
@@ -234,9 +245,11 @@ def _reasons(left_out: dict[str, str]) -> list[dict[str, str]]:
 def _by_reason(ignored: dict[str, str]) -> str:
     """How many files and folders were left out, and by what: "2 files, 1 folder (2 by .gitignore, 1 hidden)"."""
     from speckit_memory.memory.indexing.generated import GENERATED
+    from speckit_memory.memory.indexing.lfs_pointer import POINTER
+    from speckit_memory.memory.indexing.restored_files import REMOVED
     from speckit_memory.memory.indexing.selection import FORMAT, HIDDEN, WORKTREE
 
-    states = (FORMAT, HIDDEN, WORKTREE, GENERATED)  # the other reasons name a file of patterns
+    states = (FORMAT, HIDDEN, WORKTREE, GENERATED, POINTER, REMOVED)  # the other reasons name a file of patterns
     folders = sum(key.endswith("/") for key in ignored)
     kinds = Counter(reason.partition(":")[0] for reason in ignored.values())
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))

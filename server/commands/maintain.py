@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def command(common: Common, dry_run: bool) -> int:
     """Do the background work that is due, once: for cron, where no server runs.
 
-    Forgets sessions that are over, archives memories that have expired, and those that are old, hardly used and
-    doubted, embeds what waits for its vectors, looks for memories that contradict each other, moves the strength of
-    links with their use, links what names the same where .speckit/config.yaml says `entities: link`, and ranks what
-    the causal graph connects. A process at a time does so; where another is at it, nothing is done. Exit 1 when a job
-    fails.
+    Forgets sessions that are over, deletes memories whose files were away for too long, archives those that have
+    expired and those that are old, hardly used and doubted, embeds what waits for its vectors, looks for memories that
+    contradict each other, moves the strength of links with their use, links what names the same where
+    .speckit/config.yaml says `entities: link`, and ranks what the causal graph connects. A process at a time does so;
+    where another is at it, nothing is done. Exit 1 when a job fails.
     """
     with existing_store(common) as memory:
         found = memory.maintain(dry_run=dry_run)

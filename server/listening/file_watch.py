@@ -22,7 +22,7 @@ AGAIN_SECONDS = 3.0
 """So often it is looked whether there is something to watch, whether that is still the same, and whether the process
 that watched has gone."""
 LOCK = "watch"
-_COUNTED = ("created", "updated", "renamed", "deleted", "failures")
+_COUNTED = ("created", "updated", "renamed", "vanished", "returned", "failures")
 
 
 class FileWatch:

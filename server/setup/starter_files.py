@@ -55,6 +55,9 @@ CONFIG = """\
 # checkpoints:
 #   keep: 10
 #   days: null
+
+# How many days a memory is kept, with all that was learned of it, while its file is not there.
+# absent_days: 90
 """
 
 SCHEMA_FILE = "pipeline.schema.json"

@@ -28,12 +28,12 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         ] = False,
     ) -> Reply:
         """Bring the memories of a checkpoint back as they were; what came since stays."""
-        from speckit_memory.server.checkpoint_text import as_row, told_absent, told_restore
+        from speckit_memory.server.checkpoint_text import as_row, parted_counts, told_files, told_restore
 
         require_kept(workspace.config.db, name)
         done = workspace.memory(create=True).checkpoint_restore(name, replace=clearExisting)
         result = done.restored
-        absent = told_absent(done, 'memory_delete with undo="{}"')
+        files = told_files(done, 'memory_delete with undo="{}"', "memory_save with filePath")
         return Reply(
             told_restore(result),
             {
@@ -43,10 +43,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "removed": result.removed,
                 "pending": result.pending,
                 "before": done.before or None,
-                "without_file": len(done.absent),
+                **parted_counts(done),
             },
-            hints=(absent,) if absent else (),
-            facts=fields({"the state before is kept as": done.before}),
+            hints=(files,) if any(parted_counts(done).values()) else (),
+            facts=fields({"the state before is kept as": done.before, "files": "untouched; the store holds"}),
         )
 
     return checkpoint_restore

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from speckit_memory.config.files.paths import is_there
+from speckit_memory.errors import SpeckitError
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import Flag, Folder
@@ -25,7 +27,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeConstitutional: Flag = True,  # noqa: N803
         includeSpecDocs: Flag = True,  # noqa: N803
     ) -> Reply:
-        """Index new and changed documents; delete memories of files now gone or ignored."""
+        """Index new and changed documents; put away memories whose files are gone."""
+        from speckit_memory.server.absent_files_text import absence_lines
         from speckit_memory.server.saving_text import told
         from speckit_memory.server.tools.rows import problem_text
 
@@ -34,14 +37,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             [folder], force=force or not incremental, progress=workspace.on_progress,
             include_constitutional=includeConstitutional, include_spec_docs=includeSpecDocs,
         )  # fmt: skip
-        counts = {
-            name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "deleted")
-        }
+        if report.failures and not is_there(folder):
+            raise SpeckitError.of(report.failures)
+        counts = {name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "absent")}
         moves = [move.as_json() for move in report.renamed[:MOST_MOVES]]
         return Reply(
             ", ".join(f"{count} {name}" for name, count in counts.items()),
             {
                 **counts,
+                "deleted": len(report.deleted),
+                "returned": len(report.returned),
                 "moves": moves,
                 "passages": report.chunks,
                 "embedding_pending": report.pending,
@@ -56,6 +61,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                     for p in (*report.failures, *report.problems)
                 ],
             },
+            hints=tuple(absence_lines(report)),
             rows="problems",
             facts=fields(
                 {

@@ -183,7 +183,7 @@ def test_a_workspace_whose_own_name_no_text_holds_is_indexed_into_a_store_elsewh
     assert "--db" in refused.json["error"]["actions"][0]
     assert (first.json["created"], second.json["created"]) == (["a.md"], ["b.md"])
     assert call(root, ["search", "quokka", "--json"], kept).status == 0
-    assert second.json["deleted"] == [], "the other workspace still has its file"
+    assert second.json["absent"] == [], "the other workspace still has its file"
     tally.tried(2)
 
 

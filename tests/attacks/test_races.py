@@ -144,7 +144,7 @@ def test_a_file_that_goes_between_scan_and_reading_is_nobodys_mistake(
         assert (report.failures, report.problems) == ([], [])
         tally.survived()
     assert bodies(database).keys() == {"docs/deep/a.md", "docs/deep/b.md"}
-    assert indexing.index([root], now=2.0).deleted == ["docs/deep/a.md", "docs/deep/b.md"]
+    assert indexing.index([root], now=2.0).absent == ["docs/deep/a.md", "docs/deep/b.md"]
 
 
 def test_the_time_of_what_was_read_is_kept_and_not_that_of_the_scan(
@@ -187,7 +187,7 @@ def test_a_file_that_is_being_made_again_keeps_its_memory(
         patched.setattr(indexer, "scan", scan)
         if back == "while the run reads":
             as_it_reads(patched, made_again)
-        assert indexing.index([root], now=2.0).deleted == []
+        assert indexing.index([root], now=2.0).absent == []
     assert indexing.index([root], now=3.0).updated == ["other/c.md"]
     assert {key: known.id for key, known in reader.known_files(database.reader()).items()} == {
         key: known.id for key, known in before.items()
@@ -236,7 +236,7 @@ def test_what_only_its_name_brings_in_keeps_its_memory_as_well(
     away(monkeypatch, *(root / key for key in keys), until_it_reads=until_it_reads)
     report = indexing.index([root / name for name in again], now=2.0)
 
-    assert (report.deleted, report.failures) == ([], [])
+    assert (report.absent, report.failures) == ([], [])
     assert indexing.index([root], now=3.0).unchanged == sorted(before)
     assert reader.known_files(database.reader()) == before
     tally.survived()
@@ -255,7 +255,7 @@ def test_what_was_named_and_is_back_is_not_called_missing(
     away(monkeypatch, root / key, until_it_reads=until_it_reads)
     report = indexing.index([root / key, Path("nowhere.md")], now=2.0, dry_run=dry_run)
 
-    assert report.deleted == []
+    assert report.absent == []
     assert list(map(str, report.failures)) == ["E010 nowhere.md: there is no such file or folder"]
     (remark,) = report.problems
     assert str(remark) == f"E010 {key}: gone while this run looked, and back now"
@@ -295,7 +295,7 @@ def test_what_was_known_stays_while_something_else_is_in_its_place(
 
         report = in_time(lambda: indexing.index([root], now=2.0))
 
-        assert (report.deleted, bodies(database)) == ([], before), kind
+        assert (report.absent, bodies(database)) == ([], before), kind
         tally.survived()
 
 

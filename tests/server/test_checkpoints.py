@@ -337,7 +337,9 @@ def test_a_memory_whose_file_was_renamed_since_is_set_back_where_it_lies(
     assert here(workspace, ["doctor"]).status == 0
 
     indexed = here(workspace, ["index", "docs", "--json"])
-    assert (indexed.json["deleted"], indexed.json["created"]) == ([], ["docs/fusion.md"] if taken and mode else [])
+    assert (indexed.json["vanished"], indexed.json["created"]) == ([], [])
     assert known("docs/storage/ranks.md") == before
-    if taken:
+    removed = {"key": "docs/fusion.md", "reason": "removed by a restored checkpoint"}
+    assert (removed in indexed.json["ignored"]) == bool(taken and mode)
+    if taken and not mode:
         assert known("docs/fusion.md")[0] != before[0]

@@ -239,15 +239,6 @@ def test_a_file_of_the_same_name_in_another_workspace_stays(filled: Path, tmp_pa
 
 
 @pytest.mark.requirement("T9", "T11")
-def test_a_dot_is_the_whole_workspace(filled: Path) -> None:
-    whole = call(filled, ["delete", "--folder", ".", "--confirm"])
-    assert (whole.status, "the whole workspace" in whole.err) == (2, True)
-    old = call(filled, ["delete", "--tier", "temporary", "--folder", ".", "--dry-run", "--json"])
-    assert [row["key"] for row in old.json["memories"]] == [OLD]
-    rules = call(filled, ["delete", "--tier", "critical", "--folder", ".", "--confirm", "--json"])
-    assert (rules.status, rules.json["error"]["code"]) == (2, "E107")
-
-
 def test_a_memory_and_a_folder_are_not_deleted_at_once(filled: Path) -> None:
     refused = call(filled, ["delete", A, "--folder", "old"])
     assert (refused.status, "not both" in refused.err) == (2, True)
@@ -296,3 +287,34 @@ def test_who_asks_for_a_deleted_memory_is_told_when_it_went_and_what_brings_it_b
     assert call(filled, ["index", "docs", "--json"]).json["created"] == [A]
     [old, new] = calls(filled, ("memory_drift_why", {"memoryId": number}), ("memory_drift_why", {"memoryId": A}))
     assert old["error"]["actions"] == [f"ask for {A}, which has come since and has the id {new['data']['id']}"]
+
+
+@pytest.mark.requirement("T11.folder")
+@pytest.mark.parametrize("folder", ["/", "//", ".", "./", " ", "\u00a0", "\t", "\\", "\\.\\", "/./"])
+def test_a_folder_that_means_nothing_is_not_everything(filled: Path, folder: str) -> None:
+    before = keys(filled)
+    wanted = {"tier": "normal", "confirm": True, "specFolder": folder}
+    refused, foreseen, whole = calls(
+        filled,
+        ("memory_bulk_delete", wanted),
+        ("memory_bulk_delete", {**wanted, "dryRun": True}),
+        ("memory_delete", {"specFolder": folder, "confirm": True}),
+    )
+    printed = [
+        call(filled, ["delete", *more, "--folder", folder, "--confirm", "--json"])
+        for more in ([], ["--tier", "normal"], ["--tier", "critical"])
+    ]
+
+    said = ("E030", "the folder to be deleted is the whole workspace")
+    for error in (refused["error"], foreseen["error"], whole["error"], *(ran.json["error"] for ran in printed)):
+        assert (error["code"], error["message"]) == said
+    assert keys(filled) == before
+
+
+@pytest.mark.requirement("T11.folder")
+def test_an_empty_folder_at_the_command_line_is_one_that_was_meant_to_be_named(filled: Path) -> None:
+    before = keys(filled)
+    for more in ([], ["--tier", "normal"]):
+        ran = call(filled, ["delete", *more, "--folder", "", "--confirm", "--json"])
+        assert (ran.status, ran.json["error"]["code"]) == (2, "E030")
+    assert keys(filled) == before

@@ -35,7 +35,7 @@ def put(root: Path, text: str = TEXT) -> Path:
 
 def indexed_again(root: Path) -> dict[str, Any]:
     ran = call(root, ["index", "docs", "memories", "--json"])
-    return {name: ran.json[name] for name in ("created", "updated", "deleted")}
+    return {name: ran.json[name] for name in ("created", "updated", "vanished")}
 
 
 @pytest.mark.requirement("T8.file")

@@ -142,7 +142,7 @@ def test_a_folder_of_documents_and_a_single_one_are_copied_and_indexed(workspace
     assert outcomes(ran) == {"inbox/one.md": "created"}
     # they are sources: what is deleted is noticed
     (workspace / "notes/one.md").unlink()
-    assert here(workspace, ["index", "notes", "--json"]).json["deleted"] == ["notes/one.md"]
+    assert here(workspace, ["index", "notes", "--json"]).json["vanished"] == ["notes/one.md"]
 
 
 @pytest.mark.requirement("M14")

@@ -24,11 +24,11 @@ def test_index_reports_what_became_of_every_file(workspace: Path) -> None:
     assert set(ran.json) == {
         "created", "updated", "unchanged", "deleted", "problems", "aliases", "known_aliases", "ignored", "overruled",
         "sources", "chunks", "characters", "embedded", "cache_hits", "pending", "links", "seconds", "dry_run", "store",
-        "workspace", "redacted", "recalled", "mended", "verdicts", "renamed",
+        "workspace", "redacted", "recalled", "mended", "verdicts", "renamed", "absent", "vanished", "returned",
     }  # fmt: skip
     assert ran.json["created"] == ["docs/new.md"]
     assert ran.json["updated"] == ["docs/fusion.md"]
-    assert ran.json["deleted"] == ["docs/tone.md"]
+    assert ran.json["vanished"] == ran.json["absent"] == ["docs/tone.md"]
     assert ran.json["unchanged"] == len(DOCUMENTS) - 2
 
 

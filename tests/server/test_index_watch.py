@@ -79,12 +79,12 @@ def test_changes_are_indexed_until_a_signal_ends_it(
     (docs / "first.md").write_text("# First\n\nThe first note, changed.\n")
     wait_for(lambda: any("docs/first.md" in report["updated"] for report in reports(out)))
     shutil.rmtree(docs)
-    wait_for(lambda: sum(len(report["deleted"]) for report in reports(out)) == 21)
+    wait_for(lambda: sum(len(report["vanished"]) for report in reports(out)) == 21)
     docs.mkdir()
     (docs / "again.md").write_text("# Again\n\nThe folder came back.\n")
     wait_for(lambda: "docs/again.md" in made())
     (tmp_path / ".speckitignore").write_text("again.md\n")
-    wait_for(lambda: sum(len(report["deleted"]) for report in reports(out)) == 22)
+    wait_for(lambda: sum(len(report["vanished"]) for report in reports(out)) == 22)
 
     watching.send_signal(sent)
 
@@ -195,7 +195,7 @@ def test_a_checkout_of_a_thousand_files_is_few_runs_and_every_memory_stays_what_
     wait_for(lambda: sum(len(report["updated"]) for report in reports(out)[runs:]) >= 1_000)
     after = reports(out)[runs:]
     assert len(after) < 15, "a thousand files are not a thousand runs"
-    assert not [report for report in after if report["created"] or report["deleted"] or report["renamed"]]
+    assert not [report for report in after if report["created"] or report["vanished"] or report["renamed"]]
     assert ids(tmp_path) == before
     found = call(tmp_path, ["search", "note 777", "--json", "--limit", "3"])
     assert "docs/note-0777.md" in {row["key"] for row in found.json["results"]}
@@ -219,7 +219,7 @@ def test_what_an_editor_puts_in_the_place_of_a_file_is_an_update_of_it(
     told = reports(out)[begun:]
     assert len(told) < 20, "twenty saves of a moment are not twenty runs"
     assert {key for report in told for key in report["updated"]} == {"docs/first.md"}
-    assert not [report for report in told if report["created"] or report["deleted"] or report["problems"]]
+    assert not [report for report in told if report["created"] or report["vanished"] or report["problems"]]
     assert ids(tmp_path) == before
     watching.send_signal(signal.SIGTERM)
     assert watching.wait(60) == 0

@@ -305,4 +305,4 @@ def test_what_init_wrote_for_agents_is_no_memory_and_what_people_wrote_around_it
 
     file.unlink()
     init(tmp_path, "--write")
-    assert call(tmp_path, ["index", ".", "--json"], bare).json["deleted"] == ["AGENTS.md"]
+    assert call(tmp_path, ["index", ".", "--json"], bare).json["vanished"] == ["AGENTS.md"]

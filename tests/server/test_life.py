@@ -162,7 +162,7 @@ def test_maintenance_from_the_console_archives_what_is_due_and_unarchive_takes_i
         ("sessions", "waiting", 0), ("expiry", "waiting", 0), ("archival", "waiting", 1),
         ("vectors", "waiting", 0), ("verdicts", "waiting", 0), ("contradictions", "waiting", 6),
         ("consolidation", "waiting", 0), ("learning", "waiting", 0), ("summaries", "waiting", 0),
-        ("ranks", "waiting", 0),
+        ("absent", "waiting", 0), ("ranks", "waiting", 0),
     ]  # fmt: skip
     assert "would be run: 1 unused memories archived" in call(workspace, ["maintain", "--dry-run"]).out
 

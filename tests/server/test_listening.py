@@ -193,7 +193,7 @@ def test_one_of_two_servers_watches_the_files_and_the_other_takes_over(tmp_path:
             assert first.close() == 0
             until(lambda: second_logged("watching"))
             (tmp_path / "more" / "c.md").unlink()
-            until(lambda: any(line["deleted"] for line in second_logged("indexed")))
+            until(lambda: any(line["vanished"] for line in second_logged("indexed")))
             assert second.close() == 0
 
 

@@ -96,3 +96,35 @@ def test_the_folder_that_was_meant_is_named_by_every_door_alike(indexed: Path, t
         "; did you mean 'docs/storage'? Folders are named from the workspace root, as in the keys"
     )
     assert hints == [hints[0]] * 5
+
+
+@pytest.mark.requirement("T22.missing", "I8")
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("docs/storag", "docs/storage"), ("storage", "docs/storage"), ("docs\\storage", "docs/storage"),
+        ("Docs", "docs"), ("docs/tone", "docs/tone.md"), ("no/such", ""), (" ", ""),
+    ],
+)  # fmt: skip
+def test_a_scan_of_a_folder_that_is_not_there_is_an_error_with_the_nearest_name(
+    workspace: Path, typed: str, meant: str
+) -> None:
+    [scanned] = calls(workspace, ("memory_index_scan", {"specFolder": typed}))
+    printed = call(workspace, ["index", typed, "--json"])
+
+    perhaps = ": there is no such file or folder" + (f"; did you mean '{meant}'?" if meant else "")
+    assert (scanned["error"]["code"], scanned["error"]["message"].endswith(perhaps)) == ("E010", True)
+    assert (printed.status, printed.json["error"]["message"].endswith(perhaps)) == (2, True)
+
+
+@pytest.mark.requirement("T22.missing")
+def test_who_has_no_store_yet_is_told_the_nearest_name_too(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    [scanned] = calls(tmp_path, ("memory_index_scan", {"specFolder": "doc"}))
+    printed = call(tmp_path, ["index", "doc", "--json"])
+
+    for error in (scanned["error"], printed.json["error"]):
+        assert (error["code"], error["message"]) == (
+            "E010", "doc: there is no such file or folder; did you mean 'docs'?"
+        )  # fmt: skip
+    assert not (tmp_path / "memory.db").exists()

@@ -40,7 +40,7 @@ def moves(report: Any) -> list[tuple[str, str]]:
 
 
 def quiet(report: Any) -> bool:
-    return not any(report[name] for name in ("created", "updated", "renamed", "deleted", "embedded", "cache_hits"))
+    return not any(report[name] for name in ("created", "updated", "renamed", "vanished", "embedded", "cache_hits"))
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_renamed_file_keeps_its_memory_with_everything_learned_of_it(judged: t
     report = indexed(root)
 
     assert moves(dry) == moves(report) == [(WAL, "docs/log.md")]
-    assert (report["created"], report["updated"], report["deleted"], report["embedded"]) == ([], [], [], 0)
+    assert (report["created"], report["updated"], report["vanished"], report["embedded"]) == ([], [], [], 0)
     assert (report["links"], report["problems"]) == (0, [])  # the link to the old place still means it
     is_the_same(root, "docs/log.md", before)
     context = calls(root, ("memory_search", {"query": "log.md"}))[0]["data"]["results"]
@@ -167,7 +167,7 @@ def test_a_folder_of_a_thousand_files_is_renamed(tmp_path: Path) -> None:
     old.rename(old.with_name("new"))
     report = indexed(tmp_path)
     assert len(moves(report)) == 1000
-    assert (report["created"], report["deleted"], report["embedded"]) == ([], [], 0)
+    assert (report["created"], report["vanished"], report["embedded"]) == ([], [], 0)
     assert memories(tmp_path) == {key.replace("/old/", "/new/"): each for key, each in before.items()}
     assert quiet(indexed(tmp_path))
 

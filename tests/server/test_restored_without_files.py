@@ -31,8 +31,8 @@ def test_who_restores_memories_without_their_files_is_told_and_the_step_that_is_
 
     [hint] = restored["hints"]
     assert (restored["data"]["returned"], restored["data"]["without_file"]) == (1, 1)
-    assert f"1 memory came back without a file, and the next index run deletes it again: {TEMPORARY}" in hint
-    assert hint.endswith(f'; to bring the files back: memory_delete with undo="{gone["data"]["undo"]}"')
+    assert f"index runs leave what came back until a file changes: 1 memory has no file: {TEMPORARY}" in hint
+    assert f' (to bring the files back: memory_delete with undo="{gone["data"]["undo"]}")' in hint
 
     [undo] = re.findall(r'memory_delete with undo="([^"]+)"', hint)
     undone, scanned, again = calls(
@@ -41,12 +41,12 @@ def test_who_restores_memories_without_their_files_is_told_and_the_step_that_is_
         ("memory_index_scan", {"specFolder": "notes"}),
         ("checkpoint_restore", {"name": "one"}),
     )
-    assert (undone["data"]["files"], scanned["data"]["deleted"]) == (1, 0)
+    assert (undone["data"]["files"], scanned["data"]["absent"]) == (1, 0)
     assert (again["data"]["without_file"], again["hints"], whole["hints"]) == (0, [], [])
 
 
-@pytest.mark.requirement("M14", "T14")
-def test_without_a_deletion_that_has_the_files_they_must_be_put_back(workspace: Path) -> None:
+@pytest.mark.requirement("M14", "M14.holds", "T14")
+def test_memories_that_come_back_without_files_stay_until_there_are_files_again(workspace: Path) -> None:
     (workspace / "notes").mkdir()
     for number in range(5):
         (workspace / f"notes/{number}.md").write_text(f"# Note {number}\n\nWombats dig burrow {number}.\n")
@@ -55,15 +55,19 @@ def test_without_a_deletion_that_has_the_files_they_must_be_put_back(workspace: 
     for number in range(5):
         (workspace / f"notes/{number}.md").unlink()
 
-    assert len(call(workspace, ["index", "notes", "--json"]).json["deleted"]) == 5
+    assert len(call(workspace, ["index", "notes", "--json"]).json["vanished"]) == 5
 
     shown = call(workspace, ["checkpoint", "restore", "one"])
 
-    assert " ".join(shown.out.split()).endswith(
-        "5 memories came back without a file, and the next index run deletes them again: "
-        "notes/0.md, notes/1.md, notes/2.md and 2 more; put their files back before that"
-    )
-    assert call(workspace, ["index", "notes", "--json"]).json["deleted"] == [
-        f"notes/{number}.md" for number in range(5)
-    ]
+    assert (
+        "no file was touched, and index runs leave what came back until a file changes: 5 memories have no file: "
+        "notes/0.md, notes/1.md, notes/2.md and 2 more; `save FILE` takes what a file says"
+    ) in " ".join(shown.out.split())
+    assert call(workspace, ["index", "notes", "--json"]).json["absent"] == []
+    assert call(workspace, ["list", "--folder", "notes", "--json"]).json["total"] == 5
     assert call(workspace, ["checkpoint", "restore", "one", "--json"]).json["without_file"] == 5
+
+    (workspace / "notes/0.md").write_text("# Note 0\n\nEmus run past.\n")
+    assert call(workspace, ["index", "notes", "--json"]).json["updated"] == ["notes/0.md"]
+    (workspace / "notes/0.md").unlink()
+    assert call(workspace, ["index", "notes", "--json"]).json["absent"] == ["notes/0.md"]

@@ -308,7 +308,7 @@ def test_kinds_of_documents_that_are_not_wanted_are_neither_read_nor_deleted(mem
     (root / "constitutional/friday.md").write_text("# Friday\n\nEver on Fridays.\n")
     (root / "specs/1/memory/plan.md").write_text("# Plan\n\nChanged.\n")
     left = memory.index(root, include_constitutional=False, include_spec_docs=False, force=True)
-    assert (left.created, left.deleted, left.failures) == ([], [], [])
+    assert (left.created, left.vanished, left.failures) == ([], [], [])
     assert "specs/1/memory/plan.md" in left.updated
     assert memory.get("specs/1/spec.md").title == "Spec"
     assert left.ignored == {
@@ -316,9 +316,9 @@ def test_kinds_of_documents_that_are_not_wanted_are_neither_read_nor_deleted(mem
         "constitutional/friday.md": "left as it is: constitutional documents are not wanted",
     }
     rules = memory.index(root, include_spec_docs=False)
-    assert (rules.updated, rules.deleted) == (["constitutional/friday.md"], [])
+    assert (rules.updated, rules.vanished) == (["constitutional/friday.md"], [])
     both = memory.index(root)
-    assert (both.created, both.deleted) == (["specs/1/plan.md"], ["specs/1/spec.md"])
+    assert (both.created, both.vanished) == (["specs/1/plan.md"], ["specs/1/spec.md"])
 
 
 @pytest.mark.requirement("T22", "I8")
@@ -341,11 +341,11 @@ def test_a_memory_follows_its_file_into_a_kind_that_is_left_alone_and_out_of_it(
 
     for report in (foreseen, left):
         assert {move.old: move.new for move in report.renamed} == moves
-        assert (report.created, report.updated, report.deleted, report.failures) == ([], [], [], [])
+        assert (report.created, report.updated, report.vanished, report.failures) == ([], [], [], [])
         assert sorted(report.ignored) == ["specs/2/spec.md", "x/constitutional/friday.md"]
     assert {key: (memory.get(key).id, memory.get(key).confidence) for key in moves.values()} == learned
     every = memory.index(root)
-    assert (every.created, every.deleted, every.renamed) == ([], [], [])
+    assert (every.created, every.vanished, every.renamed) == ([], [], [])
     assert sorted(every.updated) == ["specs/2/spec.md", "x/constitutional/friday.md"]
     assert {key: (memory.get(key).id, memory.get(key).confidence) for key in moves.values()} == learned
     assert not {*moves} & {*memory.keys()}

@@ -205,7 +205,7 @@ def test_index_says_what_it_left_out_and_what_only_its_name_brought_in(project: 
     named = shell(project, "index", "docs/secret.md", "--json").json
     assert named["overruled"] == [{"key": "docs/secret.md", "reason": ".gitignore:1: secret.md"}]
     later = shell(project, "index", ".", "--json").json
-    assert (later["deleted"], later["ignored"], later["sources"]) == ([], [], [".", "docs/secret.md"])
+    assert (later["vanished"], later["ignored"], later["sources"]) == ([], [], [".", "docs/secret.md"])
     assert shell(project, "index", "docs/out.md").status == 2
 
     gone = shell(project, "index", "--forget", "docs/secret.md")

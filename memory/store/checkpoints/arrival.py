@@ -14,7 +14,7 @@ from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.links import resolve_links
 
 ANALYSER = "analyser_version"
-"""The fact that says how words were cut: `indexing.indexer.ANALYSER`."""
+"""The fact that says how words were cut: `indexing.versions.ANALYSER`."""
 
 
 def other_words(source: apsw.Connection, connection: apsw.Connection) -> str:

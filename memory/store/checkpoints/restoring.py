@@ -6,7 +6,7 @@ it was. Every memory that comes, changes or goes is an entry in the log of chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -21,10 +21,11 @@ from speckit_memory.memory.store.checkpoints.opened import opened
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.consistency import inconsistencies
 from speckit_memory.memory.store.file.queries import integers, rows, value
-from speckit_memory.memory.store.tables import judgements, vectors
+from speckit_memory.memory.store.tables import absences, judgements, vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import Moving, move_memories
 
+Compare = Callable[[Transaction, Collection[int], Collection[str]], object]
 NAMED = 3
 
 
@@ -45,12 +46,15 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The ids of what comes back, by those of the checkpoint; which of them are there, and what goes. `moved` are those
-    whose files were renamed since and that keep their keys; `aside` are others, by id, that have the keys these had."""
+    """The ids of what comes back, by those of the checkpoint; which of them are there, and which of those are absent;
+    what goes, by id and key. `moved` are those whose files were renamed since and that keep their keys; `aside` are
+    others, by id, that have the keys these had."""
 
     ids: transfer.Ids
     staying: tuple[int, ...]
+    absent: frozenset[int]
     going: tuple[int, ...]
+    removed: tuple[str, ...]
     folders: frozenset[str]
     moved: tuple[Moving, ...]
     aside: dict[int, str]
@@ -65,13 +69,14 @@ def restore(
     foreign: bool = False,
     only_missing: bool = False,
     shelf: Folder | None = None,
+    compare: Compare | None = None,
 ) -> Restored:
     """Brings a checkpoint back. To `replace`, memories that it does not have go: of its folder, or of the store.
 
     Else they stay. Either way its memories are set back to what they were, and keep their ids where those are free.
     With `only_missing`, memories that are there under their ids stay as they are, whatever was done to them since.
-    `foreign` allows that of another store; `shelf` is where it lies, if not among the checkpoints. Raises E061 with
-    nothing changed.
+    `foreign` allows that of another store; `shelf` is where it lies, if not among the checkpoints. `compare` is told
+    the ids of what came back and the keys of what went, in the same transaction. Raises E061 with nothing changed.
     """
     shelf = shelf or Folder(database.path)
     with shelf.changing(), opened(shelf, checkpoint, shelf.partial()) as source:
@@ -81,7 +86,11 @@ def restore(
         with database.write() as txn:
             before = {*faults, *inconsistencies(txn.connection)}
             spared = _spared(source, txn.connection) if only_missing else frozenset()
-            result = _restored(source, txn, checkpoint, replace=replace, now=now, foreign=foreign, spared=spared)
+            result, back, gone = _restored(
+                source, txn, checkpoint, replace=replace, now=now, foreign=foreign, spared=spared
+            )
+            if compare is not None:
+                compare(txn, back, gone)
             if wrong := [fault for fault in inconsistencies(txn.connection) if fault not in before]:
                 raise _not(checkpoint, f"the store would not agree with itself: {listed(wrong, NAMED, '; ')}")
             return result
@@ -106,7 +115,7 @@ def _restored(
     now: float,
     foreign: bool,
     spared: frozenset[int],
-) -> Restored:
+) -> tuple[Restored, tuple[int, ...], tuple[str, ...]]:
     connection, whole = txn.connection, not checkpoint.folder
     empty = value(connection, "SELECT 1 FROM memories LIMIT 1") is None
     same = checkpoint.store_id == identity.store_id(connection) or empty
@@ -133,6 +142,7 @@ def _restored(
             vectors.forget_all(txn)
         transfer.copy_facts(source, txn)
     copied = transfer.copy(source, txn, plan.ids, whole=whole, keep_ids=same)
+    came = plan.absent - absences.among(connection, plan.absent)
     judgements.attribute(txn)
     move_memories(txn, plan.moved, now)
     _name(connection, plan.aside)
@@ -140,9 +150,9 @@ def _restored(
     if spared:
         ends |= outer_edges.copy(source, txn, sorted(plan.ids[MEMORIES]))
     arrival.note(txn, plan.ids[MEMORIES].values(), plan.folders, now, ends)
-    returned = tuple(sorted(set(plan.ids[MEMORIES].values()) - set(plan.staying)))
-    numbers = (len(returned), len(plan.staying), len(plan.going), copied.pending)
-    return Restored(checkpoint, *numbers, checkpoint.faults, returned)
+    returned = tuple(sorted(set(plan.ids[MEMORIES].values()) - set(plan.staying) | came))
+    numbers = (len(returned), len(plan.staying) - len(came), len(plan.going), copied.pending)
+    return Restored(checkpoint, *numbers, checkpoint.faults, returned), tuple(plan.ids[MEMORIES].values()), plan.removed
 
 
 def _room_made(
@@ -182,6 +192,8 @@ def _room_made(
     folders = _folders(connection, (*staying, *going)) | _folders(source, tuple(theirs))
     old = {each.old for each in moved}
     aside = {row: key for row, (key, _) in here_now.items() if key in old and row not in used | going}
+    removed = tuple(sorted(here_now[row][0] for row in going))
+    absent = absences.among(connection, staying)
     writer.delete_memories(txn, sorted(going))
     transfer.clear(txn, staying)
     # two of them may have changed names with each other
@@ -190,7 +202,7 @@ def _room_made(
     )
     chunks = numbered(source, connection, memories, keep_ids, spared)
     ids = {MEMORIES: memories, CHUNKS: chunks}
-    return _Plan(ids, tuple(staying), tuple(sorted(going)), frozenset(folders), moved, aside)
+    return _Plan(ids, tuple(staying), absent, tuple(sorted(going)), removed, frozenset(folders), moved, aside)
 
 
 def _name(connection: apsw.Connection, keys: dict[int, str]) -> None:

@@ -46,6 +46,7 @@ FACTS = (
 KEPT_FACTS = (
     Fact("chunk_count", "integer"),
     Fact("mtime_ns", "integer", optional=True),
+    Fact("ctime_ns", "integer", optional=True),
     Fact("review_count", "integer", living=True),
 )
 """What only the store itself goes by."""

@@ -15,6 +15,7 @@ from pathlib import Path
 import apsw
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.absence_schema import ABSENCES
 from speckit_memory.memory.store.file.checkpoint_schema import STORE_IDENTITY
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.graph_schema import EDGE_HISTORY
@@ -68,6 +69,7 @@ MIGRATIONS = (
     Migration("0018_summaries", SUMMARIES),
     Migration("0019_judgements", JUDGEMENTS),
     Migration("0020_promoted_read", PROMOTED_READ),
+    Migration("0021_absences", ABSENCES),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

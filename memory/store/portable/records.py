@@ -15,6 +15,7 @@ from speckit_memory.memory.store.checkpoints.kinds import MEMORIES, Form, forms
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.queries import integers, rows
 from speckit_memory.memory.store.portable.tables import EDGE, EDGES, LIVED, PORTABLE, SAID, Portable
+from speckit_memory.memory.store.tables.absences import PRESENT
 
 Value = str | int | float | None
 Row = dict[str, Any]
@@ -63,14 +64,14 @@ def read(
     digests: Mapping[str, str] | None = None,
     root: str | None = None,
 ) -> Records:
-    """The records of the memories whose folder lies `inside`, or of those with `only` these ids.
+    """The records of the memories whose folder lies `inside`, absent ones left out, or of those with `only` these ids.
 
     Hashes of contents are given as `digests` says. With the name of a `root`, what belongs to no memory comes too, as
     far as it lies inside. The connection should see one state.
     """
     columns = (*SAID, *LIVED)
     chosen = None if only is None else integers(sorted(only))
-    scope = "" if only is None else "WHERE id IN (SELECT value FROM carray(?))"
+    scope = f"WHERE {PRESENT}" if only is None else "WHERE id IN (SELECT value FROM carray(?))"
     keys = dict(rows(connection, "SELECT id, key FROM memories"))
     found: dict[int, Record] = {}
     for number, folder, *values in rows(

@@ -78,6 +78,8 @@ OF_THE_TEXT = {
     "chunks": "passages, cut anew",
     "chunk_tokens": "tokens of passages, made with their vectors",
     "declared_links": "what a document declares; the edges made of it are exported",
+    "absences": "which files are not there; their memories are not exported",
+    "restorations": "which files say something else here; the text of the file is exported",
 }
 """Tables that checkpoints keep and exports do not, and why. Of `triggers` those that documents declare likewise."""
 
@@ -99,6 +101,7 @@ MADE = {
     "fingerprint": "a digest of what is made of the text",
     "characters": "counted anew",
     "chunk_count": "passages are cut anew",
+    "ctime_ns": "of the file on this machine",
     "embedding_status": "vectors are made anew",
     "interference": "counted anew: how many alike there are where it goes",
 }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import NamedTuple
+from unicodedata import normalize
 
 import apsw
 
@@ -14,7 +15,8 @@ from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
-from speckit_memory.memory.store.tables import vectors
+from speckit_memory.memory.store.tables import absences, vectors
+from speckit_memory.memory.store.tables.absences import PRESENT
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.promotions import promotions
 from speckit_memory.pipeline.ports import Passage
@@ -53,12 +55,20 @@ _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line F
 
 
 class KnownFile(NamedTuple):
-    """What the store knows of a file; `mtime_ns` is None when its document did not come from a file."""
+    """What the store knows of a file; `mtime_ns` is None when its document did not come from a file.
+
+    `ctime_ns` is when its state changed last as the last index run saw it, None where none has; `absent` says that it
+    was not there. `restored` is the hash of its content where a checkpoint has put something else into the store, ""
+    where it brought the memory back without a file, and None otherwise; `content_hash` is that of the file then.
+    """
 
     id: int
     mtime_ns: int | None
     content_hash: str
     embedding_status: str
+    ctime_ns: int | None = None
+    absent: bool = False
+    restored: str | None = None
 
 
 class Place(NamedTuple):
@@ -72,7 +82,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """How much a store holds. `oldest` and `newest` are times of creation, None where none is known.
+    """How much a store holds. `absent` memories, whose files are not there, are neither among `memories` nor counted by
+    tier or folder. `oldest` and `newest` are times of creation, None where none is known.
 
     `pending_links` counts declared links that no edge stands for; `dimensions` is 0 and `embedding_model` empty before
     the first vector.
@@ -84,6 +95,7 @@ class StoreStatistics:
     triggers: int
     pending_embeddings: int
     pending_links: int
+    absent: int
     by_tier: dict[Tier, int]
     by_folder: dict[str, int]
     oldest: float | None
@@ -95,10 +107,13 @@ class StoreStatistics:
 
 
 def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
-    """The memory with this id or key. Raises E080."""
+    """The memory with this id or key, whose letters with marks may be written in either normal form. Raises E080."""
     if isinstance(name, int) and abs(name) > LARGEST_ID:  # which may be too long to be told
         raise SpeckitError("E080", "there is no memory with an id beyond 64 bits")
     found = _memories(connection, f"{_MEMORY} WHERE {'id' if isinstance(name, int) else 'key'} = ?", (name,))
+    if not found and isinstance(name, str) and not name.isascii():
+        spelled = (normalize("NFC", name), normalize("NFD", name))
+        found = _memories(connection, f"{_MEMORY} WHERE key IN (?, ?) ORDER BY key LIMIT 1", spelled)
     if not found:
         raise MissingMemoryError(name)
     return found[0]
@@ -107,7 +122,8 @@ def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
 def list_memories(
     connection: apsw.Connection, folder: str = "", sort: str = "updated_at", limit: int = 20, offset: int = 0
 ) -> tuple[list[MemoryRecord], int]:
-    """One page of the memories of a folder and its sub-folders (all when empty), and how many there are altogether.
+    """One page of the memories of a folder and its sub-folders (all when empty), and how many there are altogether,
+    absent ones left out.
 
     Raises E030 for an order that is not in `SORTS`, E032 for a negative limit or offset.
     """
@@ -116,27 +132,35 @@ def list_memories(
     if limit < 0 or offset < 0:
         raise SpeckitError("E032", f"limit {limit} and offset {offset} must not be negative")
     condition, bindings = _below("folder", folder)
+    condition = f"{condition} AND {PRESENT}"
     total: int = value(connection, f"SELECT count(*) FROM memories WHERE {condition}", bindings)
     page = f"{_MEMORY} WHERE {condition} ORDER BY {SORTS[sort]}, id LIMIT ? OFFSET ?"
     return _memories(connection, page, (*bindings, limit, offset)), total
 
 
 def keys(connection: apsw.Connection) -> list[str]:
-    """The keys of all memories, in order."""
-    return [key for (key,) in rows(connection, "SELECT key FROM memories ORDER BY key")]
+    """The keys of all memories but the absent ones, in order."""
+    return [key for (key,) in rows(connection, f"SELECT key FROM memories WHERE {PRESENT} ORDER BY key")]
 
 
 def places(connection: apsw.Connection) -> list[Place]:
-    """Where all memories are, by id."""
+    """Where all memories but the absent ones are, by id."""
     away = "id IN (SELECT memory_id FROM archivals WHERE restored_at IS NULL)"
-    found = rows(connection, f"SELECT id, folder, {_known('updated_at')}, {away} FROM memories ORDER BY id")
+    found = rows(
+        connection, f"SELECT id, folder, {_known('updated_at')}, {away} FROM memories WHERE {PRESENT} ORDER BY id"
+    )
     return [Place(memory, folder, updated, bool(put_away)) for memory, folder, updated, put_away in found]
 
 
 def equal_in_several_folders(connection: apsw.Connection) -> list[tuple[str, ...]]:
     """The keys of memories that hold the same in more than one folder, those of each content in order."""
-    several = "SELECT content_hash FROM memories GROUP BY content_hash HAVING count(DISTINCT folder) > 1"
-    sql = f"SELECT content_hash, key FROM memories WHERE content_hash IN ({several}) ORDER BY content_hash, key"
+    several = (
+        f"SELECT content_hash FROM memories WHERE {PRESENT} GROUP BY content_hash HAVING count(DISTINCT folder) > 1"
+    )
+    sql = (
+        f"SELECT content_hash, key FROM memories WHERE content_hash IN ({several}) AND {PRESENT} "
+        "ORDER BY content_hash, key"
+    )
     groups: dict[str, list[str]] = {}
     for digest, key in rows(connection, sql):
         groups.setdefault(digest, []).append(key)
@@ -211,9 +235,16 @@ def body(connection: apsw.Connection, memory_id: int) -> str:
 def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[str, KnownFile]:
     """What is stored under the keys of this folder (all when empty), or under exactly this key."""
     condition, bindings = _below("key", folder_prefix)
-    columns = "key, id, mtime_ns, content_hash, embedding_status"
-    found = rows(connection, f"SELECT {columns} FROM memories WHERE {condition} ORDER BY key", bindings)
-    return {key: KnownFile(*facts) for key, *facts in found}
+    columns = (
+        "key, id, mtime_ns, coalesce(nullif(r.file_hash, ''), content_hash), embedding_status, ctime_ns, "
+        "a.memory_id IS NOT NULL, r.file_hash"
+    )
+    tables = (
+        "memories LEFT JOIN absences a ON a.memory_id = memories.id "
+        "LEFT JOIN restorations r ON r.memory_id = memories.id"
+    )
+    found = rows(connection, f"SELECT {columns} FROM {tables} WHERE {condition} ORDER BY key", bindings)
+    return {key: KnownFile._make((*facts, bool(absent), restored)) for key, *facts, absent, restored in found}
 
 
 def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, int]]:
@@ -234,18 +265,23 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
         return number
 
     return StoreStatistics(
-        memories=count("SELECT count(*) FROM memories"),
+        memories=count(f"SELECT count(*) FROM memories WHERE {PRESENT}"),
         chunks=count("SELECT count(*) FROM chunks"),
         edges=count("SELECT count(*) FROM causal_edges"),
         triggers=count("SELECT count(*) FROM triggers"),
         pending_embeddings=count("SELECT count(*) FROM memories WHERE embedding_status = 'pending'"),
         pending_links=count("SELECT count(*) FROM declared_links")
         - count("SELECT count(*) FROM causal_edges WHERE created_by = 'document'"),
+        absent=absences.count(connection),
         by_tier={
             Tier(tier): number
-            for tier, number in rows(connection, "SELECT tier, count(*) FROM memories GROUP BY tier ORDER BY tier")
+            for tier, number in rows(
+                connection, f"SELECT tier, count(*) FROM memories WHERE {PRESENT} GROUP BY tier ORDER BY tier"
+            )
         },
-        by_folder=dict(rows(connection, "SELECT folder, count(*) FROM memories GROUP BY folder ORDER BY folder")),
+        by_folder=dict(
+            rows(connection, f"SELECT folder, count(*) FROM memories WHERE {PRESENT} GROUP BY folder ORDER BY folder")
+        ),
         oldest=value(connection, f"SELECT min({_known('created_at')}) FROM memories"),
         newest=value(connection, f"SELECT max({_known('created_at')}) FROM memories"),
         embedding_model=get_meta(connection, vectors.MODEL) or "",

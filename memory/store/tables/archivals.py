@@ -18,6 +18,9 @@ from speckit_memory.memory.store.records import EXPIRES
 from speckit_memory.memory.store.tables import changes
 
 Reason = Literal["unused", "expired"]
+"""Why a memory is archived."""
+Away = Reason | Literal["absent"]
+"""Why no search finds a memory: see `absences`."""
 
 
 class Archived(NamedTuple):

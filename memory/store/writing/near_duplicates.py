@@ -16,6 +16,7 @@ import apsw
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.queries import rows, value
 from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.absences import PRESENT
 
 _TEXT = (
     "title || coalesce((SELECT ' ' || group_concat(phrase, ' ') FROM triggers "
@@ -71,7 +72,7 @@ def siblings(database: Database, folder: str) -> Siblings | None:
             return None
         found = rows(
             connection,
-            f"SELECT id, {_TEXT}, interference FROM memories WHERE folder = ? ORDER BY id",
+            f"SELECT id, {_TEXT}, interference FROM memories WHERE folder = ? AND {PRESENT} ORDER BY id",
             (folder,),
         )
     ids, texts, counts = zip(*found, strict=True) if found else ((), (), ())

@@ -21,11 +21,13 @@ from speckit_memory.memory.store.file.facts import LIVING_ATTRIBUTES
 from speckit_memory.memory.store.file.queries import integers, rows, texts
 from speckit_memory.memory.store.records import EXPIRES, UNKNOWN_TIME, Document, Tier
 from speckit_memory.memory.store.tables import (
+    absences,
     archivals,
     changes,
     fulltext,
     judgements,
     link_targets,
+    restorations,
     token_sets,
     vectors,
 )
@@ -96,6 +98,29 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
     return len(found)
 
 
+def put_aside(txn: Transaction, ids: Sequence[int], now: float) -> list[int]:
+    """Keeps memories out of everything whose files are not there at `now` (epoch seconds), with all that belongs to
+    them; returns those that were there until now."""
+    begun = absences.begin(txn, ids, now)
+    _note_presence(txn, begun)
+    return begun
+
+
+def take_up(txn: Transaction, ids: Sequence[int]) -> list[int]:
+    """Takes absent memories up again as they were; returns those that were absent."""
+    ended = absences.end(txn, ids)
+    _note_presence(txn, ended)
+    return ended
+
+
+def _note_presence(txn: Transaction, ids: Sequence[int]) -> None:
+    if not ids:
+        return
+    changes.record(txn, ids, "put")
+    found = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
+    near_duplicates.mark_uncounted(txn, [folder for (folder,) in rows(txn.connection, found, (integers(ids),))])
+
+
 def set_vectors(
     txn: Transaction,
     vectors_by_chunk: Mapping[int, Vectors],
@@ -138,6 +163,13 @@ def touch_mtime(txn: Transaction, mtimes: Mapping[int, int]) -> None:
     txn.connection.executemany(
         "UPDATE memories SET mtime_ns = ? WHERE id = ?",
         [(_storable(mtime), memory_id) for memory_id, mtime in mtimes.items()],
+    )
+
+
+def note_ctimes(txn: Transaction, ctimes: Mapping[str, int]) -> None:
+    """Notes when the states of files changed last (ns), by key. Not a logged change."""
+    txn.connection.executemany(
+        "UPDATE memories SET ctime_ns = ? WHERE key = ?", [(_storable(ctime), key) for key, ctime in ctimes.items()]
     )
 
 
@@ -271,6 +303,8 @@ def _put(txn: Transaction, entry: Entry, now: float, model_id: str | None) -> Pu
         ).fetchone()
         if known is None:
             return _add(txn, [entry], now, model)[0]
+        take_up(txn, [known[0]])
+        restorations.settle(txn, [known[0]])
         digest = entry.fingerprint or fingerprint(document)
         if known[1] == digest:
             matrix = entry.vectors if known[2] == "pending" else None
@@ -301,6 +335,7 @@ def _add(txn: Transaction, entries: Sequence[Entry], now: float, model_id: str) 
     )
     insert(txn, placed, model_id, now)
     ids = [each.id for each in placed]
+    restorations.settle_removed(txn, [each.document.key for each in placed])
     changes.record(txn, ids, "put")
     link_targets.note_memories(txn, ids)
     link_targets.note_keys(txn, [each.document.key for each in placed])

@@ -62,7 +62,7 @@ def _come_and_gone(memory: Memory, data: bytes) -> None:
         _well_cut(memory)
         assert len(kept) <= 2 + len(data) // 2
         again = memory.index([file.parent], force=True)
-        assert not again.deleted and not again.created
+        assert not again.absent and not again.created
         assert [row[2:] for row in _chunks(memory)] == [row[2:] for row in kept]
         record, _ = memory.list()
         found = memory.search(f"{record[0].title} x", deadline_ms=None, content=True)

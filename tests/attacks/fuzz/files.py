@@ -146,7 +146,7 @@ def _count(figures: Figures, made: list[Hostile], first: dict[str, Any], again: 
 
 def _compare(figures: Figures, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Another run does nothing, and says the same of what is refused."""
-    done = {name: after[name] for name in ("created", "updated", "deleted", "renamed") if after[name]}
+    done = {name: after[name] for name in ("created", "updated", "vanished", "renamed") if after[name]}
     if done or after["embedded"]:
         figures.broken.append(f"a run over unchanged files did something: {done}, {after['embedded']} embedded")
     stored = {*before["created"], *before["updated"]}

@@ -53,7 +53,7 @@ def test_indexing_stores_the_tokens_of_title_and_passage_whether_or_not_the_vect
     assert stored(database) == expected
     (root / "a.md").rename(root / "b.md")
     report = indexer.index([root], now=2.0)
-    assert (report.cache_hits, report.renamed, report.deleted) == (1, [Move("a.md", "b.md")], [])
+    assert (report.cache_hits, report.renamed, report.absent) == (1, [Move("a.md", "b.md")], [])
     assert stored(database) == expected
     assert database.check() == []
 

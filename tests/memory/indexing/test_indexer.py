@@ -163,14 +163,15 @@ def test_a_second_run_touches_only_what_changed(indexer: Indexer, root: Path, wr
         created=["e.md"],
         updated=["c.md"],
         unchanged=["a.md", "b.md"],
-        deleted=["d.md"],
+        absent=["d.md"],
+        vanished=["d.md"],
         sources=[""],
         chunks=2,
         embedded=2,
         characters=report.characters,
     )
     again = indexer.index([root], now=300.0)
-    assert again.unchanged == ["a.md", "b.md", "c.md", "e.md"]
+    assert (again.unchanged, again.absent, again.vanished) == (["a.md", "b.md", "c.md", "e.md"], ["d.md"], [])
     assert same.exists()
 
 
@@ -199,8 +200,8 @@ def test_a_run_counts_nothing_that_another_did_meanwhile(
 
     report = Indexer(database, Overtaken(), Analyser(), root).index([root], now=400.0)
 
-    assert report == IndexReport(unchanged=["changed.md", "new.md"], embedded=2, sources=[""])
-    assert set(reader.known_files(database.reader())) == {"back.md", "changed.md", "new.md"}
+    assert report == IndexReport(unchanged=["changed.md", "new.md"], absent=["gone.md"], embedded=2, sources=[""])
+    assert reader.keys(database.reader()) == ["back.md", "changed.md", "new.md"]
 
 
 @pytest.mark.requirement("I7.unchanged")
@@ -235,7 +236,7 @@ def test_a_dry_run_writes_nothing(database: Database, indexer: Indexer, root: Pa
 
     report = indexer.index([root], now=200.0, dry_run=True)
 
-    assert (report.created, report.deleted, report.dry_run) == (["new.md"], ["gone.md"], True)
+    assert (report.created, report.absent, report.dry_run) == (["new.md"], ["gone.md"], True)
     assert (database.reader().pragma("data_version"), reader.statistics(database.reader())) == before
 
 
@@ -398,7 +399,7 @@ def test_a_dataset_takes_the_same_way_and_deletes_nothing(database: Database, in
     assert (second.title, second.created_at, second.updated_at) == ("d2", None, None)
     assert first.updated_at == 5.0
     assert indexer.index_documents(sources, now=200.0).unchanged == ["d1", "d2"]
-    assert indexer.index([], now=300.0).deleted == []
+    assert indexer.index([], now=300.0).absent == []
 
 
 @pytest.mark.requirement("I9.checks")
@@ -563,6 +564,6 @@ def test_a_run_that_ends_between_moving_and_reading_is_finished_by_the_next(
     assert (moved.id, moved.folder) == (before.id, "new")
 
     finished = indexer.index([root], now=3.0)
-    assert (finished.updated, finished.created, finished.deleted) == (["new/other.md"], [], [])
+    assert (finished.updated, finished.created, finished.absent) == (["new/other.md"], [], [])
     assert database.reader().execute("SELECT path_tokens FROM texts").fetchall() == [("new/other new",)]
     assert indexer.index([root], now=4.0).unchanged == ["new/other.md"]

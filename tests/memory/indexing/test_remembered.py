@@ -28,7 +28,7 @@ def indexer(database: Database, root: Path) -> Indexer:
 
 
 def stored(database: Database) -> list[str]:
-    return sorted(reader.known_files(database.reader()))
+    return reader.keys(database.reader())
 
 
 @pytest.mark.requirement("I8")
@@ -41,15 +41,15 @@ def test_a_file_that_becomes_ignored_leaves_and_one_that_was_named_in_spite_of_i
     write(".gitignore", "secret.md\nwanted.md\n")
 
     report = indexer.index([root, root / ".notes", root / "docs" / "wanted.md"], now=2.0)
-    assert (report.deleted, report.ignored["docs/secret.md"]) == (["docs/secret.md"], ".gitignore:1: secret.md")
+    assert (report.absent, report.ignored["docs/secret.md"]) == (["docs/secret.md"], ".gitignore:1: secret.md")
     assert report.overruled == {".notes": "hidden", "docs/wanted.md": ".gitignore:2: wanted.md"}
     assert report.sources == ["", ".notes", "a.md", "docs", "docs/wanted.md"]
 
-    assert indexer.index([root], now=3.0).deleted == []
+    assert indexer.index([root], now=3.0).vanished == []
     assert stored(database) == [".notes/n.md", "a.md", "docs/wanted.md"]
     (root / ".notes" / "n.md").unlink()
     (root / "docs" / "wanted.md").unlink()
-    assert indexer.index([root], now=4.0).deleted == [".notes/n.md", "docs/wanted.md"]
+    assert indexer.index([root], now=4.0).vanished == [".notes/n.md", "docs/wanted.md"]
 
 
 def test_a_saved_file_stays_though_no_folder_was_indexed(
@@ -138,7 +138,7 @@ def test_a_memory_of_a_source_that_is_gone_can_be_forgotten(
     assert indexer.forget([root / "old"], now=2.0).deleted == ["old/a.md"]
 
 
-def test_workspaces_that_share_a_store_do_not_delete_each_others_memories(
+def test_workspaces_that_share_a_store_do_not_take_each_others_memories_for_absent(
     indexer: Indexer, database: Database, root: Path, write: Write, tmp_path: Path
 ) -> None:
     write("a.md", "text of a")
@@ -148,10 +148,10 @@ def test_workspaces_that_share_a_store_do_not_delete_each_others_memories(
     other = Indexer(database, None, Analyser(), second)
 
     indexer.index([root], now=1.0)
-    assert other.index([second], now=2.0).deleted == []
+    assert other.index([second], now=2.0).absent == []
     assert stored(database) == ["a.md", "b.md"]
     (root / "a.md").unlink()
-    assert other.index([second], now=3.0).deleted == ["a.md"]
+    assert other.index([second], now=3.0).absent == ["a.md"]
 
 
 def test_a_workspace_that_is_renamed_keeps_its_sources(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_workspace_that_is_renamed_keeps_its_sources(tmp_path: Path) -> None:
 
     with Database.open(after / ".speckit" / "memory.db") as database:
         indexer = Indexer(database, None, Analyser(), after)
-        assert indexer.index([after], now=2.0).deleted == []
+        assert indexer.index([after], now=2.0).absent == []
         assert stored(database) == [".notes/n.md"]
 
 
@@ -176,7 +176,7 @@ def test_the_configuration_is_read_anew_for_every_run(
     indexer.index([root], now=1.0)
     write(".speckit/config.yaml", "sources:\n  exclude: [drafts/]\n")
 
-    assert indexer.index([root], now=2.0).deleted == ["drafts/d.md"]
+    assert indexer.index([root], now=2.0).absent == ["drafts/d.md"]
     write(".speckit/config.yaml", "sources:\n  exlude: [drafts/]\n")
     with pytest.raises(SpeckitError, match="E115"):
         indexer.index([root], now=3.0)

@@ -14,8 +14,8 @@ from speckit_memory.memory.store.reading.reader import KnownFile
 Write = Callable[[str, str], Path]
 
 
-def known(mtime_ns: int | None) -> KnownFile:
-    return KnownFile(1, mtime_ns, "hash", "done")
+def known(mtime_ns: int | None, ctime_ns: int | None = 7) -> KnownFile:
+    return KnownFile(1, mtime_ns, "hash", "done", ctime_ns)
 
 
 @pytest.mark.requirement("I8")
@@ -116,15 +116,27 @@ def test_paths_outside_the_workspace_are_refused_and_missing_ones_noted(root: Pa
         (known(None), 5, False, "read"),
         (known(5), 5, False, "skip"),
         (known(5), 6, False, "read"),
+        (known(5, 6), 5, False, "read"),
+        (known(5, None), 5, False, "read"),
         (known(5), 5, True, "read"),
         (known(None), None, False, ""),
     ],
-    ids=["deleted", "new", "no stored time", "same time", "changed", "forced", "never a file"],
+    ids=[
+        "deleted",
+        "new",
+        "no stored time",
+        "same time",
+        "changed",
+        "time set back",
+        "state unknown",
+        "forced",
+        "never a file",
+    ],
 )
 def test_each_file_takes_one_of_six_paths(
     stored: KnownFile | None, on_disk: int | None, force: bool, path: str
 ) -> None:
-    file = FoundFile("a.md", Path("a.md"), on_disk or 0)
+    file = FoundFile("a.md", Path("a.md"), on_disk or 0, 7)
     found = Scan(files={} if on_disk is None else {"a.md": file}, covered=[""])
 
     decision = decide(found, {} if stored is None else {"a.md": stored}, force)

@@ -27,6 +27,8 @@ INSERT INTO judgements VALUES
     (5, {first}, 'useful', 1.0, 's', 0.5, 0, 1.0, 5.0, NULL, 0, 0.6, 1, 2.0, 4.5, 1.0, 1, '', 3.0),
     (9, {first}, 'promoted', 2.0, '', 0.9, 5, 2.0, 4.5, 1.0, 1, 0.9, 5, 2.0, 4.5, 1.0, 1, 'normal', NULL);
 INSERT INTO archivals (memory_id, reason, archived_at) VALUES ({second}, 'unused', 1.0);
+INSERT INTO absences VALUES ({third}, 1.0, NULL);
+INSERT INTO restorations VALUES ({first}, 'h');
 INSERT INTO working_memory (session, memory_id, attention, added_at, last_focused) VALUES ('s', {first}, 1, 1.0, 2.0);
 INSERT INTO session_sent VALUES ('s', 'h', {first}, 1.0), ('s', 'gone', 77, 1.0);
 INSERT INTO session_state VALUES ('s', 1.0, 2.0, 3);

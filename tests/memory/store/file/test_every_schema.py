@@ -30,7 +30,7 @@ RELEASED = {
     "0014_former_keys": "c6804cd1ddae62e0", "0015_structure": "5444170b60a7d42d",
     "0016_store_identity": "00b63fed535ca634", "0017_embedding_models": "9dce82daa618df2c",
     "0018_summaries": "3a93b9f9af0a1f96", "0019_judgements": "5f02cad41d64e7d9",
-    "0020_promoted_read": "21faf357a99675d2",
+    "0020_promoted_read": "21faf357a99675d2", "0021_absences": "1d055d70518e41e8",
 }  # fmt: skip
 """The first digits of the digest of each migration in the commit that brought it. What a store has been through is
 never changed afterwards: correct it by a further migration."""

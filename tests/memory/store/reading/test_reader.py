@@ -165,6 +165,7 @@ def test_statistics_count_everything(filled: Database) -> None:
         triggers=2,
         pending_embeddings=2,
         pending_links=0,
+        absent=0,
         by_tier={Tier.CRITICAL: 1, Tier.NORMAL: 3},
         by_folder={"": 1, "a": 1, "a/b": 1, "ab": 1},
         oldest=1.0,
