@@ -19,6 +19,7 @@ from mcp import Client
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory
 from speckit_memory.server.app import build
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 
 FILES = {
@@ -519,7 +520,7 @@ def published() -> dict[str, list[str]]:
             build(
                 Workspace(lambda create: Memory.open(create=create), settings()),
                 warm_up=False,
-                limiter=anyio.CapacityLimiter(1),
+                limits=ThreadLimits(),
             )
         ) as client:
             return {tool.name: list(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
@@ -529,9 +530,7 @@ def published() -> dict[str, list[str]]:
 
 def answers(memory: Memory, calls: list[Call]) -> list[Answer]:
     async def work() -> list[Answer]:
-        server = build(
-            Workspace(lambda create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
-        )
+        server = build(Workspace(lambda create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             return [(await client.call_tool(*call)).structured_content or {} for call in calls]
 
