@@ -11,10 +11,19 @@ from speckit_memory.engine.following import Following
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served
 from speckit_memory.engine.standing import Standing
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.describing import kind_of
 
 if TYPE_CHECKING:
     from speckit_memory.engine.reloading import FilesFollowed, Reloading
+
+
+def problems_of(error: Exception) -> tuple[Problem, ...]:
+    """What is wrong with a pipeline that could not be built; of a component's defect only its type is told."""
+    if isinstance(error, SpeckitError):
+        return tuple(error.problems)
+    return (Problem("E199", f"{kind_of(error)} while the pipeline was built"),)
 
 
 class Configuring(ABC):
@@ -22,6 +31,8 @@ class Configuring(ABC):
 
     _in_force: Served
     _files: Reloading | None = None
+    _stands_in_for: tuple[Problem, ...] = ()
+    """What is wrong with the pipeline that the shipped one stands in for since the start."""
 
     @property
     @abstractmethod
@@ -53,7 +64,8 @@ class Configuring(ABC):
 
         if can_be_followed(self._in_force.now):
             recorder = self._followed.current.recorder
-            self._files = Reloading(self._in_force, recorder, time.time() if since is None else since)
+            since = time.time() if since is None else since
+            self._files = Reloading(self._in_force, recorder, since, self._stands_in_for)
 
     def look_at_files(self) -> FilesFollowed | None:
         """Puts in force what the files say, if they are followed and have changed; a search does that by itself.

@@ -299,6 +299,8 @@ def _pipeline(seen: Examined) -> Check:
 def _pipeline_followed(told: str, files: FilesFollowed) -> Check:
     if files.wrong:
         wrong = listed([str(problem) for problem in files.wrong], NAMED, "; ")
+        if files.stands_in:
+            return Check("pipeline", False, f"{told}; the configuration cannot be used: {wrong}", configured.MEND_START)
         return Check("pipeline", False, f"{told}; the files were changed and cannot be used: {wrong}", configured.MEND)
     if files.at is None:
         return Check("pipeline", True, told)
