@@ -17,7 +17,7 @@ BROKEN = {
     "nothing": (PIPELINE_FILE, "- one\n- two\n", "pipeline.yaml:1:1"),
     "unknown key": (PIPELINE_FILE, "pipeline: ours\nfusoin: []\n", "pipeline.yaml:2:1: E115"),
     "unknown step": (PIPELINE_FILE, "extends: default\nrerank: [nothing_like_it]\n", "pipeline.yaml:2:10: E116"),
-    "unknown parameter": (PIPELINE_FILE, "extends: bm25\ncandidates: {channels: [{use: bm25, kk: 1}]}\n", "E115"),
+    "unknown parameter": (PIPELINE_FILE, "extends: default\nannotate: [{use: gap, kk: 1}]\n", "pipeline.yaml:2:"),
     "extends what is not there": (PIPELINE_FILE, "extends: theirs.yaml\n", "theirs.yaml"),
     "no UTF-8": (PIPELINE_FILE, b"\xff\xfe\x00", "pipeline.yaml"),
     "flags": (FLAGS_FILE, "flags:\n  SPECKIT_RRF: {state: maybe}\n", "flags.yaml:2:"),
