@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from speckit_memory.config.deadline import deadline_in_force, deadline_of
 from speckit_memory.config.recording import recording_in_force
-from speckit_memory.config.settings import BY_CALL, BY_VALUE, SHIPPED, Settings, settings
-from speckit_memory.config.sources import DEFAULT
+from speckit_memory.config.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly, consumption, events
 from speckit_memory.engine.adjusting import Adjustment, wanted_of
-from speckit_memory.engine.configuring import Configuring, problems_of
+from speckit_memory.engine.configuring import Configuring, chosen_or_shipped
 from speckit_memory.engine.connecting import Connecting
 from speckit_memory.engine.deleting import Deleting
 from speckit_memory.engine.editing import Editing
@@ -43,7 +42,7 @@ from speckit_memory.engine.sharing import Share
 from speckit_memory.engine.store_check import checked
 from speckit_memory.engine.telling import Telling
 from speckit_memory.engine.upkeep import write
-from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.analysis import Analyser
 from speckit_memory.memory.indexing.embedders import Embedder, counted_tokens
 from speckit_memory.memory.store.file.connection import Database
@@ -103,9 +102,8 @@ class Memory(
         or else the shipped pipeline; a pipeline is a path, a preset's name, a mapping of the form of a file, or what
         was read or derived of these; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
         to a YAML value; in `strict` mode failures of steps are raised; without `shadows` no other pipeline runs beside
-        this one, and nothing is recorded of searches, as for measurements; with `stand_in` the shipped pipeline answers
-        where files or the environment decide on one that cannot be used, until that is mended, and every answer says
-        so once files are followed. Raises SpeckitError.
+        this one, and nothing is recorded of searches; with `stand_in` the shipped pipeline answers where files or the
+        environment decide on one that cannot be used. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
@@ -123,26 +121,15 @@ class Memory(
             vector_index=vector_indexing_in_force(config),
             entities=load_workspace_config(config.root).entities,
         )
-        wrong: tuple[Problem, ...] = ()
-        try:
-            searching = Searching.through(source, config, overrides, strict=strict)
-        except Exception as error:
-            if not stand_in or overrides or config.pipeline_by in (BY_CALL, BY_VALUE):
-                raise
-            wrong = problems_of(error)
-            searching = Searching.shipped(config, strict=strict)
-            config = replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED)
-        models = assembly.TextModels(config.environ)
-        recorder = Recorder(config.db, config.recording)
+        searching, config = chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
+        models, recorder = assembly.TextModels(config.environ), Recorder(config.db, config.recording)
 
         def opened(may_create: bool) -> assembly.OpenStore:
             database = Database.open(config.db, create=may_create)
             return assembly.OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         share = Share(Following(opened, create=create, measured=not shadows))
-        memory = cls(share, config, searching, beside_searches(searching, config, recorder) if shadows else None)
-        memory._stands_in_for = wrong
-        return memory
+        return cls(share, config, searching, beside_searches(searching, config, recorder) if shadows else None)
 
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.

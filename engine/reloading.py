@@ -55,9 +55,8 @@ class FilesFollowed:
 class Reloading:
     """Follows the files of one memory."""
 
-    def __init__(self, served: Served, recorder: Recorder, since: float, wrong: tuple[Problem, ...] = ()) -> None:
-        """Files that were changed after `since` (epoch seconds) are read anew by the first look. `wrong` is what the
-        shipped pipeline stands in for."""
+    def __init__(self, served: Served, recorder: Recorder, since: float) -> None:
+        """Files that were changed after `since` (epoch seconds) are read anew by the first look."""
         self._served = served
         self._recorder = recorder
         self._lock = Lock()
@@ -65,6 +64,7 @@ class Reloading:
         self._watched.know(_texts(served.now.searching))
         self._watched.distrust(since - CLOCK_SECONDS)
         self._again_at = self._patience()
+        wrong = served.now.searching.stands_in_for
         self.state = FilesFollowed(wrong, stands_in=bool(wrong))
         if wrong:
             LOGGER.warning("the configuration cannot be used, the shipped pipeline answers: %s", wrong[0])

@@ -74,6 +74,7 @@ class Searching:
         self._rollouts = rollouts
         self._extensions = extensions
         self._wishes = Wishes()
+        self.stands_in_for: tuple[Problem, ...] = ()
 
     @classmethod
     def through(
@@ -101,11 +102,14 @@ class Searching:
         return cls(runner, config, running, checked, shares, tuple(unusable), extensions)
 
     @classmethod
-    def shipped(cls, config: Settings, *, strict: bool) -> Searching:
-        """With the shipped pipeline as it is, whatever files and the environment say of pipelines and flags."""
+    def shipped(cls, config: Settings, wrong: tuple[Problem, ...], *, strict: bool) -> Searching:
+        """With the shipped pipeline as it is, whatever files and the environment say of pipelines and flags: it stands
+        in for one that has these problems."""
         undecided = replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED, root=Path(os.devnull), environ={})
         extensions = extensions_in_force(config.environ, config.root)
-        return cls.through(DEFAULT, undecided, None, strict=strict, extensions=extensions)
+        searching = cls.through(DEFAULT, undecided, None, strict=strict, extensions=extensions)
+        searching.stands_in_for = wrong
+        return searching
 
     @cached_property
     def extensions(self) -> ExtensionSettings:

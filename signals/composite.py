@@ -160,7 +160,7 @@ def _boost(query: Query, pool: Pool, store: Store) -> Column | float:
     if not query.plan.importance_boost:
         return 0.0
     matched, _ = store.triggers.matches(query.reading, query.now)
-    return query.plan.importance_boost * np.isin(pool.candidates.parents, matched)
+    return np.where(np.isin(pool.candidates.parents, matched), query.plan.importance_boost, 0.0)
 
 
 def _pattern(query: Query, pool: Pool, store: Store) -> Column:

@@ -12,7 +12,7 @@ from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, PIPELINE_FIL
 from tests.server.doors import call, with_client
 
 pytestmark = pytest.mark.requirement("P2.at_start")
-BROKEN = {
+BROKEN: dict[str, tuple[Path, str | bytes, str]] = {
     "no YAML": (PIPELINE_FILE, "fusion: [{use: rrf\n", "pipeline.yaml:"),
     "nothing": (PIPELINE_FILE, "- one\n- two\n", "pipeline.yaml:1:1"),
     "unknown key": (PIPELINE_FILE, "pipeline: ours\nfusoin: []\n", "pipeline.yaml:2:1: E115"),

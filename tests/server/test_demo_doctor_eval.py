@@ -159,7 +159,7 @@ def test_eval_run_says_of_each_complexity_whether_it_keeps_to_its_budget(
 ) -> None:
     text = f"pipeline: mine\nextends: bm25\nbudgets_ms: {{simple: {budget}, moderate: {budget}, complex: {budget}}}\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    arguments = ["eval", "run", "--dataset", dataset, "--pipeline", "mine.yaml"]
+    arguments: list[str | Path] = ["eval", "run", "--dataset", dataset, "--pipeline", "mine.yaml"]
     told = " ".join(call(tmp_path, arguments).out.split())
     assert "mine against its latency budgets (p95): " in told
     assert f" ms, {verdict} {budget:g}" in told
