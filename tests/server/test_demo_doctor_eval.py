@@ -112,7 +112,7 @@ def test_doctor_names_a_broken_pipeline_and_checks_the_rest(workspace: Path, wit
         "graph": "ok", "segment": "ok", "maintenance": "ok", "model": "ok", "vectors": "ok",
         "words": "ok",
         "extensions": "ok", "search": "ok", "configuration": "ok", "flags": "ok", "shadows": "ok",
-        **({"evaluation": "ok"} if with_store else {}),
+        **({"evaluation": "ok", "latency": "ok"} if with_store else {}),
     }  # fmt: skip
 
 
