@@ -22,6 +22,7 @@ from speckit_memory.server import logs
 from speckit_memory.server.app import build
 from speckit_memory.server.demo_corpus import QUESTIONS, corpus
 from speckit_memory.server.output import table
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 
 CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -40,9 +41,7 @@ def answers(memory: Memory) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """The text and the structured content of every answer."""
 
     async def work() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-        server = build(
-            Workspace(lambda _create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
-        )
+        server = build(Workspace(lambda _create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
             for name, calls in CALLS.items():

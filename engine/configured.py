@@ -38,6 +38,7 @@ from speckit_memory.pipeline.registry import Registry
 
 RESTART = "What is served stays as it is until the process is started again."
 MEND = "What was read before goes on until that is mended; the next search after that follows, without a restart."
+MEND_START = "The shipped pipeline answers until that is mended; the next search after that follows, without a restart."
 NAMED = 8
 """So many flags are named; `flags list` has them all."""
 

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.settings import Settings
+from speckit_memory.config.settings import BY_CALL, BY_VALUE, SHIPPED, Settings
+from speckit_memory.config.sources import DEFAULT
 from speckit_memory.engine.following import Following
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served
 from speckit_memory.engine.standing import Standing
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.composition import Pipeline
+from speckit_memory.pipeline.describing import kind_of
+from speckit_memory.pipeline.loading import PipelineSource
 
 if TYPE_CHECKING:
     from speckit_memory.engine.reloading import FilesFollowed, Reloading
+
+
+def problems_of(error: Exception) -> tuple[Problem, ...]:
+    """What is wrong with a pipeline that could not be built; of a component's defect only its type is told."""
+    if isinstance(error, SpeckitError):
+        return tuple(error.problems)
+    return (Problem("E199", f"{kind_of(error)} while the pipeline was built"),)
+
+
+def chosen_or_shipped(
+    source: PipelineSource, config: Settings, *, strict: bool, stand_in: bool
+) -> tuple[Searching, Settings]:
+    """The pipeline that was chosen; with `stand_in` the shipped one where files or the environment have chosen one that
+    cannot be used; and the settings that say so. Raises SpeckitError otherwise."""
+    try:
+        return Searching.through(source, config, config.overrides, strict=strict), config
+    except Exception as error:
+        if not stand_in or config.overrides or config.pipeline_by in (BY_CALL, BY_VALUE):
+            raise
+        shipped = Searching.shipped(config, problems_of(error), strict=strict)
+        return shipped, replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED)
 
 
 class Configuring(ABC):
@@ -45,8 +71,9 @@ class Configuring(ABC):
     def follow_files(self, since: float | None = None) -> None:
         """From now on searches are answered as the files of the configuration say then: for a process that lives long.
 
-        Files that were changed after `since` (epoch seconds) count as changed. What is broken changes nothing, and
-        every answer says so (docs/pipeline.md). A pipeline that was given as a value is in the hands of its owner.
+        Files that were changed after `since` (epoch seconds) count as changed. What is broken changes nothing, or has
+        the shipped pipeline stand in from the start, and every answer says so (docs/pipeline.md). A pipeline that was
+        given as a value is in the hands of its owner.
         """
         # imported by who serves
         from speckit_memory.engine.reloading import Reloading, can_be_followed

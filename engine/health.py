@@ -12,6 +12,7 @@ import numpy as np
 from speckit_memory.config.settings import EMBEDDER_VARIABLE, Settings
 from speckit_memory.engine import assembly, configured
 from speckit_memory.engine.following import Replacement
+from speckit_memory.engine.latency import told_latency
 from speckit_memory.engine.noted import notes
 from speckit_memory.engine.reloading import FilesFollowed
 from speckit_memory.engine.results import SearchResult
@@ -44,6 +45,11 @@ DAMAGED = (
     "checkpoint (`speckit-memory checkpoint list`) or a backup for the rest, such as judgements and memories whose "
     "files are gone."
 )
+FAILING = (
+    "Answers are as they were without it. `speckit-memory shadow report` names the step that failed: mend it, or take "
+    "the pipeline out of `shadows`."
+)
+STEPPED_BACK = "Answers do not wait for it; `speckit-memory shadow report` tells what it took."
 LONGEST_QUESTION = 200
 """Characters of a stored title that the check of the search asks for."""
 
@@ -120,6 +126,7 @@ def health(seen: Examined) -> HealthReport:
         "pipeline": _pipeline,
         "shadows": _shadows,
         "evaluation": _evaluation,
+        "latency": _latency,
         "search": _search,
     }
     return HealthReport(tuple(_guarded(name, check, seen) for name, check in checks.items()))
@@ -303,6 +310,8 @@ def _pipeline(seen: Examined) -> Check:
 def _pipeline_followed(told: str, files: FilesFollowed) -> Check:
     if files.wrong:
         wrong = listed([str(problem) for problem in files.wrong], NAMED, "; ")
+        if files.stands_in:
+            return Check("pipeline", False, f"{told}; the configuration cannot be used: {wrong}", configured.MEND_START)
         return Check("pipeline", False, f"{told}; the files were changed and cannot be used: {wrong}", configured.MEND)
     if files.at is None:
         return Check("pipeline", True, told)
@@ -322,7 +331,10 @@ def _shadows(seen: Examined) -> Check:
     if not seen.shadows:
         return Check("shadows", True, "no pipeline runs beside this one")
     states = tallied(seen.shadows, seen.pipeline.hash, seen.opened.recorder)
-    return Check("shadows", True, "; ".join(map(shadow_told, states)))
+    states = tuple(sorted(states, key=lambda state: -state.failed))
+    failing = [state for state in states if state.failed]
+    hint = FAILING if failing else STEPPED_BACK if any(state.retreat for state in states) else ""
+    return Check("shadows", not failing, "; ".join(map(shadow_told, states)), hint)
 
 
 def shadow_told(shadow: ShadowState) -> str:
@@ -341,6 +353,12 @@ def shadow_told(shadow: ShadowState) -> str:
 def _evaluation(seen: Examined) -> Check:
     found = notes(seen.opened.recorder)
     return Check("evaluation", found.ok, found.detail, found.hint)
+
+
+def _latency(seen: Examined) -> Check:
+    """Whether searches keep to the budgets of the pipeline. Those that do not are slow and not wrong: a warning."""
+    detail, hint = told_latency(seen.opened.recorder, seen.pipeline)
+    return Check("latency", True, detail, hint)
 
 
 def _listed(extensions: Sequence[Extension]) -> str:

@@ -18,7 +18,7 @@ from speckit_memory.config.vector_indexing_in_force import vector_indexing_in_fo
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.engine import assembly, consumption, events
 from speckit_memory.engine.adjusting import Adjustment, wanted_of
-from speckit_memory.engine.configuring import Configuring
+from speckit_memory.engine.configuring import Configuring, chosen_or_shipped
 from speckit_memory.engine.connecting import Connecting
 from speckit_memory.engine.deleting import Deleting
 from speckit_memory.engine.editing import Editing
@@ -94,6 +94,7 @@ class Memory(
         strict: bool = False,
         overrides: Mapping[str, str] | None = None,
         shadows: bool = True,
+        stand_in: bool = False,
     ) -> Self:
         """Opens a store, creating it unless `create` is false.
 
@@ -101,7 +102,8 @@ class Memory(
         or else the shipped pipeline; a pipeline is a path, a preset's name, a mapping of the form of a file, or what
         was read or derived of these; `root` is the folder that keys are relative to; `overrides` maps "step.parameter"
         to a YAML value; in `strict` mode failures of steps are raised; without `shadows` no other pipeline runs beside
-        this one, and nothing is recorded of searches, as for measurements. Raises SpeckitError.
+        this one, and nothing is recorded of searches; with `stand_in` the shipped pipeline answers where files or the
+        environment decide on one that cannot be used. Raises SpeckitError.
 
         When another file takes the store's path, or its state is set back, that one is opened and served; a file that
         is deleted is made anew by what writes, if `create` is given.
@@ -119,9 +121,8 @@ class Memory(
             vector_index=vector_indexing_in_force(config),
             entities=load_workspace_config(config.root).entities,
         )
-        searching = Searching.through(source, config, overrides, strict=strict)
-        models = assembly.TextModels(config.environ)
-        recorder = Recorder(config.db, config.recording)
+        searching, config = chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
+        models, recorder = assembly.TextModels(config.environ), Recorder(config.db, config.recording)
 
         def opened(may_create: bool) -> assembly.OpenStore:
             database = Database.open(config.db, create=may_create)

@@ -18,13 +18,13 @@ from speckit_memory.config.deadline import deadline_in_force
 from speckit_memory.config.files.watching import WatchedFiles
 from speckit_memory.config.settings import BY_CALL, BY_VALUE, CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE, settings
 from speckit_memory.config.sources import SHIPPED
+from speckit_memory.engine.configuring import problems_of
 from speckit_memory.engine.recording import Recorder
 from speckit_memory.engine.searching import Searching
 from speckit_memory.engine.serving import Served, Serving
 from speckit_memory.engine.shadowing.beginning import beside_searches
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridged
-from speckit_memory.pipeline.describing import kind_of
 
 LOGGER = logging.getLogger(__name__)
 
@@ -43,11 +43,13 @@ CLOCK_SECONDS = 0.1
 @dataclass(frozen=True, slots=True)
 class FilesFollowed:
     """How the files fare: what is `wrong` with them, () for nothing; how often another state was put in force, and when
-    last (epoch seconds), None for never."""
+    last (epoch seconds), None for never. Of wrong files the last state that could be used answers, or the shipped one
+    `stands_in` where there has been none."""
 
     wrong: tuple[Problem, ...] = ()
     changes: int = 0
     at: float | None = None
+    stands_in: bool = False
 
 
 class Reloading:
@@ -62,7 +64,11 @@ class Reloading:
         self._watched.know(_texts(served.now.searching))
         self._watched.distrust(since - CLOCK_SECONDS)
         self._again_at = self._patience()
-        self.state = FilesFollowed()
+        wrong = served.now.searching.stands_in_for
+        self.state = FilesFollowed(wrong, stands_in=bool(wrong))
+        if wrong:
+            LOGGER.warning("the configuration cannot be used, the shipped pipeline answers: %s", wrong[0])
+            self._wait_for_mending(self._watched)
 
     @property
     def amiss(self) -> tuple[str, ...]:
@@ -71,6 +77,9 @@ class Reloading:
             return ()
         pipeline = self._served.now.searching.runner.pipeline
         told = abridged(str(wrong[0]), TOLD) + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
+        if self.state.stands_in:
+            until = f"until that is mended, the shipped '{pipeline.name}' ({pipeline.hash}) answers instead"
+            return (f"the configuration cannot be used: {told}; {until}",)
         return (
             f"the configuration was changed and cannot be used: {told}; until that is mended, "
             f"'{pipeline.name}' ({pipeline.hash}) answers as it was read before",
@@ -108,18 +117,21 @@ class Reloading:
         watched = _watched(earlier)
         try:
             serving = _made(earlier, self._recorder)
-        except SpeckitError as error:
-            wrong = tuple(error.problems)
-        except Exception as error:  # of a component that cannot be made; what is served goes on
-            wrong = (Problem("E199", f"{kind_of(error)} while the pipeline was built"),)
-            LOGGER.warning("the configuration cannot be used", exc_info=error)
+        except Exception as error:  # of a component that cannot be made, too; what is served goes on
+            wrong = problems_of(error)
+            if not isinstance(error, SpeckitError):
+                LOGGER.warning("the configuration cannot be used", exc_info=error)
         else:
             self._put(serving, watched)
             return
         if wrong != self.state.wrong:
             LOGGER.warning("the configuration cannot be used, what was read before goes on: %s", wrong[0])
         self.state = replace(self.state, wrong=wrong)
-        watched.look_at(Path(one.where.file) for one in wrong if one.where and not one.where.file.startswith(SHIPPED))
+        self._wait_for_mending(watched)
+
+    def _wait_for_mending(self, watched: WatchedFiles) -> None:
+        places = [one.where.file for one in self.state.wrong if one.where]
+        watched.look_at(Path(file) for file in places if not file.startswith(SHIPPED))
         self._watched, self._again_at = watched, time.monotonic() + RETRY_SECONDS
 
     def _put(self, serving: Serving, watched: WatchedFiles) -> None:
@@ -129,7 +141,7 @@ class Reloading:
             self._served.put(serving)
         self._again_at = self._patience()
         if _answers(serving) == _answers(before):  # a comment, say, or what is broken was taken back
-            self.state = replace(self.state, wrong=())
+            self.state = replace(self.state, wrong=(), stands_in=False)
             return
         self.state = FilesFollowed((), self.state.changes + 1, time.time())
         pipeline = serving.searching.runner.pipeline

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 from speckit_memory.config.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.flags import misspelt_variables
-from speckit_memory.config.settings import Settings
+from speckit_memory.config.settings import SHIPPED, Settings
+from speckit_memory.config.sources import DEFAULT
 from speckit_memory.engine import assembly, resuming
 from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.engine.answer import answer, named
@@ -71,6 +74,7 @@ class Searching:
         self._rollouts = rollouts
         self._extensions = extensions
         self._wishes = Wishes()
+        self.stands_in_for: tuple[Problem, ...] = ()
 
     @classmethod
     def through(
@@ -96,6 +100,16 @@ class Searching:
         running = tuple(one for one in variants if not one.checked.problems)
         runner = Runner(assemble(checked), strict=strict)
         return cls(runner, config, running, checked, shares, tuple(unusable), extensions)
+
+    @classmethod
+    def shipped(cls, config: Settings, wrong: tuple[Problem, ...], *, strict: bool) -> Searching:
+        """With the shipped pipeline as it is, whatever files and the environment say of pipelines and flags: it stands
+        in for one that has these problems."""
+        undecided = replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED, root=Path(os.devnull), environ={})
+        extensions = extensions_in_force(config.environ, config.root)
+        searching = cls.through(DEFAULT, undecided, None, strict=strict, extensions=extensions)
+        searching.stands_in_for = wrong
+        return searching
 
     @cached_property
     def extensions(self) -> ExtensionSettings:

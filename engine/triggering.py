@@ -26,12 +26,16 @@ FADING_BY_TURN = 0.98
 """What each turn since a memory was matched leaves of the session's attention to it."""
 SOURCE = "triggers"
 _TURN = "turn "
+SEEDS, RELATED, LEAST_SIMILAR = 5, 5, 0.70
+"""So many memories activate others at each hop, how many each, and from which cosine on (feature F12)."""
+HOPS, PASSED_ON, FULL_BOOST, MOST_RELATED = 2, 0.5, 0.25, 20
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerMatch:
     """A memory and those of its phrases that stand in the prompt. `learned` counts further ones that readers' choices
-    have taught. `attention` is the session's in [0, 1]; `score` is in (0, 1.15)."""
+    have taught. `attention` is the session's in [0, 1]; `score` is in (0, 1.15). `text` is the whole memory where a
+    session matches one that is HOT, and what it says first otherwise."""
 
     memory: MemoryRecord
     score: float
@@ -39,16 +43,27 @@ class TriggerMatch:
     learned: int
     attention: float
     state: str
-    excerpt: str
+    text: str
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedMemory:
+    """A memory that resembles what a session's prompt has triggered, with its activation in (0, 0.125]."""
+
+    memory: MemoryRecord
+    activation: float
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerMatches:
-    """The best matches, how many memories matched, and how many of these the session attended to."""
+    """The best matches, how many memories matched, and how many of these the session attended to. `related` are
+    memories that the best matches activate, for a session."""
 
     matches: tuple[TriggerMatch, ...]
     total: int
     attended: int
+    related: tuple[RelatedMemory, ...] = ()
 
 
 def match(
@@ -78,15 +93,42 @@ def match(
         memory = reader.get_memory(connection, int(ids[place]))
         phrases = _standing(memory.triggers, prompt, now)
         everything = int(np.count_nonzero(found[kept] == ids[place]))
+        whole = bool(session) and name_of(state) == "HOT"
         said = store.passages.summaries([memory.id])  # no passage matched: the first one says what it happens to
-        [excerpt] = [passage.text for passage in said.values() or store.passages.passages([memory.id])] or [""]
+        first = next((passage.text for passage in said.values() or store.passages.passages([memory.id])), "")
         matches.append(
             TriggerMatch(
                 memory, float(score[place]), phrases, max(0, everything - len(phrases)), float(seen[place]),
-                name_of(state), excerpt,
+                name_of(state), reader.body(connection, memory.id) if whole else first, whole,
             )
         )  # fmt: skip
-    return TriggerMatches(tuple(matches), len(ids), int(np.count_nonzero(seen)))
+    activated = _activated(store, ids[best].tolist(), set(ids.tolist()), now) if session else {}
+    related = tuple(
+        RelatedMemory(reader.get_memory(connection, memory), activation) for memory, activation in activated.items()
+    )
+    return TriggerMatches(tuple(matches), len(ids), int(np.count_nonzero(seen)), related)
+
+
+def _activated(store: StoreView, matched: Sequence[int], known: set[int], now: float) -> dict[int, float]:
+    """The memories beside those `known` that the best matches activate, most of all first: as `Coactivation` spreads
+    activation over the rows of a search, here over the whole store."""
+    scope = store.attributes.scope(Filter(), now)
+    reached: dict[int, float] = {}
+    wave = dict.fromkeys(matched[:SEEDS], 1.0)
+    for _ in range(HOPS if store.vectors.dimensions else 0):
+        following: dict[int, float] = {}
+        for source, activation in sorted(wave.items(), key=lambda item: (-item[1], item[0]))[:SEEDS]:
+            [direction] = store.vectors.vectors(np.array([source]))
+            found, similar, _ = store.vectors.nearest(direction, RELATED + 1, scope, "memory")
+            near = [pair for pair in zip(found.tolist(), similar.tolist(), strict=True) if pair[0] != source]
+            near = [pair for pair in near if pair[1] >= LEAST_SIMILAR][:RELATED]
+            for memory, similarity in near:
+                passed = activation * PASSED_ON * similarity / np.sqrt(len(near))
+                if memory not in known and passed > reached.get(memory, 0.0):
+                    reached[memory] = following[memory] = passed
+        wave = following
+    first = sorted(reached.items(), key=lambda item: (-item[1], item[0]))[:MOST_RELATED]
+    return {memory: float(FULL_BOOST * activation) for memory, activation in first}
 
 
 def note(opened: assembly.OpenStore, memories: Sequence[int], session: str, turn: int | None, now: float) -> None:

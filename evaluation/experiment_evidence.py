@@ -94,7 +94,7 @@ def evidenced(
     those that somebody chose to judge speak for no others. Uses are evidence of a query of which something was used.
     Judgements are
     where every document that can make a difference has one: for nDCG@10 those among the first ten that stand elsewhere
-    in the two answers, for MRR@5 all among the first five, for the first relevant one hides what stands below it, for
+    in the two answers, for MRR@5 those among the first five down to the first relevant one of each answer, for
     Recall@20 those that only one of the two answers has, for Hit@1 the first of each.
     """
     every = [_of_metric(answers, metric, evidence, alike) for metric in metrics]
@@ -147,7 +147,14 @@ def _told_apart(one: Answered, metric: str) -> set[str]:
     if metric == "nDCG@10":
         before, after = ({key: rank for rank, key in enumerate(keys)} for keys in (control, variant))
         return {key for key in {**before, **after} if before.get(key) != after.get(key)}
+    if metric == "MRR@5":
+        return {*_to_first_relevant(control, one.known), *_to_first_relevant(variant, one.known)}
     return {*control, *variant}
+
+
+def _to_first_relevant(keys: Sequence[str], known: Mapping[str, float]) -> Sequence[str]:
+    """The keys that decide on a reciprocal rank: none below the first one that is known to be relevant."""
+    return keys[: next((rank for rank, key in enumerate(keys, start=1) if known.get(key, 0.0) > 0), len(keys))]
 
 
 def _complete(one: Answered, keys: set[str], evidence: Evidence) -> bool:

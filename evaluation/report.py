@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,24 @@ class PipelineFigures:
     intent: IntentAccuracy | None = None
     restraint: Restraint | None = None
     further: FurtherFigures | None = None
+    budgets_ms: Mapping[str, float] = field(default_factory=dict)
+    """The most that 95 of 100 queries of a complexity may take."""
+
+    def budget_sentence(self) -> str:
+        """Which complexities are over their budgets and which under, "" where there are no budgets."""
+        told = [
+            f"{name} {latency.p95:.1f} ms, {'over' if latency.p95 > self.budgets_ms[name] else 'under'} "
+            f"{self.budgets_ms[name]:g}"
+            for name, latency in self.by_complexity.items()
+            if name in self.budgets_ms
+        ]
+        return f"{self.name} against its latency budgets (p95): {'; '.join(told)}" if told else ""
+
+    def _latency_json(self, name: str, latency: Latency) -> dict[str, Any]:
+        if name not in self.budgets_ms:
+            return asdict(latency)
+        budget = self.budgets_ms[name]
+        return {**asdict(latency), "budget_ms": budget, "over_budget": latency.p95 > budget}
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `pipelines`."""
@@ -128,7 +146,7 @@ class PipelineFigures:
             "latency_ms": {
                 "p50": self.latency.p50,
                 "p95": self.latency.p95,
-                "by_complexity": {name: asdict(latency) for name, latency in self.by_complexity.items()},
+                "by_complexity": {name: self._latency_json(name, one) for name, one in self.by_complexity.items()},
             },
             "degraded_queries": self.degraded_queries,
             "degraded_parts": [asdict(part) for part in self.degraded_parts],
@@ -153,6 +171,7 @@ def figures(
     answers: Sequence[Answer],
     queries: Sequence[DatasetQuery],
     further: FurtherFigures | None = None,
+    budgets_ms: Mapping[str, float] | None = None,
 ) -> PipelineFigures:
     """The figures of one pipeline from its answers and their metrics, all aligned with `queries`."""
     times = {level: [a.latency_ms for a in answers if a.complexity == level] for level in _COMPLEXITIES}
@@ -170,6 +189,7 @@ def figures(
         degraded_parts=tuple(DegradedPart(part, count, reasons[part]) for part, count in sorted(parts.items())),
         intent=IntentAccuracy(sum(meant) / len(meant), len(meant)) if meant else None,
         further=further,
+        budgets_ms=budgets_ms or {},
     )
 
 
@@ -226,7 +246,8 @@ class EvalReport:
         )
         further = {pipeline.name: pipeline.further for pipeline in self.pipelines if pipeline.further}
         more: list[Block] = [further_table(further), channel_lines(further)] if further else []
-        return [heading, _table(self.pipelines), *more, restraint, compared, warnings]
+        budgets = "\n".join(filter(None, (pipeline.budget_sentence() for pipeline in self.pipelines)))
+        return [heading, _table(self.pipelines), budgets, *more, restraint, compared, warnings]
 
     def as_text(self) -> str:
         """The report as it goes into a file or a pipe."""

@@ -147,7 +147,7 @@ def evaluate_pipelines(
         no_relevant=len(dataset.queries) - len(judged),
         pipelines=tuple(
             replace(
-                figures(name, pipeline.hash, store.index_s, values[name], row, asked, more),
+                figures(name, pipeline.hash, store.index_s, values[name], row, asked, more, pipeline.budgets_ms),
                 restraint=Restraint.of(row, judgements, beside) if unanswerable else None,
             )
             for name, pipeline, row, more, beside in zip(names, built, answers, further, foreign, strict=True)

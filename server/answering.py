@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 import anyio
-import anyio.to_thread
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError
+from speckit_memory.pipeline.withdrawal import WithdrawnError
 from speckit_memory.server.failures import internal
 from speckit_memory.server.fitting_actions import for_client
+from speckit_memory.server.worker_calls import WorkerCall
 
 Found = TypeVar("Found")
 CALLERS_FAULT = 2
@@ -23,7 +23,7 @@ CALLERS_FAULT = 2
 
 
 class Answering:
-    """Runs work for requests in threads that `limiter` bounds, together with those of all tools.
+    """Runs work for requests in threads that `limiter` bounds, together with those of the tools that only read.
 
     `offers` says whether the client has a tool of that name.
     """
@@ -37,12 +37,11 @@ class Answering:
 
         When the client takes the request back, the work ends before its next step.
         """
-        call = Withdrawal()
 
         def answer() -> Found:
             # the one boundary, in the thread itself: an exit or an interrupt would end the event loop
             try:
-                with SERVING.serving(), call.asking():
+                with SERVING.serving():
                     return work()
             except MCPError:
                 raise
@@ -53,10 +52,9 @@ class Answering:
             except BaseException as error:
                 raise as_protocol_error(internal(error), **about) from None
 
-        try:
-            return await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
-        finally:
-            call.withdraw()
+        call = WorkerCall(answer, self._limiter)
+        call.join()
+        return await call.answer()
 
 
 def as_protocol_error(error: SpeckitError, **about: str) -> MCPError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -47,21 +47,12 @@ class CallProgress:
         self._before = 0
         self._told = 0
 
-    @contextmanager
-    def telling(self) -> Iterator[None]:
-        """What this thread does inside, and `tell`s of, is the call."""
-        token = _telling.set(self if self._context is not None else None)
-        try:
-            yield
-        finally:
-            _telling.reset(token)
-
     def told(self, progress: Progress) -> None:
         """Sends how far it is. A client that cannot be told is told nothing: the work goes on."""
         if progress.phase != self._phase:
             self._phase, self._before = progress.phase, self._told
         done = self._before + progress.done
-        if done <= self._told:
+        if done <= self._told or self._context is None:
             return
         self._told = done
         total = None if progress.total is None else self._before + progress.total
@@ -69,11 +60,20 @@ class CallProgress:
             anyio.from_thread.run(self._context.report_progress, done, total, progress.phase or self._unit)
 
 
-_telling: ContextVar[CallProgress | None] = ContextVar("telling", default=None)
+_telling: ContextVar[Sequence[CallProgress]] = ContextVar("telling", default=())
+
+
+@contextmanager
+def telling(calls: Sequence[CallProgress]) -> Iterator[None]:
+    """What this thread does inside, and `tell`s of, is done for these calls, which may become more or fewer."""
+    token = _telling.set(calls)
+    try:
+        yield
+    finally:
+        _telling.reset(token)
 
 
 def tell(progress: Progress) -> None:
-    """Tells the client of the call that this thread works for, if it wants to know."""
-    telling = _telling.get()
-    if telling is not None:
-        telling.told(progress)
+    """Tells the clients of the calls that this thread works for, if they want to know."""
+    for call in tuple(_telling.get()):
+        call.told(progress)

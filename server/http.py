@@ -26,6 +26,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.server import logs
 from speckit_memory.server.http_bodies import LongBodies
 from speckit_memory.server.http_guard import Guard
+from speckit_memory.server.http_hangups import HangUps
 from speckit_memory.server.http_health import Health
 from speckit_memory.server.http_paths import ByPath
 from speckit_memory.server.http_protocol import KEEP_ALIVE_SECONDS, LONGEST_HEAD, MOST_CONNECTIONS, BoundedProtocol
@@ -150,13 +151,14 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
     listener = listen(host, port)
     stream = detach()
     logs.configure()
-    from speckit_memory.server.app import THREADS, build, workspace_of
+    from speckit_memory.server.app import build, workspace_of
+    from speckit_memory.server.worker_calls import ThreadLimits
 
     served.log_broken()
     open_in = partial(workspace_of, served.common, cache_seconds=served.cache_seconds)
     workspaces = {f"{PATH}/{name}": open_in(root, name=name) for name, root in served.roots.items()}
     workspaces = workspaces or {PATH: open_in()}
-    limiter = anyio.CapacityLimiter(THREADS)
+    limits = ThreadLimits()
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
     verifier = StaticToken(token) if token else None
 
@@ -165,7 +167,7 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
             workspace,
             warm_up=served.warm_up,
             watch=served.watch,
-            limiter=limiter,
+            limits=limits,
             profile=profile,
             token_verifier=verifier,
             auth=auth if token else None,
@@ -183,14 +185,14 @@ def serve_http(served: Served, host: str, port: int, token_file: Path | None, al
         for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
     }
     app = ByPath(apps, verifier) if served.roots else apps[PATH]
-    runner = QuietServer(configuration(Guard(Health(LongBodies(app)), own_names(host, allowed))))
+    runner = QuietServer(configuration(Guard(HangUps(Health(LongBodies(app))), own_names(host, allowed))))
     address = f"http://{_shown(host)}:{listener.getsockname()[1]}"
     for path in apps:
         logs.event("listening", url=f"{address}{path}", token=bool(token))
     # the only store of a server stays open: its background work is done by nobody else
     status = anyio.run(_serve_until_signal, runner, listener, workspaces.values() if served.roots else ())
     for workspace in workspaces.values():
-        workspace.finish(limiter.borrowed_tokens)
+        workspace.finish(limits.running)
     logs.event("stopped", status=status)
     stream.drain()
     os._exit(status)  # a tool that still runs must not hold the process

@@ -31,11 +31,14 @@ class Common:
     overrides: dict[str, str] = field(default_factory=dict)
     as_json: bool = False
 
-    def open(self, *, create: bool = True, root: Path | None = None) -> Memory:
-        """Opens the store that the options name. Raises SpeckitError when it cannot be."""
+    def open(self, *, create: bool = True, root: Path | None = None, stand_in: bool = False) -> Memory:
+        """Opens the store that the options name; `stand_in` as for `Memory.open`. Raises SpeckitError when it cannot
+        be."""
         from speckit_memory.engine import Memory
 
-        return Memory.open(self.db, self.pipeline, root=root, create=create, overrides=self.overrides)
+        return Memory.open(
+            self.db, self.pipeline, root=root, create=create, overrides=self.overrides, stand_in=stand_in
+        )
 
 
 def shared(*wanted: Option) -> Callable[[Command], Command]:

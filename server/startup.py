@@ -5,7 +5,7 @@ from __future__ import annotations
 from os.path import lexists
 from pathlib import Path
 
-from speckit_memory.config.settings import CONFIG_FILE, FLAGS_FILE, settings
+from speckit_memory.config.settings import BY_CALL, CONFIG_FILE, FLAGS_FILE, settings
 from speckit_memory.config.sources import presets
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import require_file, store_is_there
@@ -14,10 +14,11 @@ from speckit_memory.server.options import Common
 
 
 def check_configuration(common: Common, root: Path | None = None) -> None:
-    """Raises SpeckitError for a file that is no store, and for what is wrong with the text of files of `.speckit`, in
-    the workspace of the options or in the one of a folder.
+    """Raises SpeckitError for a file that is no store, and for what is wrong with the text of `.speckit/config.yaml`,
+    in the workspace of the options or in the one of a folder, and with a pipeline that the options name.
 
-    Whether its steps exist and fit together takes their modules; the warm-up finds that out.
+    Whether its steps exist and fit together takes their modules; the warm-up finds that out. For a pipeline and flags
+    that files or the environment decide on, the shipped ones stand in where they cannot be used.
     """
     config = settings(common.db, common.pipeline, root)
     if store_is_there(config.db):
@@ -26,6 +27,8 @@ def check_configuration(common: Common, root: Path | None = None) -> None:
         from speckit_memory.config.workspace_file import load_workspace_config
 
         load_workspace_config(config.root)
+    if config.pipeline_by != BY_CALL and not common.overrides:
+        return
     if config.pipeline in presets() and not common.overrides and not lexists(config.root / FLAGS_FILE):
         return
     from speckit_memory.pipeline.loading import load

@@ -16,6 +16,7 @@ from speckit_memory.server.served import Served
 
 if TYPE_CHECKING:
     from speckit_memory.server.app import MemoryServer
+    from speckit_memory.server.worker_calls import ThreadLimits
     from speckit_memory.server.workspace import Workspace
 
 
@@ -33,8 +34,8 @@ def _workspace(served: Served) -> tuple[Workspace, list[Any]]:
     return chosen, [ClientRoots(chosen)]
 
 
-def server_of(served: Served, limiter: anyio.CapacityLimiter) -> tuple[Workspace, MemoryServer]:
-    """The workspace that is served, and the server of its tools, which `limiter` keeps from running all at once."""
+def server_of(served: Served, limits: ThreadLimits) -> tuple[Workspace, MemoryServer]:
+    """The workspace that is served, and the server of its tools, which `limits` keep from running all at once."""
     from speckit_memory.server.app import build
 
     workspace, middleware = _workspace(served)
@@ -44,7 +45,7 @@ def server_of(served: Served, limiter: anyio.CapacityLimiter) -> tuple[Workspace
     server = build(
         workspace,
         warm_up=served.warm_up,
-        limiter=limiter,
+        limits=limits,
         profile=profile,
         watch=served.watch,
         middleware=middleware,
@@ -65,15 +66,15 @@ def serve_stdio(served: Served) -> NoReturn:
     started_by = os.getppid()
     stream = detach()
     logs.configure()
-    from speckit_memory.server.app import THREADS
     from speckit_memory.server.wire import Wire
+    from speckit_memory.server.worker_calls import ThreadLimits
 
     served.log_broken()
-    limiter = anyio.CapacityLimiter(THREADS)
+    limits = ThreadLimits()
 
     def finish(status: int) -> NoReturn:
         try:
-            workspace.finish(limiter.borrowed_tokens)
+            workspace.finish(limits.running)
             wire.drain()
             logs.event("stopped", status=status)
             stream.drain()
@@ -103,7 +104,7 @@ def serve_stdio(served: Served) -> NoReturn:
             await server.run_on(wire)
             finish(0)
 
-    workspace, server = server_of(served, limiter)
+    workspace, server = server_of(served, limits)
     wire = Wire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)
     try:
         anyio.run(serve)

@@ -2,11 +2,11 @@
 
 import inspect
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import PrivateAttr, ValidationError
@@ -14,7 +14,7 @@ from pydantic import PrivateAttr, ValidationError
 from speckit_memory.engine.shadowing.gate import SERVING
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import LISTED
-from speckit_memory.pipeline.withdrawal import Withdrawal, WithdrawnError, require_wanted
+from speckit_memory.pipeline.withdrawal import WithdrawnError, require_wanted
 from speckit_memory.server import logs
 from speckit_memory.server.answer_cache import AnswerCache
 from speckit_memory.server.argument_problems import FAR, problems_of
@@ -24,9 +24,20 @@ from speckit_memory.server.envelope import SCHEMA, Count, Fitted, Reply, failure
 from speckit_memory.server.failures import internal
 from speckit_memory.server.fitting_actions import for_client
 from speckit_memory.server.idle_parameters import Rule, told_idle
+from speckit_memory.server.worker_calls import EqualCalls, WorkerCall
 
 NOTES_PER_TOKEN = 1
 """Characters of notes on a call for each token of its answer's budget, which leaves them about a quarter of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a call is answered with, and what the log says of it."""
+
+    result: CallToolResult
+    code: str = ""
+    again: bool = False
+    pipeline: str = ""
 
 
 class SpeckitTool(Tool):
@@ -48,6 +59,8 @@ class SpeckitTool(Tool):
     _offers: Callable[[str], bool] = PrivateAttr()
     _idle: Rule | None = PrivateAttr()
     _defaults: dict[str, Any] = PrivateAttr()
+    _equal: Callable[[Mapping[str, Any]], Hashable] | None = PrivateAttr()
+    _under_way: EqualCalls[_Answer] = PrivateAttr(default_factory=EqualCalls)
 
     @classmethod
     def of(
@@ -65,13 +78,15 @@ class SpeckitTool(Tool):
         config_hash: Callable[[], str] = str,
         offers: Callable[[str], bool] = bool,
         idle: Rule | None = None,
+        equal: Callable[[Mapping[str, Any]], Hashable] | None = None,
     ) -> "SpeckitTool":
         """The tool of a function, whose docstring is the description; `title` names it to people.
 
         `budget` is that of the tool's layer in tokens (feature T24), which `count` counts; `limiter` bounds the threads
-        of all tools; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the log which
-        configuration is in force; `offers` says whether a client has a tool of that name, so that errors can send it
-        there; `idle` says which parameters do nothing beside others.
+        of all tools of a kind; `cache` keeps the answers that may be given again (feature T25); `config_hash` tells the
+        log which configuration is in force; `offers` says whether a client has a tool of that name, so that errors can
+        send it there; `idle` says which parameters do nothing beside others. Calls under way at once get one answer
+        when `equal` returns the same for the values of all their parameters.
         """
         tool = cls.from_function(
             function,
@@ -97,6 +112,7 @@ class SpeckitTool(Tool):
         tool._config_hash = config_hash
         tool._offers = offers
         tool._idle = idle
+        tool._equal = equal
         tool._defaults = {name: field.get_default() for name, field in arguments.model_fields.items()}
         return tool
 
@@ -110,40 +126,44 @@ class SpeckitTool(Tool):
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature
         """Validates, calls, wraps. Never raises for a failure of the tool."""
         started = time.perf_counter()
-        call, progress = Withdrawal(), CallProgress(context, "documents")
-        again, answered_by = False, ""
 
         def taken() -> float:
             return (time.perf_counter() - started) * 1000
 
-        def failed(error: SpeckitError) -> tuple[CallToolResult, str]:
-            return failure(for_client(error, self._offers), self.name, taken()), error.code
+        def failed(error: SpeckitError) -> _Answer:
+            return _Answer(failure(for_client(error, self._offers), self.name, taken()), error.code)
 
-        def answer() -> tuple[CallToolResult, str]:
+        def answer() -> _Answer:
             # The one boundary, in the thread itself: an exit or an interrupt that a component or a library raises
             # would end the event loop, and with it the server. The thread of a cancelled call ends by itself.
-            nonlocal again, answered_by
             try:
-                with SERVING.serving(), call.asking(), progress.telling():
+                with SERVING.serving():
                     found, again = self._answered(arguments)
-                    answered_by = found.pipeline
                     require_wanted()  # what nobody waits for was not served
                     # this too: what follows a reply writes to the store, and the loop must not wait for that
-                    return found.sent(taken(), again=again), ""
+                    return _Answer(found.sent(taken(), again=again), "", again, found.pipeline)
             except SpeckitError as error:
                 return failed(error)
             except WithdrawnError:
-                return CallToolResult(content=[]), ""  # which nobody reads
+                return _Answer(CallToolResult(content=[]))  # which nobody reads
             except BaseException as error:  # nothing of a defect reaches the client
                 return failed(internal(error))
 
+        call = self._under_way.joined(self._equal_by(arguments), lambda: WorkerCall(answer, self._limiter))
+        given = await call.answer(CallProgress(context, "documents"))
+        config_hash = given.pipeline or self._config_hash()
+        logs.tool_called(self.name, taken(), given.code, arguments, cached=given.again, config_hash=config_hash)
+        return given.result.model_copy()  # others may get the same, with a `_meta` of their own
+
+    def _equal_by(self, arguments: dict[str, Any]) -> Hashable | None:
+        """What calls under way have in common that get one answer, None where each gets its own."""
+        if self._equal is None:
+            return None
         try:
-            result, code = await anyio.to_thread.run_sync(answer, abandon_on_cancel=True, limiter=self._limiter)
-        finally:
-            call.withdraw()
-        config_hash = answered_by or self._config_hash()
-        logs.tool_called(self.name, taken(), code, arguments, cached=again, config_hash=config_hash)
-        return result
+            values, notes = self._values(arguments)
+            return self._equal(values), tuple(sorted(notes.items()))
+        except SpeckitError:
+            return None  # of which the call itself tells
 
     def _answered(self, arguments: dict[str, Any]) -> tuple[Fitted, bool]:
         """The answer within its budget, and whether it had been made before.

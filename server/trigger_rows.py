@@ -11,7 +11,8 @@ EXCERPT = 200
 
 
 def trigger_rows(found: TriggerMatches, *, text_field: str, state: bool, attention: bool) -> list[dict[str, Any]]:
-    """A row for each match, best first; `state` and `attention` where they are wanted."""
+    """A row for each match, best first; `state` and `attention` where they are wanted. What is HOT for a session stands
+    whole, everything else by its beginning."""
     from speckit_memory.memory.indexing.limits import cut_at_word
 
     return [
@@ -25,7 +26,15 @@ def trigger_rows(found: TriggerMatches, *, text_field: str, state: bool, attenti
             **({"learned_phrases": one.learned} if one.learned else {}),
             **({"state": one.state} if state else {}),
             **({"attention": round(one.attention, 4)} if attention else {}),
-            text_field: cut_at_word(one.excerpt, EXCERPT),
+            text_field: one.text if one.whole else cut_at_word(one.text, EXCERPT),
         }
         for one in found.matches
+    ]
+
+
+def related_rows(found: TriggerMatches) -> list[dict[str, Any]]:
+    """A row for each memory that the matches activate, most of all first."""
+    return [
+        {"id": one.memory.id, "key": one.memory.key, "title": one.memory.title, "activation": round(one.activation, 4)}
+        for one in found.related
     ]

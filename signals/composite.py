@@ -137,7 +137,7 @@ class Composite:
                 weight = facts.number("importance_weight", ids)
                 weight = np.where(np.isnan(weight), by_label(tiers, TIER_WEIGHTS, UNKNOWN_TIER), weight)
                 importance = weight * by_label(tiers, IMPORTANCE, 1.0) / 2.0
-                return np.minimum(importance + query.plan.importance_boost, 1.0)
+                return np.minimum(importance + _boost(query, pool, store), 1.0)
             case "tier":
                 return by_label(facts.label("tier", ids), TIER_WEIGHTS, UNKNOWN_TIER)
             case "citation":
@@ -152,6 +152,15 @@ class Composite:
         if self._params.classification_decay:
             stability = stability * stability_multipliers(facts.label("context_type", ids), tiers)
         return np.nan_to_num(recalled(days_unused(facts, ids, now), stability, tiers))
+
+
+def _boost(query: Query, pool: Pool, store: Store) -> Column | float:
+    """What signals in the wording of a query (feature C16) add to the importance of memories whose trigger phrases
+    stand in it; the others keep theirs."""
+    if not query.plan.importance_boost:
+        return 0.0
+    matched, _ = store.triggers.matches(query.reading, query.now)
+    return np.where(np.isin(pool.candidates.parents, matched), query.plan.importance_boost, 0.0)
 
 
 def _pattern(query: Query, pool: Pool, store: Store) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import log2
 
 import numpy as np
@@ -12,6 +13,9 @@ from speckit_memory.evaluation.distinct import lot
 
 DEPTH = 10
 """So many ranks of both answers count, as in nDCG@10."""
+
+RECIPROCAL_DEPTH = 5
+"""So many count in MRR@5."""
 
 MOST = 3
 """The highest grade: 0 of no use, 1 touches it, 2 helps, 3 is the answer."""
@@ -30,10 +34,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """One document that stands elsewhere in the two answers to one query, and that nobody has judged.
+    """One document that makes a difference between the two answers to one query, and that nobody has judged.
 
     `weight` is how much more discounted gain a point of grade brings one pipeline than the other; above 0 it speaks for
-    the variant.
+    the variant. It is 0 for one at the top of both, which decides whether what follows counts for a reciprocal rank.
     """
 
     case: Case
@@ -45,8 +49,9 @@ def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Di
     """All of them, the ones whose label can move the difference most first, equal ones in random order.
 
     Of a `live` experiment each query is asked for to its end before the next, and the queries come by lot: their
-    verdict speaks for queries that nobody judges, and those that differ most say nothing of the others. A query that
-    both answer alike is in none: its labels raise or lower both.
+    verdict speaks for queries that nobody judges, and those that differ most say nothing of the others. What stands at
+    the top of both comes last of its query, and of a live experiment alone. A query that both answer alike is in none:
+    its labels raise or lower both.
     """
     found = [
         Dispute(case, key, _gain(case.variant, key) - _gain(case.control, key))
@@ -54,10 +59,20 @@ def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Di
         for key in dict.fromkeys((*case.control[:DEPTH], *case.variant[:DEPTH]))
         if key not in case.judged
     ]
-    told = [dispute for dispute in found if dispute.weight]
+    told = [one for one in found if one.weight or (live and one.key in _common_top(one.case))]
     shuffled = [told[place] for place in np.random.default_rng(seed).permutation(len(told)).tolist()]
     weightiest = sorted(shuffled, key=lambda dispute: -round(abs(dispute.weight), 9))
     return sorted(weightiest, key=lambda dispute: lot(dispute.case.query)) if live else weightiest
+
+
+def _common_top(case: Case) -> tuple[str, ...]:
+    """What both answers begin with, down to the first document that is known to be relevant; nothing where their first
+    ranks are the same all the way that a reciprocal rank looks."""
+    control, variant = case.control[:RECIPROCAL_DEPTH], case.variant[:RECIPROCAL_DEPTH]
+    common = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(control, variant, strict=False))]
+    if control == variant or any(case.judged.get(key, 0.0) > 0 for key in common):
+        return ()
+    return tuple(common)
 
 
 def _gain(keys: Sequence[str], key: str) -> float:

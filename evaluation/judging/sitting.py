@@ -118,6 +118,7 @@ class Sitting:
         extreme = {
             (one.case.query, one.key): float(MOST) if (one.weight > 0) == (favoured == _VARIANT) else 0.0
             for one in rest
+            if one.weight  # what both have at the top raises both
         }
         return verdict_of(self._cases, {**self._graded(), **extreme}, live=self.live)
 

@@ -41,6 +41,7 @@ from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.restorations import NO_FILE
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
+from speckit_memory.pipeline.withdrawal import require_wanted
 
 SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
 """Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, or something
@@ -324,6 +325,7 @@ class Indexer:
         touched: dict[int, int] = {}
         without: list[str] = []
         for made in made_ones:
+            require_wanted()
             report.failures += made.failures
             report.problems += made.problems
             if made.intake is not None:

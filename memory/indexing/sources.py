@@ -104,6 +104,37 @@ class IndexReport:
         self.updated = [key for key in self.updated if key not in moved]
         self.unchanged = [key for key in self.unchanged if key not in moved]
 
+    def followed_by(self, later: IndexReport) -> IndexReport:
+        """The report of this run and a later one of the same sources, as if they were one."""
+        moved = {move.new for move in self.renamed}
+        written = dict.fromkeys([*self.created, *self.updated])
+        gone = {*later.deleted, *later.vanished}
+        return replace(
+            later,
+            created=[*dict.fromkeys([*(key for key in self.created if key not in gone), *later.created])],
+            updated=[*self.updated, *(key for key in later.updated if key not in written)],
+            unchanged=[key for key in later.unchanged if key not in written and key not in moved],
+            deleted=[*self.deleted, *later.deleted],
+            vanished=[*self.vanished, *later.vanished],
+            returned=[*self.returned, *later.returned],
+            failures=[*self.failures, *(one for one in later.failures if one not in self.failures)],
+            problems=[*self.problems, *(one for one in later.problems if one not in self.problems)],
+            chunks=self.chunks + later.chunks,
+            redacted={
+                kind: self.redacted.get(kind, 0) + later.redacted.get(kind, 0)
+                for kind in {**self.redacted, **later.redacted}
+            },
+            recalled=self.recalled + later.recalled,
+            mended=self.mended + later.mended,
+            verdicts={**self.verdicts, **later.verdicts},
+            renamed=[*self.renamed, *later.renamed],
+            embedded=self.embedded + later.embedded,
+            cache_hits=self.cache_hits + later.cache_hits,
+            characters=self.characters + later.characters,
+            links=self.links + later.links,
+            aliases=[*self.aliases, *later.aliases],
+        )
+
     def taken_in(self, intake: Intake) -> None:
         """Adds what one document was taken in with."""
         for secret in intake.secrets:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine import Memory
 
 Verdict = Literal["ok", "warn", "fail"]
-_OF_A_STORE = ("store", "evaluation")
+_OF_A_STORE = ("store", "evaluation", "latency")
 """Checks that say nothing where there is no store: they would name a temporary one."""
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 

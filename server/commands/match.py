@@ -8,7 +8,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import counted, print_json, wrapped
-from speckit_memory.server.trigger_rows import trigger_rows
+from speckit_memory.server.trigger_rows import related_rows, trigger_rows
 
 
 @click.command("match")
@@ -26,10 +26,12 @@ def command(common: Common, prompt: str, limit: int, session: str, turn: int | N
     with existing_store(common) as memory:
         found = memory.match_triggers(prompt, limit=limit, session=session, turn=turn)
         rows = trigger_rows(found, text_field="text", state=True, attention=bool(session))
+        related = related_rows(found)
         memory.matched(found, session=session, turn=turn)
         memory.write_notes()
     if common.as_json:
-        print_json({"total": found.total, "attended": found.attended, "results": rows})
+        document = {"total": found.total, "attended": found.attended, "results": rows}
+        print_json(document | ({"related": related} if session else {}))
         return
     for row in rows:
         title = f", {row['title']}" if row["title"] != row["key"] else ""
@@ -38,6 +40,8 @@ def command(common: Common, prompt: str, limit: int, session: str, turn: int | N
         triggers = [*row["phrases"], *([counted(learned, "learned phrase")] if learned else [])]
         click.echo(wrapped(f"triggered by: {', '.join(triggers)}", indent="  "))
         click.echo(wrapped(row["text"], indent="  "))
+    if related:
+        click.echo(wrapped(f"related: {', '.join(row['key'] for row in related)}"))
     click.echo(wrapped(f"{counted(found.total, 'memory')} triggered", dim=True))
     if not rows:
         click.echo(wrapped("no phrase stands in the prompt; `speckit-memory search` looks for its words"))

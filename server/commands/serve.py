@@ -79,8 +79,10 @@ def command(
 ) -> int:
     """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp).
 
-    Exits with 2 when the store, the pipeline or .speckit/config.yaml cannot be what was meant. Without a store the
-    server starts all the same: memory_index_scan and memory_save create one where it is clear which workspace is meant.
+    Exits with 2 when the store, .speckit/config.yaml, --pipeline or --set cannot be what was meant. Where files or the
+    environment decide on a pipeline that cannot be used, the shipped one answers until it is mended, and says so.
+    Without a store the server starts all the same: memory_index_scan and memory_save create one where it is clear
+    which workspace is meant.
     """
     from speckit_memory.server.commands.watching import require_watching
     from speckit_memory.server.served import Served

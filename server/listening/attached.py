@@ -12,17 +12,18 @@ from speckit_memory.server import logs
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.listening.file_watch import FileWatch
 from speckit_memory.server.listening.follower import Change, Follower
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 
 
 class Listening:
     """Follows the store for the clients of a server, for as long as that runs."""
 
-    def __init__(self, workspace: Workspace, limiter: anyio.CapacityLimiter, *, watch: bool) -> None:
+    def __init__(self, workspace: Workspace, limits: ThreadLimits, *, watch: bool) -> None:
         """With `watch` changed files are indexed as well."""
         self._name = workspace.name
-        self._follower = Follower(workspace, limiter)
-        self._watch = FileWatch(workspace, limiter) if watch else None
+        self._follower = Follower(workspace, limits.reading)
+        self._watch = FileWatch(workspace, limits.lengthy) if watch else None
         self.clients = Clients(self._follower.begin)
         self.seen: Callable[[], None] = self._follower.seen
         """Notes, in the thread that reads it, that somebody is about to see the list of resources."""

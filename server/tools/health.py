@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from speckit_memory.engine import Memory
 
 BUDGET = 800
+ROOM_BESIDE_WRONG = 80
+"""Tokens for the sentence that says how many checks were left out."""
 MOST_KEYS = 10
 """Of one document that are shown; the others are counted."""
 
@@ -49,9 +51,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 {"name": CODES[problem.code].category, "ok": False, "detail": str(problem), "hint": problem.hint}
                 for problem in error.problems
             ]
-            return Reply(
-                "the memory cannot be opened", {"ok": False, "checks": wrong_parts}, rows="checks", row_text=_check_text
-            )
+            summary = "the memory cannot be opened"
+            return _report(summary, wrong_parts, workspace)
         checks = [
             {"name": check.name, "ok": check.ok, "detail": check.detail} | ({"hint": check.hint} if check.hint else {})
             for check in report.checks
@@ -62,10 +63,19 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         # what is wrong, or has a hint, stands first: a short answer leaves out the end
         checks.sort(key=lambda check: (check["ok"], "hint" not in check))
         wrong = [check.name for check in report.checks if not check.ok]
-        summary = f"problems with {', '.join(wrong)}" if wrong else "everything is in order"
-        return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text)
+        remarks = [check.name for check in report.checks if check.ok and check.hint]
+        nothing_wrong = f"in order, with remarks on {', '.join(remarks)}" if remarks else "everything is in order"
+        return _report(f"problems with {', '.join(wrong)}" if wrong else nothing_wrong, checks, workspace)
 
     return memory_health
+
+
+def _report(summary: str, checks: list[dict[str, Any]], workspace: Workspace) -> Reply:
+    """The reply with these checks, what is wrong first. The budget has room for all that is wrong, however much."""
+    wrong = [_check_text(0, check) for check in checks if not check["ok"]]
+    needed = sum(workspace.count_tokens([summary, *wrong])) + len(wrong) + ROOM_BESIDE_WRONG
+    budget = max(BUDGET, needed)
+    return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text, budget=budget)
 
 
 def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
@@ -101,5 +111,5 @@ def _alias_text(_number: int, row: dict[str, Any]) -> str:
 
 
 def _check_text(_number: int, check: dict[str, Any]) -> str:
-    well = "ok" if check["ok"] else "WRONG"
+    well = "WRONG" if not check["ok"] else "warn" if "hint" in check else "ok"
     return "- " + about(f"{well} {check['name']}: {check['detail']}", check.get("hint", ""))

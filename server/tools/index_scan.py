@@ -1,7 +1,9 @@
 """`memory_index_scan`: bring the store up to date with the workspace (feature T22)."""
 
-from collections.abc import Callable
-from typing import Annotated
+import os
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -10,11 +12,24 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.server.envelope import Reply
 from speckit_memory.server.markdown import fields
 from speckit_memory.server.tools.parameters import Flag, Folder
+from speckit_memory.server.worker_calls import close_to_equal_calls
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1000
 MOST_MOVES = 20
 """Renamed documents that are listed; all are counted."""
+
+
+def equal(workspace: Workspace) -> Callable[[Mapping[str, Any]], Hashable]:
+    """What calls have in common that get one answer when they come at once: the folder, however it is written, and
+    what is done with it."""
+
+    def key(values: Mapping[str, Any]) -> Hashable:
+        folder = os.path.normpath(workspace.config.root / values["specFolder"])
+        read_again = values["force"] or not values["incremental"]
+        return folder, read_again, values["includeConstitutional"], values["includeSpecDocs"]
+
+    return key
 
 
 def build(workspace: Workspace) -> Callable[..., Reply]:
@@ -33,10 +48,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.tools.rows import problem_text
 
         folder = workspace.folder(specFolder)
-        report = workspace.memory_to_fill(folder).index(
-            [folder], force=force or not incremental, progress=workspace.on_progress,
+        index = partial(
+            workspace.memory_to_fill(folder).index, [folder], progress=workspace.on_progress,
             include_constitutional=includeConstitutional, include_spec_docs=includeSpecDocs,
         )  # fmt: skip
+        report = index(force=force or not incremental)
+        if close_to_equal_calls():
+            # files that have changed before a caller joined may have been read before that
+            report = report.followed_by(index())
         if report.failures and not is_there(folder):
             raise SpeckitError.of(report.failures)
         counts = {name: len(getattr(report, name)) for name in ("created", "updated", "renamed", "unchanged", "absent")}

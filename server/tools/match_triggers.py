@@ -9,10 +9,12 @@ from speckit_memory.server.envelope import TEXT_FIELD, Reply
 from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.markdown import about, fields, one_line, quoted
 from speckit_memory.server.tools.parameters import Flag, SessionId
-from speckit_memory.server.trigger_rows import trigger_rows
+from speckit_memory.server.trigger_rows import related_rows, trigger_rows
 from speckit_memory.server.workspace import Workspace
 
 BUDGET = 1500
+MOST_NAMED = 5
+"""Related memories that the text names; the data has all."""
 
 
 def idle(values: Mapping[str, Any]) -> Idle | None:
@@ -40,6 +42,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         found = memory.match_triggers(prompt, limit=limit, session=session, turn=turnNumber)
         rows = trigger_rows(found, text_field=TEXT_FIELD, state=include_cognitive, attention=bool(session))
         mind = f"{found.attended} of them in the mind of session {one_line(session_id)}" if session and rows else ""
+        related = related_rows(found)
+        named = ", ".join(f"{one_line(row['key'])} (id {row['id']})" for row in related[:MOST_NAMED])
+        facts = [mind, f"related: {named}" if named else ""]
         hints = () if rows else ("no phrase stands in the prompt; memory_search looks for its words",)
 
         def note(shown: int) -> None:
@@ -47,10 +52,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         return Reply(
             f"{counted(found.total, 'memory')} triggered",
-            {"total": found.total, "attended": found.attended, "results": rows},
+            {
+                "total": found.total,
+                "attended": found.attended,
+                "results": rows,
+                **({"related": related} if session else {}),
+            },
             hints,
             rows="results",
-            facts=mind,
+            facts="\n".join(filter(None, facts)),
             row_text=_row_text,
             after=note,
             again=None if session else note,

@@ -114,7 +114,7 @@ def attended_text(result: SearchResult) -> str:
 
 def search_hints(result: SearchResult) -> tuple[str, ...]:
     """What the caller should know beside the results: other words are advised only where they could help."""
-    hints = result.notes.warnings
+    hints = (*_mixed(result), *result.notes.warnings)
     if result.repeated:
         keys = [memory["key"] for memory in result.repeated]
         return (
@@ -126,6 +126,14 @@ def search_hints(result: SearchResult) -> tuple[str, ...]:
         return hints
     further = () if result.why_nothing else ("try other words",)
     return (*hints, *further, "index documents with memory_index_scan")
+
+
+def _mixed(result: SearchResult) -> tuple[str, ...]:
+    """That the rows are those of two pipelines, where they are."""
+    if not (other := result.notes.facts.get("interleaved_with")):
+        return ()
+    both = f"'{result.pipeline.name}' ({result.pipeline.hash}) and '{other['name']}' ({other['hash']})"
+    return (f"a mixed answer: its rows come in turn from the pipelines {both}, which are being compared",)
 
 
 def when(seconds: float) -> str:

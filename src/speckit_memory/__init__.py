@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.shadowing.variant import ShadowState as ShadowState
     from speckit_memory.engine.smallest_change import SmallestChange as SmallestChange
     from speckit_memory.engine.standing import Standing as Standing
+    from speckit_memory.engine.triggering import RelatedMemory as RelatedMemory
     from speckit_memory.engine.triggering import TriggerMatch as TriggerMatch
     from speckit_memory.engine.triggering import TriggerMatches as TriggerMatches
     from speckit_memory.engine.work import Work as Work
@@ -159,7 +160,7 @@ _MODULES = {
     "engine.shadowing.variant": ("ShadowState",),
     "engine.smallest_change": ("SmallestChange",),
     "engine.standing": ("Standing",),
-    "engine.triggering": ("TriggerMatch", "TriggerMatches"),
+    "engine.triggering": ("RelatedMemory", "TriggerMatch", "TriggerMatches"),
     "engine.work": ("Work",),
     "errors": (
         "ConfigurationError",

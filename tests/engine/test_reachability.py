@@ -28,6 +28,7 @@ from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.runner import Outcome, Runner
 from speckit_memory.server.app import build as build_server
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 
 NAMES = [component.__module__.rpartition(".")[2] for _, component in COMPONENTS]
@@ -103,9 +104,7 @@ def through_mcp(project: Project, questions: Sequence[Asked] = QUESTIONS) -> lis
     """The structured content of every answer, through the server and the SDK's client."""
 
     async def work() -> list[dict[str, Any]]:
-        server = build_server(
-            Workspace(lambda create: project, project.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
-        )
+        server = build_server(Workspace(lambda create: project, project.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             return [(await client.call_tool(*call(asked))).structured_content or {} for asked in questions]
 

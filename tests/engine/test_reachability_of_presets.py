@@ -30,6 +30,7 @@ from speckit_memory.pipeline.builder import build
 from speckit_memory.pipeline.composition import Pipeline
 from speckit_memory.pipeline.runner import Runner
 from speckit_memory.server.app import build as build_server
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 from tests.engine.test_reachability import BUILD_ON, call, steps, without
 
@@ -88,9 +89,7 @@ def calls(session: str) -> list[Call]:
 
 def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:
     async def work() -> list[Answer]:
-        server = build_server(
-            Workspace(lambda create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
-        )
+        server = build_server(Workspace(lambda create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             return [(await client.call_tool(*call)).structured_content or {} for call in asked]
 

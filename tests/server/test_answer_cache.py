@@ -25,6 +25,7 @@ from speckit_memory.server.answer_cache import AnswerCache
 from speckit_memory.server.app import build
 from speckit_memory.server.envelope import Fitted, nothing
 from speckit_memory.server.tools import missing
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 from tests.server.doors import environment
 
@@ -84,7 +85,7 @@ def served(root: Path, *, kept: float = 60, pipeline: str | None = None) -> Work
 def asking(*workspaces: Workspace) -> Iterator[list[Ask]]:
     """Clients of servers in this process, one of each workspace."""
     with anyio.from_thread.start_blocking_portal() as portal:
-        servers = [build(each, warm_up=False, limiter=anyio.CapacityLimiter(2)) for each in workspaces]
+        servers = [build(each, warm_up=False, limits=ThreadLimits()) for each in workspaces]
         contexts = [portal.wrap_async_context_manager(Client(server)) for server in servers]
         clients = [context.__enter__() for context in contexts]
 

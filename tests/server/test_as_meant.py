@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from speckit_memory.server.app import tools
 from speckit_memory.server.as_meant import TO_THE_LETTER, Parameters, told
 from speckit_memory.server.envelope import Reply, fitted
 from speckit_memory.server.tool import SpeckitTool
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 from tests.server.test_answer_cache import Ask, asking, served
 
@@ -152,7 +152,7 @@ def _unopened(_create: bool) -> Any:
     raise AssertionError("nothing is asked of the memory")
 
 
-ALL_TOOLS = tools(Workspace(_unopened, settings()), anyio.CapacityLimiter(1))
+ALL_TOOLS = tools(Workspace(_unopened, settings()), ThreadLimits())
 OF_ALL_TOOLS = {tool.name: tool.parameters for tool in ALL_TOOLS}
 
 

@@ -113,7 +113,7 @@ def test_doctor_names_a_broken_pipeline_and_checks_the_rest(workspace: Path, wit
         "graph": "ok", "segment": "ok", "maintenance": "ok", "model": "ok", "vectors": "ok",
         "words": "ok",
         "extensions": "ok", "search": "ok", "configuration": "ok", "flags": "ok", "shadows": "ok",
-        **({"evaluation": "ok"} if with_store else {}),
+        **({"evaluation": "ok", "latency": "ok"} if with_store else {}),
     }  # fmt: skip
 
 
@@ -151,6 +151,23 @@ def test_eval_run_says_what_its_stars_mean(dataset: Path, tmp_path: Path) -> Non
     two = call(tmp_path, ["eval", "run", "--dataset", dataset, "--pipeline", "bm25", "--pipeline", "fts5"]).out
     assert "*" not in one
     assert two.splitlines()[-1] == "* the best of its column"
+
+
+@pytest.mark.requirement("P10.evaluated")
+@pytest.mark.parametrize(("budget", "verdict"), [(60_000, "under"), (0.001, "over")])
+def test_eval_run_says_of_each_complexity_whether_it_keeps_to_its_budget(
+    dataset: Path, tmp_path: Path, budget: float, verdict: str
+) -> None:
+    text = f"pipeline: mine\nextends: bm25\nbudgets_ms: {{simple: {budget}, moderate: {budget}, complex: {budget}}}\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    arguments: list[str | Path] = ["eval", "run", "--dataset", dataset, "--pipeline", "mine.yaml"]
+    told = " ".join(call(tmp_path, arguments).out.split())
+    assert "mine against its latency budgets (p95): " in told
+    assert f" ms, {verdict} {budget:g}" in told
+    [pipeline] = call(tmp_path, [*arguments, "--json"]).json["pipelines"]
+    levels = pipeline["latency_ms"]["by_complexity"].values()
+    assert levels
+    assert {(one["budget_ms"], one["over_budget"]) for one in levels} == {(budget, verdict == "over")}
 
 
 def test_eval_run_of_two_datasets_is_a_list(dataset: Path, tmp_path: Path) -> None:

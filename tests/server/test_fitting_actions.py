@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp_types import TextContent
@@ -15,6 +14,7 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.app import tools
 from speckit_memory.server.fitting_actions import TOOL, for_client, for_console
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls, with_client
@@ -26,7 +26,7 @@ AT_THE_CONSOLE = "list memories with `speckit-memory list`"
 
 def test_every_tool_is_known_by_its_name_and_the_console_has_steps_of_its_own() -> None:
     workspace = Workspace(lambda _create: pytest.fail("nothing is asked of the memory"), settings())
-    for tool in tools(workspace, anyio.CapacityLimiter(1)):
+    for tool in tools(workspace, ThreadLimits()):
         assert TOOL.fullmatch(tool.name)
     for code in CODES:
         for problem in for_console(SpeckitError(code, "x")).problems:

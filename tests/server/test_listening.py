@@ -22,6 +22,7 @@ from speckit_memory.server.app import build, workspace_of
 from speckit_memory.server.commands import watching
 from speckit_memory.server.listening import follower
 from speckit_memory.server.options import Common
+from speckit_memory.server.worker_calls import ThreadLimits
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_mcp_http import serving
 
@@ -223,9 +224,7 @@ def test_long_calls_tell_how_far_they_are_and_a_copy_that_was_taken_back_leaves_
         told.append((progress, total, message))
 
     async def work() -> None:
-        server = build(
-            workspace_of(Common(db=workspace / "memory.db")), warm_up=False, limiter=anyio.CapacityLimiter(2)
-        )
+        server = build(workspace_of(Common(db=workspace / "memory.db")), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             for number in range(300):
                 (workspace / "docs" / f"{number}.md").write_text(f"# Note {number}\n\nIt says {number}.\n")

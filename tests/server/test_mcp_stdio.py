@@ -573,11 +573,10 @@ def test_queries_are_logged_only_when_asked_for(indexed: Path) -> None:
 
 
 def test_an_unknown_step_is_told_by_the_tools_and_does_not_stop_the_server(workspace: Path) -> None:
-    async def work(client: Client) -> dict[str, Any] | None:
-        answer: dict[str, Any] | None = (await client.call_tool("memory_stats", {})).structured_content
-        return answer
-
     (workspace / "mine.yaml").write_text("pipeline: mine\nfusion:\n  - {use: nothing_like_it}\n")
-    document = with_client(workspace, work, SPECKIT_PIPELINE="mine.yaml")
-    assert document is not None
-    assert document["error"]["code"] == "E116"
+    asked = [("memory_search", {"query": "rank fusion"}), ("memory_health", {})]
+    found, health = calls(workspace, *asked, SPECKIT_PIPELINE="mine.yaml")
+    assert found["data"]["results"]
+    assert "E116" in str(found["hints"])
+    assert health["summary"] == "problems with pipeline"
+    assert "E116" in health["data"]["checks"][0]["detail"]

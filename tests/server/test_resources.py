@@ -19,6 +19,7 @@ from speckit_memory.memory.indexing import Source
 from speckit_memory.server.app import build, workspace_of
 from speckit_memory.server.options import Common
 from speckit_memory.server.resources import catalogue
+from speckit_memory.server.worker_calls import ThreadLimits
 from tests.server.doors import DOCUMENTS, call, connected
 from tests.server.test_mcp_http import serving
 from tests.server.test_mcp_stdio import with_client
@@ -158,7 +159,7 @@ def test_lists_and_completion_are_bounded_and_say_how_much_there_is(
     monkeypatch.setenv("SPECKIT_ROOT", str(tmp_path))
 
     async def work() -> None:
-        server = build(workspace_of(Common(db=tmp_path / "memory.db")), warm_up=False, limiter=anyio.CapacityLimiter(2))
+        server = build(workspace_of(Common(db=tmp_path / "memory.db")), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             found = (await client.complete(KEY, {"name": "key", "value": "n"})).completion
             assert (found.values, found.total, found.has_more) == (keys[:100], 130, True)

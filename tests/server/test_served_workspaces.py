@@ -30,7 +30,7 @@ from mcp_types import (
 from pydantic import BaseModel, FileUrl
 from raw_server import INITIALIZE, call_of, raw_server
 
-from speckit_memory.config.settings import PIPELINE_FILE
+from speckit_memory.config.settings import CONFIG_FILE, PIPELINE_FILE
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.app import workspace_of
@@ -118,13 +118,13 @@ def state(root: Path) -> dict[str, str]:
     return files | {record.key: f"{record.title} {record.tier}" for record in records}
 
 
-def project(root: Path, text: str, pipeline: str = "") -> Path:
+def project(root: Path, text: str, config: str = "") -> Path:
     """A workspace of one document with the key that all have, indexed."""
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "secret.md").write_text(f"# The secret\n\n{text}\n", encoding="utf-8")
     assert call(root, ["index", "docs"], env={"SPECKIT_ROOT": str(root), "SPECKIT_DB": ""}).status == 0
-    if pipeline:
-        (root / PIPELINE_FILE).write_text(pipeline, encoding="utf-8")
+    if config:
+        (root / CONFIG_FILE).write_text(config, encoding="utf-8")
     return root
 
 
@@ -277,7 +277,7 @@ def test_what_is_kept_of_one_workspace_is_never_given_to_another(roots: dict[str
         shutil.rmtree(mortal)
         assert asked(urls["mortal"], found)["error"]["code"] == "E010"
         assert "fusoin" in asked(urls["broken"], found)["error"]["message"]
-        (broken / PIPELINE_FILE).write_text("extends: bm25\n", encoding="utf-8")
+        (broken / CONFIG_FILE).unlink()
         assert asked(urls["broken"], found)["data"]["results"]
         for name in roots:
             assert asked(urls[name], stats)["data"]["answer_cache"]["hits"] == 1

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 import pytest
 
 from tests.server.doors import COMMAND, call, environment
-from tests.server.test_mcp_stdio import INITIALIZE, calls
+from tests.server.test_mcp_stdio import INITIALIZE
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -171,11 +171,3 @@ def test_a_server_with_a_configuration_that_cannot_work_does_not_start(
     ran = call(tmp_path, ["serve", *arguments])
     assert (ran.status, ran.out) == (2, "")
     assert code in ran.err
-
-
-def test_health_reports_steps_that_only_the_whole_check_finds(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("pipeline: mine\nfusion:\n  - {use: nothing_like_it}\n")
-    [health] = calls(tmp_path, ("memory_health", {}), SPECKIT_PIPELINE=str(tmp_path / "mine.yaml"))
-    assert health["data"]["ok"] is False
-    [check] = health["data"]["checks"]
-    assert (check["name"], "E116" in check["detail"]) == ("configuration", True)

@@ -26,6 +26,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.server.app import MemoryServer, build
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 from tests.server.doors import at
 
@@ -498,7 +499,7 @@ def memory(indexed_files: Path, tmp_path: Path) -> Iterator[Memory]:
 def serving() -> tuple[Workspace, MemoryServer]:
     """A workspace and the server over it, built once: the schemas of all tools take longer than most calls."""
     workspace = Workspace(lambda create: Memory.open(create=create), settings())
-    return workspace, build(workspace, warm_up=False, limiter=anyio.CapacityLimiter(1))
+    return workspace, build(workspace, warm_up=False, limits=ThreadLimits())
 
 
 @cache

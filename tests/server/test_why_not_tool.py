@@ -14,6 +14,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.server.app import build
 from speckit_memory.server.tools.missing import PARAMETERS, TOOL
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 
 NOTES = 24
@@ -42,9 +43,7 @@ def call(memory: Memory, arguments: dict[str, Any]) -> tuple[dict[str, Any], str
     """The structured answer of `memory_search`, and its text."""
 
     async def work() -> tuple[dict[str, Any], str]:
-        server = build(
-            Workspace(lambda create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
-        )
+        server = build(Workspace(lambda create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             answer = await client.call_tool("memory_search", arguments)
         [content] = answer.content
@@ -191,9 +190,7 @@ def test_an_id_that_there_is_not_is_refused_even_where_it_is_nothing(memory: Mem
 
 def test_every_wish_has_the_name_of_a_parameter(memory: Memory) -> None:
     async def work() -> tuple[set[str], set[str]]:
-        server = build(
-            Workspace(lambda create: memory, memory.settings), warm_up=False, limiter=anyio.CapacityLimiter(1)
-        )
+        server = build(Workspace(lambda create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             [schema] = [
                 tool.input_schema["properties"]

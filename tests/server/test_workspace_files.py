@@ -82,7 +82,7 @@ def test_what_is_shown_names_the_file_of_each_value(workspace: Path) -> None:
     assert "deadline_ms: SPECKIT_DEADLINE_MS" in told(by_variable, "configuration")
 
 
-@pytest.mark.parametrize("command", [["search", "x"], ["pipeline", "plan", "x"], ["pipeline", "show"], ["serve"],
+@pytest.mark.parametrize("command", [["search", "x"], ["pipeline", "plan", "x"], ["pipeline", "show"],
                                      ["index", "docs"], ["doctor"]])  # fmt: skip
 @pytest.mark.parametrize("file", [PIPELINE_FILE, FLAGS_FILE])
 def test_a_broken_file_is_refused_with_its_place_by_every_command_that_needs_it(

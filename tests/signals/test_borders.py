@@ -25,11 +25,13 @@ def test_every_mode_but_quick_and_deep_walks_two_hops(mode: str) -> None:
 LASTING = {"stability": float("inf"), "created_at": 0.0}
 
 
-def composed(weight: float = 1.0, boost: float = 0.0, tier: str = "normal", kind: str = "memory") -> float:
+def composed(
+    weight: float = 1.0, boost: float = 0.0, tier: str = "normal", kind: str = "memory", text: str = "wal"
+) -> float:
     """What a memory that nobody used gains: .25 for time, .25 · importance for its tier, times its kind."""
-    store = FakeStore(Memory(1, tier=tier, document_type=kind, numbers=LASTING))
+    store = FakeStore(Memory(1, tier=tier, document_type=kind, numbers=LASTING, triggers=("wal",)))
     step = Composite(CompositeParams(weight=weight))
-    return evidence(step, ask(plan_importance_boost=boost), pool_of(store, {1: 0.5}), store)[1]
+    return evidence(step, ask(text, plan_importance_boost=boost), pool_of(store, {1: 0.5}), store)[1]
 
 
 @pytest.mark.requirement("F5")
@@ -43,6 +45,11 @@ def test_what_a_plan_adds_to_importance_ends_at_one() -> None:
     # a normal memory has an importance of .5 · 1 / 2
     assert composed(boost=0.2) - composed() == pytest.approx(0.25 * 0.2)
     assert composed(boost=5.0) - composed() == pytest.approx(0.25 * 0.75)
+
+
+@pytest.mark.requirement("C16.matched")
+def test_what_a_plan_adds_to_importance_is_for_memories_whose_phrases_stand_in_the_query() -> None:
+    assert composed(boost=0.2, text="the walnut") == composed(text="the walnut")
 
 
 @pytest.mark.requirement("F5")

@@ -196,9 +196,9 @@ def test_the_older_model_has_six_factors() -> None:
 
 @pytest.mark.requirement("P6", "F5")
 def test_attributes_are_weighed_by_intent_in_one_model_only() -> None:
-    store = FakeStore(Memory(1, numbers={"updated_at": NOW}))
+    store = FakeStore(Memory(1, numbers={"updated_at": NOW}, triggers=("wal",)))
     by_intent = CompositeParams(model="by_intent")
-    query = ask(plan_intent="fix_bug", plan_importance_boost=0.2)
+    query = ask("wal", plan_intent="fix_bug", plan_importance_boost=0.2)
 
     # similarity .5 · .3 + importance (.25 + .2) · .2 + recency 1 · .5
     gain = evidence(Composite(by_intent), query, pool_of(store, {1: 0.5}), store)

@@ -16,7 +16,6 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-import anyio
 from mcp import Client
 
 if TYPE_CHECKING:
@@ -79,6 +78,7 @@ async def connected(root: Path, environ: Mapping[str, str], *arguments: str, **c
     """A client of `serve` with these arguments, over streams in memory."""
     from speckit_memory.server import stdio
     from speckit_memory.server.cli import run as run_command
+    from speckit_memory.server.worker_calls import ThreadLimits
 
     wanted: list[Served] = []
 
@@ -91,10 +91,10 @@ async def connected(root: Path, environ: Mapping[str, str], *arguments: str, **c
             # a store that is still being loaded when the client leaves is never closed: a process would end
             status = run_command(["serve", "--no-warm-up", *arguments])
         assert wanted, f"serve ended with {status}"
-        limiter = anyio.CapacityLimiter(2)
-        workspace, server = stdio.server_of(wanted[0], limiter)
+        limits = ThreadLimits()
+        workspace, server = stdio.server_of(wanted[0], limits)
         try:
             async with Client(server, **client) as connection:
                 yield connection
         finally:
-            workspace.finish(limiter.borrowed_tokens)
+            workspace.finish(limits.running)

@@ -242,6 +242,11 @@ class EvaluationDatabase:
         with self._file.reading() as connection:
             return observations.latest_costs(connection, control, variant, since, most)
 
+    def served_times(self, pipeline: str, complexity: str, most: int) -> list[float]:
+        """What the latest searches of a complexity took (ms) that a pipeline answered, at most so many."""
+        with self._file.reading() as connection:
+            return observations.served_times(connection, pipeline, complexity, most)
+
     def tally(self, control: str, variant: str, mode: Mode) -> Tally:
         """How many queries a variant saw beside a control and how many not, in all processes."""
         with self._file.reading() as connection:

@@ -236,6 +236,15 @@ def latest_costs(connection: apsw.Connection, control: str, variant: str, since:
     return [spent for (spent,) in reversed(found)]
 
 
+def served_times(connection: apsw.Connection, pipeline: str, complexity: str, most: int) -> list[float]:
+    """What the latest searches of a complexity took that a pipeline answered, the latest first."""
+    sql = (
+        "SELECT a.total_ms FROM answers a JOIN queries q ON q.number = a.query WHERE a.mode = 'served' "
+        "AND a.pipeline = ? AND a.failure = '' AND q.complexity = ? ORDER BY a.number DESC LIMIT ?"
+    )
+    return [total for (total,) in rows(connection, sql, (pipeline, complexity, most))]
+
+
 def tally(connection: apsw.Connection, control: str, variant: str, mode: Mode) -> Tally:
     """How many queries a variant saw beside a control and how many not, since the file was made."""
     key = control, variant, mode

@@ -27,11 +27,19 @@ def _known(column: str) -> str:
     return f"iif({column} BETWEEN {EARLIEST} AND {LATEST}, nullif({column}, {UNKNOWN_TIME}), NULL)"
 
 
+DAY = 86_400
+EARLIEST_ZONE, LATEST_ZONE = 14 * 3_600, 12 * 3_600
+"""By so much a day begins earlier, and ends later, somewhere on earth than in UTC."""
+CREATED = (
+    f"iif({_known('created_at')} = CAST(created_at / {DAY} AS INTEGER) * {DAY} AND updated_at BETWEEN "
+    f"created_at - {EARLIEST_ZONE} AND created_at + {DAY + LATEST_ZONE}, updated_at, {_known('created_at')})"
+)
+"""When a memory was made, as exactly as is known: for a day without a time, the change of the file on that day."""
 LARGEST_ID = 2**63 - 1
 """SQLite has no larger number."""
 SORTS = {
     "updated_at": f"{_known('updated_at')} DESC",
-    "created_at": f"{_known('created_at')} DESC",
+    "created_at": f"{CREATED} DESC",
     "last_accessed": f"{_known('last_accessed')} DESC NULLS LAST",
     "importance_weight": "importance_weight DESC",
     "title": "title",

@@ -24,6 +24,7 @@ from tally import Tally
 
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.app import build
+from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
 from tests.attacks.fuzz.shared import NOTES, folder, opened, with_notes
 from tests.attacks.fuzz.target import Target
@@ -239,7 +240,7 @@ def check(steps: list[dict[str, Any]], tally: Tally) -> None:
     async def served(part: list[dict[str, Any]]) -> None:
         with opened(root) as memory:
             workspace = Workspace(lambda _: memory, memory.settings)
-            server = build(workspace, warm_up=False, limiter=anyio.CapacityLimiter(2))
+            server = build(workspace, warm_up=False, limits=ThreadLimits())
             async with Client(server) as client:
 
                 async def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

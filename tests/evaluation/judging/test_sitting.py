@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
 from speckit_memory.evaluation.distinct import lot
+from speckit_memory.evaluation.experiment_evidence import FEWEST, Answered, evidenced
 from speckit_memory.evaluation.judging.disputes import Case, disputes
 from speckit_memory.evaluation.judging.sitting import Sitting, verdict_of
 
@@ -73,3 +76,27 @@ def test_taking_back_leads_to_where_one_was(grades: list[int | None]) -> None:
     assert all(sitting.undo() for _ in grades)
     assert not sitting.undo()
     assert (sitting.present, sitting.labels) == (before, [])
+
+
+@pytest.mark.requirement("P5.reciprocal")
+def test_a_judge_of_a_live_experiment_is_asked_for_all_that_a_reciprocal_rank_needs() -> None:
+    cases = [case(number, "abcdefg", ("acbdefg", "abcedfg", "bacdefg", "abcdegf")[number % 4]) for number in range(48)]
+    sitting = Sitting(cases, live=True)
+    while (pair := sitting.present) is not None:
+        sitting.say(3 if pair.key == "b" else 0)
+    judged = dict(sitting.judged())
+    answers = [Answered(lot(one.query), one.control, one.variant, judged.get(one.query, {})) for one in cases]
+    found = {one.metric: one for one in evidenced(answers, "judgements")}
+    assert len(found["MRR@5"].column) >= FEWEST
+    # where 'b' is the first that is relevant, 2 against 3 and 2 against 1; 'abcedfg' decides below it
+    assert {round(float(one), 4) for one in found["MRR@5"].column} <= {-0.1667, 0.5, 0.0}
+    assert np.count_nonzero(found["MRR@5"].column) > 0
+
+
+def test_what_both_begin_with_is_asked_for_last_and_not_below_what_is_known_to_be_relevant() -> None:
+    asked = [one.key for one in disputes([case(1, "abcd", "abdc")], seed=1, live=True)]
+    assert (set(asked[:2]), asked[2:]) == ({"c", "d"}, ["a", "b"]) or (set(asked[:2]), asked[2:]) == (
+        {"c", "d"}, ["b", "a"],
+    )  # fmt: skip
+    assert {one.key for one in disputes([case(1, "abcd", "abdc", a=2.0)], seed=1, live=True)} == {"c", "d"}
+    assert {one.key for one in disputes([case(1, "abcd", "abdc")], seed=1)} == {"c", "d"}

@@ -20,6 +20,7 @@ import anyio
 from speckit_memory.server.app import tools, workspace_of
 from speckit_memory.server.cli import run
 from speckit_memory.server.options import Common
+from speckit_memory.server.worker_calls import ThreadLimits
 
 COMMANDS = {
     "doctor": ("doctor", "--json"),
@@ -97,7 +98,7 @@ def main() -> None:
             ask(damage, name, lambda: by_command(arguments))  # noqa: B023
         _restore(Path(folder), state)
         workspace = workspace_of(Common())
-        by_name = {tool.name: tool for tool in tools(workspace, anyio.CapacityLimiter(2))}
+        by_name = {tool.name: tool for tool in tools(workspace, ThreadLimits())}
         for name, arguments in _third(list(CALLS), int(third)):
             ask(damage, name, lambda: by_tool(by_name[name], arguments))  # noqa: B023
         workspace.finish(0)
