@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from typing import TextIO
@@ -11,8 +12,9 @@ from typing import TextIO
 import click
 
 from speckit_memory.config.settings import DEBUG_VARIABLE
-from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors import Problem, SpeckitError, closest
 from speckit_memory.errors.echo import abridged
+from speckit_memory.errors.synonyms import accepted_synonym
 from speckit_memory.server import standard_streams
 from speckit_memory.server.fitting_actions import for_console
 from speckit_memory.server.output import print_json, printable, wrapped
@@ -24,6 +26,7 @@ SHOWN_PROBLEMS = 100
 """Of more only the number is told."""
 SOURCES = ("--dataset", "--experiment", "--own", "--from-use")
 """Options that say what a command works on: no two commands take all the same ones."""
+_QUOTED = re.compile(r"'(.*?)' is not one of")
 LONGEST_TRACEBACK = 50_000
 """Characters; its end is what tells most."""
 
@@ -115,8 +118,20 @@ def usage(error: click.UsageError) -> SpeckitError:
     if isinstance(error, click.NoSuchOption) and error.ctx and any(p.name == "query" for p in error.ctx.command.params):
         actions.append(f"put -- before a query with a word that begins with a dash: `{command} -- -word`")
     message = error.format_message()
-    if isinstance(error, click.NoSuchOption) and error.option_name in SOURCES and error.ctx:
-        taken = [name for param in error.ctx.command.params for name in param.opts if name in SOURCES]
-        if taken:  # what merely looks alike would lead astray
-            message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(taken)}."
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        taken = [name for param in error.ctx.command.params for name in param.opts]
+        sources = [name for name in taken if name in SOURCES]
+        if error.option_name in SOURCES and sources:  # what merely looks alike would lead astray
+            message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(sources)}."
+        elif meant := accepted_synonym(error.option_name, taken):
+            message = f"No such option '{error.option_name}'; did you mean {_spelt(meant, command)}?"
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+        value = _QUOTED.search(error.message)
+        if value and (meant := closest(value[1].lower(), error.param.type.choices)):
+            message += f" Did you mean '{meant}'?"
     return SpeckitError("E200", message, actions=actions)
+
+
+def _spelt(name: str, command: str) -> str:
+    """How an option is written, or an argument, which has no name on the command line."""
+    return f"'{name}'" if name.startswith("-") else f"{name.upper()} without an option before it: `{command} {name.upper()}`"
