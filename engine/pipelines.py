@@ -19,6 +19,7 @@ from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
 from speckit_memory.pipeline.checked_variants import CheckedVariant, checked_variants
+from speckit_memory.pipeline.lints import lints
 from speckit_memory.pipeline.loading import PipelineSource, load, name_of
 from speckit_memory.pipeline.rollouts import rollouts
 from speckit_memory.pipeline.schema import file_schema
@@ -53,6 +54,11 @@ def check(
     """Everything that is wrong with a pipeline file or preset and with what runs beside it, by position."""
     _, _, problems = _examined(source, environ, overrides)
     return list(SpeckitError.of(problems).problems) if problems else []
+
+
+def remarks(source: PipelineSource, environ: Mapping[str, str]) -> list[str]:
+    """What a pipeline without problems may say and hardly means, each with its place, by position."""
+    return [str(lint) for lint in lints(load(source, environ, offered=assembly.registry(environ).flag_files))]
 
 
 def show(

@@ -15,9 +15,10 @@ from speckit_memory.config.settings import DEBUG_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError, closest
 from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.synonyms import accepted_synonym
-from speckit_memory.server import standard_streams
+from speckit_memory.server import standard_streams, terminal
 from speckit_memory.server.fitting_actions import for_console
 from speckit_memory.server.output import print_json, printable, wrapped
+from speckit_memory.server.pointed_line import pointed_line
 
 DEBUG = DEBUG_VARIABLE
 CLOSED_PIPE = 141
@@ -52,7 +53,7 @@ def show(error: SpeckitError, as_json: bool) -> int:
 def lines(
     problem: Problem, label: str = "error", stream: TextIO | None = None, *, hinted: bool = True, advised: bool = True
 ) -> str:
-    """A problem in as many lines as it needs: what and where, the hint, the next steps. `label` says how bad it is.
+    """A problem in as many lines as it needs: what and where, the line of the file, hint, next steps. `label` says how bad it is.
 
     The hint is left out unless `hinted`, the next steps unless `advised`.
 
@@ -64,7 +65,7 @@ def lines(
     head = wrapped(problem.message, "  ", start, stream)
     hint = [wrapped(problem.hint, "        ", "  hint: ", stream)] if hinted else []
     actions = [f"  try:  {printable(action)}" for action in problem.actions] if advised else []
-    return "\n".join([head, *hint, *actions])
+    return "\n".join([head, *pointed_line(problem, terminal.columns(stream)), *hint, *actions])
 
 
 def unwritable(error: OSError) -> int:
@@ -124,7 +125,7 @@ def usage(error: click.UsageError) -> SpeckitError:
         if error.option_name in SOURCES and sources:  # what merely looks alike would lead astray
             message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(sources)}."
         elif meant := accepted_synonym(error.option_name, taken):
-            message = f"No such option '{error.option_name}'; did you mean {_spelt(meant, command)}?"
+            message = f"No such option '{error.option_name}'; {_spelt(meant, command)}"
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
         value = _QUOTED.search(error.message)
         if value and (meant := closest(value[1].lower(), error.param.type.choices)):
@@ -133,5 +134,5 @@ def usage(error: click.UsageError) -> SpeckitError:
 
 
 def _spelt(name: str, command: str) -> str:
-    """How an option is written, or an argument, which has no name on the command line."""
-    return f"'{name}'" if name.startswith("-") else f"{name.upper()} without an option before it: `{command} {name.upper()}`"
+    """The offer of an option, or of an argument, which has no option before it."""
+    return f"did you mean '{name}'?" if name.startswith("-") else f"{name.upper()} has none: `{command} {name.upper()}`"

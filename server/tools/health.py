@@ -8,6 +8,7 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.fitting_actions import advice_for_client
 from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.log_stream import lost_lines
 from speckit_memory.server.markdown import about, one_line
@@ -46,14 +47,14 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             report = workspace.memory().health()
         except SpeckitError as error:
             wrong_parts = [
-                {"name": CODES[problem.code].category, "ok": False, "detail": str(problem), "hint": problem.hint}
+                {"name": CODES[problem.code].category, "ok": False, "detail": str(problem), "hint": _advice(problem.hint)}
                 for problem in error.problems
             ]
             return Reply(
                 "the memory cannot be opened", {"ok": False, "checks": wrong_parts}, rows="checks", row_text=_check_text
             )
         checks = [
-            {"name": check.name, "ok": check.ok, "detail": check.detail} | ({"hint": check.hint} if check.hint else {})
+            {"name": check.name, "ok": check.ok, "detail": _advice(check.detail)} | ({"hint": _advice(check.hint)} if check.hint else {})
             for check in report.checks
         ]
         if lost := lost_lines():
@@ -66,6 +67,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text)
 
     return memory_health
+
+
+def _advice(text: str) -> str:
+    """The text as somebody can follow it who has this tool, and so has all of them."""
+    return advice_for_client(text, lambda _: True)
 
 
 def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
