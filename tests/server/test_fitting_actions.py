@@ -80,7 +80,10 @@ def test_what_the_prompt_of_the_small_profile_says_makes_the_link(workspace: Pat
 @pytest.mark.requirement("T26")
 def test_the_console_is_told_its_own_commands(workspace: Path) -> None:
     missing = call(workspace, ["show", "docs/nope-at-all.md", "--json"]).json["error"]
-    assert missing["actions"] == ["search for its words, every result shows its key"]
+    assert missing["actions"] == [
+        "search for its words, every result shows its key",
+        "list memories with `speckit-memory list`",
+    ]
 
     unknown = call(workspace, ["learned", "undo", "999"])
     assert (unknown.status, "E080" in unknown.err) == (2, True)
