@@ -100,10 +100,6 @@ def test_the_line_stands_below_its_problem_with_a_mark_at_the_place(run: Run, tm
     assert told[told.index(long) + 1] == "      |         ^"
     file.write_text("検索\u202e: 1\n", encoding="utf-8")
     assert "    1 | 検索\\u202e: 1\n      | ^\n" in run("pipeline", "check", str(file)).out
-    flags = tmp_path / ".speckit" / "flags.yaml"
-    flags.parent.mkdir(exist_ok=True)
-    flags.write_text("flags:\n  SPECKIT_MMR: {state: onn}\n")
-    assert "    2 |   SPECKIT_MMR: {state: onn}\n" in run("search", "anything").err
 
 
 @pytest.mark.requirement("P7.remedies")
