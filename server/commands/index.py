@@ -183,6 +183,9 @@ def as_json(report: IndexReport, seconds: float) -> dict[str, Any]:
 def show(report: IndexReport, seconds: float) -> None:
     """The report for a reader."""
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
+    if not any(getattr(report, outcome) for outcome in OUTCOMES if outcome != "unchanged"):
+        there = counted(len(report.unchanged), "document")
+        counts = f"nothing has changed: {there} as before" if report.unchanged else "nothing has changed: no documents"
     click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))
     figures = (
         f"{counted(report.chunks, 'passage')}, {counted(report.characters, 'character')}, "
@@ -190,7 +193,8 @@ def show(report: IndexReport, seconds: float) -> None:
         f"{report.embedded:,} embedded, {report.cache_hits:,} taken from the cache"
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
-    click.echo(wrapped(figures))
+    if any(getattr(report, name) for name in COUNTS):
+        click.echo(wrapped(figures))
     for move in report.renamed[:SHOWN_PROBLEMS]:
         edited = "" if move.similarity == 1 else f" (edited, {move.similarity:.0%} alike)"
         click.echo(wrapped(f"renamed: {abridged(move.old)} -> {abridged(move.new)}{edited}", "  ", ""))

@@ -14,6 +14,9 @@ from speckit_memory.pipeline.model import Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
+WARNING = "Evidence gap:"
+"""How the warning begins; a door may say it in words of its own."""
+
 
 class EvidenceGapParams(Params):
     """What is taken as missing evidence."""
@@ -92,5 +95,5 @@ class EvidenceGap:
 
 
 def _gap(reason: str, found: dict[str, float]) -> Notes:
-    warning = f"Evidence gap: {reason}. The store may not hold the answer; check the results, or ask in other words."
+    warning = f"{WARNING} {reason}. The store may not hold the answer; check the results, or ask in other words."
     return Notes(overall={"evidence_gap": True, **found}, warnings=(warning,))
