@@ -203,10 +203,11 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
 def show_briefly(rank: int, row: ResultRow) -> None:
     """One result in three lines: title, place, and how the passage begins."""
     show_title(rank, row)
-    tier = "" if row.tier == USUAL_TIER else row.tier
     successors = [f"superseded by {successor['key']}" for successor in row.notes.get("superseded_by", ())]
-    told = [click.style(text, fg="yellow") for text in successors]
-    click.echo(wrapped(" · ".join([*filter(None, [place(row), tier]), *told]), "    ", dim=not told))
+    copies = [f"also at {copy['key']}" for copy in row.notes.get("also_at", ())]
+    about = [place(row), *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
+    style: dict[str, Any] = {"fg": "yellow"} if successors else {"dim": True}
+    click.echo(wrapped(" · ".join(about), "    ", **style))
     if row.snippet:
         click.echo(beginning(row.snippet, "    │ "))
 

@@ -37,9 +37,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.memory_names import known_key
 
         memory = workspace.memory()
-        found = memory.lineage(
-            known_key(memory, memoryId), direction=direction, depth=maxDepth, relations=relations
-        )
+        found = memory.lineage(known_key(memory, memoryId), direction=direction, depth=maxDepth, relations=relations)
         if format == "mermaid":
             return _diagram(found, includeMemoryDetails, workspace.count_tokens)
         links = [{"reading": READINGS[step.relation, step.direction], **link_json(step)} for step in found.steps]

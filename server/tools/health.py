@@ -47,14 +47,20 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             report = workspace.memory().health()
         except SpeckitError as error:
             wrong_parts = [
-                {"name": CODES[problem.code].category, "ok": False, "detail": str(problem), "hint": _advice(problem.hint)}
+                {
+                    "name": CODES[problem.code].category,
+                    "ok": False,
+                    "detail": str(problem),
+                    "hint": _advice(problem.hint),
+                }
                 for problem in error.problems
             ]
             return Reply(
                 "the memory cannot be opened", {"ok": False, "checks": wrong_parts}, rows="checks", row_text=_check_text
             )
         checks = [
-            {"name": check.name, "ok": check.ok, "detail": _advice(check.detail)} | ({"hint": _advice(check.hint)} if check.hint else {})
+            {"name": check.name, "ok": check.ok, "detail": _advice(check.detail)}
+            | ({"hint": _advice(check.hint)} if check.hint else {})
             for check in report.checks
         ]
         if lost := lost_lines():

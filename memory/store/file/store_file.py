@@ -25,6 +25,8 @@ IGNORED = """\
 !config.yaml
 !flags.yaml
 !pipeline.yaml
+# This one is what editors check pipeline.yaml by.
+!pipeline.schema.json
 """
 """What the folder of the stores tells Git. Whatever is added to it later is left out without a further line."""
 

@@ -106,7 +106,11 @@ def closest(name: str, accepted: Iterable[str]) -> str:
     if len(name) > LONGEST_NAME:
         return ""
     swapped = (known for known in names if _swapped(name, known))
-    return next(swapped, "") or accepted_synonym(name, names) or next(iter(get_close_matches(name, names, n=1, cutoff=0.6)), "")
+    return (
+        next(swapped, "")
+        or accepted_synonym(name, names)
+        or next(iter(get_close_matches(name, names, n=1, cutoff=0.6)), "")
+    )
 
 
 def _swapped(name: str, known: str) -> bool:
