@@ -13,7 +13,6 @@ from speckit_memory.pipeline.hooks import combine_of
 from speckit_memory.pipeline.registry import Registered
 from speckit_memory.pipeline.scales import Scale
 
-
 NORMALISERS = {Scale.UNIT: "min_max", Scale.Z_SCORE: "standardise"}
 """The shipped rerank steps that take any scores and give them on a scale."""
 

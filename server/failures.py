@@ -53,9 +53,9 @@ def show(error: SpeckitError, as_json: bool) -> int:
 def lines(
     problem: Problem, label: str = "error", stream: TextIO | None = None, *, hinted: bool = True, advised: bool = True
 ) -> str:
-    """A problem in as many lines as it needs: what and where, the line of the file, hint, next steps. `label` says how bad it is.
+    """A problem in as many lines as it needs: what and where, the line of the file, the hint, the next steps.
 
-    The hint is left out unless `hinted`, the next steps unless `advised`.
+    `label` says how bad it is. The hint is left out unless `hinted`, the next steps unless `advised`.
 
     It fits the terminal behind `stream` (standard error). A step to try stays in one line, so that it can be copied.
     """

@@ -7,7 +7,6 @@ from pathlib import Path
 from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.errors import Problem
 from speckit_memory.errors.codes import CODES
-from speckit_memory.server import terminal
 from speckit_memory.server.folding import cells
 from speckit_memory.server.output import MAX_WIDTH, printable
 

@@ -10,7 +10,8 @@ from speckit_memory.errors.problems import LONGEST_NAME
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _NOUNS = frozenset(
-    "memory memories speckit note notes document documents doc file entry item text content by id key".split()
+    ("memory", "memories", "speckit", "note", "notes", "document", "documents", "doc", "file", "entry", "item", "text")
+    + ("content", "by", "id", "key")
 )
 _ACTIONS = {
     "get read fetch show view open load cat": ("memory_search", " with 'key'"),
