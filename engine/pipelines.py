@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.document import read_text
+from speckit_memory.config.document import Document, read_text
 from speckit_memory.config.extension_modes import Mode
 from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.config.sources import presets
 from speckit_memory.engine import assembly
 from speckit_memory.engine.pipeline_text import as_lines, as_yaml
-from speckit_memory.engine.rewriting import rewritten
+from speckit_memory.engine.rewriting import extending, rewritten
 from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
@@ -125,6 +126,31 @@ def written(
         if not problems and again.hash == checked.hash:
             return in_place
     return as_yaml(checked, heading=heading, remarks=remarks)
+
+
+def extension(
+    source: Document,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str],
+    *,
+    file: Path,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of a file that extends a preset or another file, and says `overrides` alone; else as `written`.
+
+    Where the source is neither, or what it says does not hold from another folder, nothing can extend it.
+    """
+    checked, _ = _sound(source, environ, overrides)
+    slots = {step.id: step.slot for step in checked.effective.steps()}
+    named = source.source in presets()
+    below = source.source if named else relpath(source.source, file.parent)
+    text = extending(below, overrides, slots, name=file.stem, heading=heading, remarks=remarks)
+    if named or Path(source.source).is_file():
+        again, _, problems = _examined(read_text(text, str(file)), environ)
+        if not problems and again.hash == checked.hash:
+            return text
+    return written(source, environ, overrides, file=file, heading=heading, remarks=remarks)
 
 
 def diff(a: PipelineSource, b: PipelineSource, environ: Mapping[str, str]) -> str:

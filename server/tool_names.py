@@ -10,8 +10,10 @@ from speckit_memory.errors.problems import LONGEST_NAME
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _NOUNS = frozenset(
-    ("memory", "memories", "speckit", "note", "notes", "document", "documents", "doc", "file", "entry", "item", "text")
-    + ("content", "by", "id", "key")
+    {
+        *("memory", "memories", "note", "notes", "document", "documents", "doc", "file", "entry", "item", "text"),
+        *("content", "by", "id", "key", "speckit"),
+    }
 )
 _ACTIONS = {
     "get read fetch show view open load cat": ("memory_search", " with 'key'"),

@@ -42,7 +42,7 @@ WORK = {
     "eval run": (measuring, "run"), "eval tokens": (tokens, "measure_tokens"), "eval ablate": (ablation, "ablate"),
     "compare": (compare, "compare_pipelines"), "runs": (compare, "compare_runs"), "gate": (gate, "gate"),
     "good enough": (good_enough, "good_enough"), "baseline": (baseline, "baseline"),
-    "sensitivity": (sensitivity, "sensitivity"), "judge": (cases, "of_dataset"),
+    "sensitivity": (sensitivity, "sensitivity"), "judge": (cases, "of_source"),
     "judge shadows": (cases, "of_experiment"),
     "replay": (replaying, "replay"),
     "audit": (flags_audit, "audit"),
