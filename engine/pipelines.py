@@ -117,8 +117,7 @@ def written(
     """
     before = replace(load(source, environ, offered=assembly.registry(environ).flag_files), name=file.stem)
     checked, _ = _sound(before, environ, overrides)
-    bound = examine(before, assembly.registry(environ), environ).bound
-    present = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
+    present = _present(before, environ)
     document = before.documents[0]
     in_place = rewritten(document, overrides, present, name=file.stem, heading=heading, remarks=remarks)
     if in_place is not None:
@@ -126,6 +125,12 @@ def written(
         if not problems and again.hash == checked.hash:
             return in_place
     return as_yaml(checked, heading=heading, remarks=remarks)
+
+
+def _present(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The parameters of each step, with their defaults."""
+    bound = examine(source, assembly.registry(environ), environ).bound
+    return {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
 
 
 def extension(
@@ -142,10 +147,10 @@ def extension(
     Where the source is neither, or what it says does not hold from another folder, nothing can extend it.
     """
     checked, _ = _sound(source, environ, overrides)
-    slots = {step.id: step.slot for step in checked.effective.steps()}
+    present, slots = _present(source, environ), {step.id: step.slot for step in checked.effective.steps()}
     named = source.source in presets()
     below = source.source if named else relpath(source.source, file.parent)
-    text = extending(below, overrides, slots, name=file.stem, heading=heading, remarks=remarks)
+    text = extending(below, overrides, present, slots, name=file.stem, heading=heading, remarks=remarks)
     if named or Path(source.source).is_file():
         again, _, problems = _examined(read_text(text, str(file)), environ)
         if not problems and again.hash == checked.hash:
@@ -172,13 +177,10 @@ def plain_values(source: PipelineSource, environ: Mapping[str, str]) -> dict[str
 
     Raises SpeckitError when the file has problems.
     """
-    checked = examine(source, assembly.registry(environ), environ)
-    if checked.problems:
-        raise SpeckitError.of(checked.problems)
-    steps = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in checked.bound if e.params is not None}
+    _sound(source, environ)
     return {
         f"{step}.{name}": flow_style(value)
-        for step, params in steps.items()
+        for step, params in _present(source, environ).items()
         for name, value in params.items()
         if not isinstance(value, dict | list)
     }

@@ -62,19 +62,23 @@ def rewritten(
 def extending(
     below: str,
     overrides: Mapping[str, str],
+    present: Mapping[str, Mapping[str, Any]],
     slots: Mapping[str, str],
     *,
     name: str,
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
 ) -> str:
-    """The text of a file that extends `below` and changes these values alone; `slots` tells where each step stands."""
+    """The text of a file that extends `below` and changes what differs of these values.
+
+    `present` holds the parameters of each step before that, `slots` tells where it stands.
+    """
     lines = [f"# {line}".rstrip() for line in heading]
     lines += [*([""] if lines else []), f"pipeline: {flow_style(name)}", f"extends: {flow_style(below)}"]
-    wanted = _wanted(overrides)
+    wanted = {step: _changes(present[step], values) for step, values in _wanted(overrides).items()}
     inside = ""
     for slot in SLOTS:
-        changes = {step: values for step, values in wanted.items() if slots[step] == slot}
+        changes = {step: values for step, values in wanted.items() if values and slots[step] == slot}
         if not changes:
             continue
         indent = "  " if slot in CANDIDATE_SLOTS else ""

@@ -146,7 +146,7 @@ ROOT = LazyGroup(
     help="Local-first project memory for coding agents: index documents, search them, see why, measure it.",
     params=[
         click.Option(
-            ["-V", "--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+            ["--version", "-V"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
             help="Show the version and exit.",
         )
     ],

@@ -42,7 +42,7 @@ class Check:
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="First write the segment of the store anew, and remove what others left.")
 @click.option("--repair", is_flag=True, help="First mend what follows from the rest of the store, after a checkpoint.")
-@click.option("-v", "--verbose", is_flag=True, help="Show what is in order too.")
+@click.option("--verbose", "-v", is_flag=True, help="Show what is in order too.")
 @shared("db", "pipeline", "set", "json")
 def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     """Check packages, SQLite and its extension, the store, the embedding model and the configuration.

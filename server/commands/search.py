@@ -47,7 +47,7 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
     help="Leave out what is costly or optional after so long, opening the store not counted; 0 for never. Else "
     "SPECKIT_DEADLINE_MS, else 2000.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show whole passages, ids, states and why each result surfaced.")
+@click.option("--verbose", "-v", is_flag=True, help="Show whole passages, ids, states and why each result surfaced.")
 @click.option("--explain", is_flag=True, help="The same, and how each step made the score of every result.")
 @click.option("--why-not", metavar="ID|KEY", help="Say why this memory is no result, and what would make it one.")
 @click.option(

@@ -162,7 +162,9 @@ MATCH, FUSED = ["match", "tell me of reciprocal rank fusion", "--json"], ["docs/
 JUDGED = ["validate", "docs/tone.md", "--useful", "--json"]
 PULL = ["model", "pull", "fastembed:BAAI/bge-small-en-v1.5"]
 USE = ["model", "use", "bundled"]
+OWN_TUNE = ["pipeline", "tune", "bm25", "--own", "--out", "out.yaml"]
 TUNE = ["pipeline", "tune", "bm25", "--dataset", "one", "--out", "out.yaml"]
+OWN_CALIBRATE = ["pipeline", "calibrate", "default", "--own", "--out", "out.yaml"]
 CALIBRATE = ["pipeline", "calibrate", "default", "--dataset", "one", "--out", "out.yaml"]
 TOKENS = ["eval", "tokens", "--dataset", "one"]
 RUN, ABLATE = ["eval", "run", "--dataset", "one"], ["eval", "ablate", "--dataset", "one"]
@@ -254,6 +256,7 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     "search": {
         "query": (SEARCH, ["search", "quokka cache", "--json"], lambda a, b: keys(a)[0] != keys(b)[0]),
         "--shadow": (SEARCH, [*SEARCH, "--shadow", "bm25"], lambda a, b: {"shadows"} == b.json.keys() - a.json.keys()),
+        "--verbose": (SEARCH[:-1], [*SEARCH[:-1], "--verbose"], said),
         "--limit": (SEARCH, [*SEARCH, "--limit", "1"], lambda a, b: len(keys(a)) > len(keys(b)) == 1),
         "--folder": (
             SEARCH,
@@ -301,7 +304,9 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
         "--pipeline": (["serve"], ["serve", *BM25], at_work),
         "--set": (["serve"], ["serve", *SET], at_work),
     },
+    "help": {"names": (["help"], ["help", "links", "add"], said)},
     "doctor": {
+        "--verbose": (["doctor"], ["doctor", "--verbose"], said),
         "--db": (["doctor"], ["doctor", "--db", "docs/tone.md"], ends(0, 1)),
         "--pipeline": (["doctor"], ["doctor", "--pipeline", "docs/tone.md"], ends(0, 1)),
         "--set": (["doctor"], ["doctor", "--set", "bm25.b=7"], ends(0, 1)),
@@ -682,6 +687,17 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     "pipeline tune": {
         "source": (TUNE, ["pipeline", "tune", "rrf", *TUNE[3:]], at_work),
         "--dataset": (TUNE, [*TUNE, *SECOND], at_work),
+        "--own": (TUNE, OWN_TUNE, at_work),
+        "--from-use": (
+            OWN_TUNE,
+            [*OWN_TUNE, "--from-use"],
+            at_work,
+        ),
+        "--db": (
+            OWN_TUNE,
+            [*OWN_TUNE, *OTHER_DB],
+            at_work,
+        ),
         "--out": (TUNE, [*TUNE[:-1], "nowhere/out.yaml"], lambda a, b: bool(a.work) and not b.work and b.status == 2),
         "--parameter": (TUNE, [*TUNE, "--parameter", "bm25.b"], at_work),
         "--trials": (TUNE, [*TUNE, "--trials", "7"], at_work),
@@ -694,6 +710,17 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     "pipeline calibrate": {
         "source": (CALIBRATE, ["pipeline", "calibrate", "quality", *CALIBRATE[3:]], at_work),
         "--dataset": (CALIBRATE, [*CALIBRATE, *SECOND], at_work),
+        "--own": (CALIBRATE, OWN_CALIBRATE, at_work),
+        "--from-use": (
+            OWN_CALIBRATE,
+            [*OWN_CALIBRATE, "--from-use"],
+            at_work,
+        ),
+        "--db": (
+            OWN_CALIBRATE,
+            [*OWN_CALIBRATE, *OTHER_DB],
+            at_work,
+        ),
         "--out": (
             CALIBRATE,
             [*CALIBRATE[:-1], "nowhere/out.yaml"],
@@ -825,6 +852,7 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     "eval judge": {
         "--experiment": (JUDGE, ["eval", "judge", "--experiment", "0123456789ab"], at_work_elsewhere),
         "--dataset": (JUDGE, [*JUDGE[:2], *SECOND, *JUDGE[4:]], at_work),
+        "--own": (JUDGE, [*JUDGE[:2], "--own", *JUDGE[4:]], at_work),
         "--pipeline": (JUDGE, [*JUDGE, *BM25], at_work),
         "--command": (JUDGE, [*JUDGE, "--command", ""], ends(1, 2)),
         "--timeout": ([*JUDGE, "--timeout", "1"], [*JUDGE, "--timeout", "0"], ends(1, 2)),
@@ -851,6 +879,9 @@ CASES: dict[str, dict[str, tuple[list[str], list[str], Differ]]] = {
     },
     "eval ablate": {
         "--dataset": (ABLATE, ["eval", "ablate", *SECOND], at_work),
+        "--own": (ABLATE, ["eval", "ablate", "--own"], at_work),
+        "--from-use": (["eval", "ablate", "--own"], ["eval", "ablate", "--from-use"], at_work),
+        "--db": (["eval", "ablate", "--own"], ["eval", "ablate", "--own", *OTHER_DB], at_work),
         "--queries": (ABLATE, [*ABLATE, "--queries", "7"], at_work),
         "--pipeline": (ABLATE, [*ABLATE, *BM25], at_work),
         "--set": (ABLATE, [*ABLATE, *SET], at_work),
