@@ -47,7 +47,7 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
     help="Leave out what is costly or optional after so long, opening the store not counted; 0 for never. Else "
     "SPECKIT_DEADLINE_MS, else 2000.",
 )
-@click.option("--verbose", "-v", is_flag=True, help="Show whole passages, ids, states and why each result surfaced.")
+@click.option("--verbose", "-v", is_flag=True, help="Show whole passages, states and why each result surfaced.")
 @click.option("--explain", is_flag=True, help="The same, and how each step made the score of every result.")
 @click.option("--why-not", metavar="ID|KEY", help="Say why this memory is no result, and what would make it one.")
 @click.option(
@@ -157,10 +157,10 @@ def existing_store(common: Common) -> Memory:
 
 def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:
     """The results for a reader, each with its explanation; whatever was degraded or doubtful is always said."""
-    from speckit_memory.stages.annotate.evidence_gap import WARNING
+    from speckit_memory.pipeline.model import GAP_WARNING
 
     verbose = verbose or bool(explained)
-    warnings = [warning for warning in result.notes.warnings if verbose or not warning.startswith(WARNING)]
+    warnings = [warning for warning in result.notes.warnings if verbose or not warning.startswith(GAP_WARNING)]
     if result.notes.evidence_gap and result.results:
         click.echo(wrapped(WEAK, fg="yellow"))
     for rank, (row, explanation) in enumerate(zip_longest(result.results, explained), start=1):
@@ -205,7 +205,8 @@ def show_briefly(rank: int, row: ResultRow) -> None:
     show_title(rank, row)
     successors = [f"superseded by {successor['key']}" for successor in row.notes.get("superseded_by", ())]
     copies = [f"also at {copy['key']}" for copy in row.notes.get("also_at", ())]
-    about = [place(row), *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
+    # by the id a pasted answer is known for one, see `memory.indexing.recalled`
+    about = [place(row), f"id {row.id}", *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
     style: dict[str, Any] = {"fg": "yellow"} if successors else {"dim": True}
     click.echo(wrapped(" · ".join(about), "    ", **style))
     if row.snippet:

@@ -10,12 +10,9 @@ from speckit_memory.memory.lifecycle.tables import any_of
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.hooks import EvidenceRule
 from speckit_memory.pipeline.lookup import coverage
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.model import GAP_WARNING, Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
-
-WARNING = "Evidence gap:"
-"""How the warning begins; a door may say it in words of its own."""
 
 
 class EvidenceGapParams(Params):
@@ -95,5 +92,5 @@ class EvidenceGap:
 
 
 def _gap(reason: str, found: dict[str, float]) -> Notes:
-    warning = f"{WARNING} {reason}. The store may not hold the answer; check the results, or ask in other words."
+    warning = f"{GAP_WARNING} {reason}. The store may not hold the answer; check the results, or ask in other words."
     return Notes(overall={"evidence_gap": True, **found}, warnings=(warning,))
