@@ -45,7 +45,7 @@ def test_calibrate_on_ones_own_memories_writes_a_file_that_says_the_limit_alone(
 
 
 @pytest.mark.requirement("E3")
-def test_tune_ablate_and_judge_measure_on_ones_own_memories(own: Path) -> None:
+def test_tune_and_ablate_measure_on_ones_own_memories(own: Path) -> None:
     tuned = call(own, ["pipeline", "tune", "bm25", "--own", "--folds", "2", "--trials", "2", "--parameter", "bm25.b",
                        "--out", "tuned.yaml", "--json"])  # fmt: skip
     assert tuned.status == 0, tuned.out
@@ -53,20 +53,14 @@ def test_tune_ablate_and_judge_measure_on_ones_own_memories(own: Path) -> None:
     ablated = call(own, ["eval", "ablate", "--own", "--pipeline", "bm25", "--queries", "10", "--json"])
     assert ablated.status == 0, ablated.out
     assert own.name in json.dumps(ablated.json)
-    judge = [
-        "eval",
-        "judge",
-        "--own",
-        "--pipeline",
-        "bm25",
-        "--pipeline",
-        "vector",
-        "--command",
-        "false",
-        "--limit",
-        "1",
-    ]
-    judged = call(own, [*judge, "--no-keep", "--json"])
-    assert judged.json.get("judged") == 0, judged.out
+
+
+@pytest.mark.requirement("E3")
+@pytest.mark.usefixtures("processes")
+def test_a_judge_labels_queries_made_of_ones_own_memories(own: Path) -> None:
+    two = ["--pipeline", "bm25", "--pipeline", "vector"]
+    judge = ["eval", "judge", "--own", *two, "--command", "false", "--limit", "1", "--no-keep"]
+    judged = call(own, [*judge, "--json"])
+    assert judged.json["failures"] == ["it ended with status 1"], judged.out
     refused = call(own, [*judge, "--dataset", "bundled"])
     assert (refused.status, "--dataset or --own" in refused.err) == (2, True)
