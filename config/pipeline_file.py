@@ -6,7 +6,7 @@ values until the pipeline package binds them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from speckit_memory.config.beside import MODES, Beside, beside
@@ -37,6 +37,14 @@ PLACEMENT_KEYS = ("before", "after")
 """Further keys of a step that is added or changed: the step beside which it goes."""
 INSTRUCTIONS = ("add", "change", "remove")
 """What a slot may say in the place of a list of steps."""
+_HOW = {
+    "change: [{id: ID, before: OTHER}] moves a step": ("move", "reorder", "order", "place", "before", "after"),
+    "change: [{id: ID, PARAM: VALUE}] changes a step": ("replace", "override", "set", "update", "edit", "modify"),
+    "add: [{use: NAME, before: OTHER}] adds a step": ("insert", "append", "prepend"),
+    "remove: [ID] leaves a step out": ("disable", "disabled", "drop", "delete", "skip", "exclude", "without"),
+}
+"""What to write in the place of words that other tools have for the same."""
+_SWITCHES = ("enabled", "enable", "active", "disabled", "disable", "skip", "on", "off")
 LEAVE_OUT = "leave out the key to inherit the steps"
 """What to do about a part behind which nothing stands."""
 
@@ -166,11 +174,30 @@ def _found(node: Node) -> str:
     return "a list" if isinstance(node, Sequence) else "a mapping"
 
 
-def _report_unknown(entries: Iterable[Entry], accepted: Iterable[str], owner: str, problems: list[Problem]) -> None:
+def _how(key: str) -> str:
+    return next((how for how, words in _HOW.items() if key in words), "")
+
+
+def instead_of_switch(key: str, step: Step) -> str:
+    """What switches a step on or off, where a key says so that is none; "" for any other key."""
+    if key.lower() not in _SWITCHES:
+        return ""
+    edit = f"{step.slot}: {{remove: [{step.id}]}}"
+    edit = f"candidates: {{{edit}}}" if step.slot in CANDIDATE_SLOTS else edit
+    return f"a step that stands in the file takes part, and {edit} leaves an inherited one out"
+
+
+def _report_unknown(
+    entries: Iterable[Entry],
+    accepted: Iterable[str],
+    owner: str,
+    problems: list[Problem],
+    how: Callable[[str], str] = lambda _: "",
+) -> None:
     names = tuple(accepted)
     unknown = [entry for entry in entries if entry.key not in names]
     for entry in unknown[:LISTED]:
-        message = f"{owner} has no key '{abridged(entry.key)}'; {nearest(entry.key, names)}"
+        message = f"{owner} has no key '{abridged(entry.key)}'; {how(entry.key) or nearest(entry.key, names)}"
         problems.append(Problem("E115", message, where=entry.where))
     if further := unknown[LISTED:]:
         message = f"{owner} does not have {len(further):,} more of the keys that follow"
@@ -234,7 +261,7 @@ def _steps(slot: str, entry: Entry | None, problems: list[Problem]) -> tuple[Ste
 
 
 def _edits(slot: str, node: Mapping, problems: list[Problem]) -> Edits:
-    _report_unknown(node.entries, INSTRUCTIONS, f"'{slot}'", problems)
+    _report_unknown(node.entries, INSTRUCTIONS, f"'{slot}'", problems, _how)
     said: dict[str, tuple[Node, ...]] = {}
     for name in INSTRUCTIONS:
         entry = node.get(name)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.document import read_text
+from speckit_memory.config.document import Document, read_text
 from speckit_memory.config.extension_modes import Mode
 from speckit_memory.config.extensions import extensions_in_force
 from speckit_memory.config.sources import presets
 from speckit_memory.engine import assembly
 from speckit_memory.engine.pipeline_text import as_lines, as_yaml
-from speckit_memory.engine.rewriting import rewritten
+from speckit_memory.engine.rewriting import extending, rewritten
 from speckit_memory.engine.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.builder import Checked, examine
 from speckit_memory.pipeline.checked_variants import CheckedVariant, checked_variants
+from speckit_memory.pipeline.lints import lints
 from speckit_memory.pipeline.loading import PipelineSource, load, name_of
 from speckit_memory.pipeline.rollouts import rollouts
 from speckit_memory.pipeline.schema import file_schema
@@ -53,6 +55,11 @@ def check(
     """Everything that is wrong with a pipeline file or preset and with what runs beside it, by position."""
     _, _, problems = _examined(source, environ, overrides)
     return list(SpeckitError.of(problems).problems) if problems else []
+
+
+def remarks(source: PipelineSource, environ: Mapping[str, str]) -> list[str]:
+    """What a pipeline without problems may say and hardly means, each with its place, by position."""
+    return [str(lint) for lint in lints(load(source, environ, offered=assembly.registry(environ).flag_files))]
 
 
 def show(
@@ -110,8 +117,7 @@ def written(
     """
     before = replace(load(source, environ, offered=assembly.registry(environ).flag_files), name=file.stem)
     checked, _ = _sound(before, environ, overrides)
-    bound = examine(before, assembly.registry(environ), environ).bound
-    present = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
+    present = _present(before, environ)
     document = before.documents[0]
     in_place = rewritten(document, overrides, present, name=file.stem, heading=heading, remarks=remarks)
     if in_place is not None:
@@ -119,6 +125,37 @@ def written(
         if not problems and again.hash == checked.hash:
             return in_place
     return as_yaml(checked, heading=heading, remarks=remarks)
+
+
+def _present(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The parameters of each step, with their defaults."""
+    bound = examine(source, assembly.registry(environ), environ).bound
+    return {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in bound if e.params is not None}
+
+
+def extension(
+    source: Document,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, str],
+    *,
+    file: Path,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of a file that extends a preset or another file, and says `overrides` alone; else as `written`.
+
+    Where the source is neither, or what it says does not hold from another folder, nothing can extend it.
+    """
+    checked, _ = _sound(source, environ, overrides)
+    present, slots = _present(source, environ), {step.id: step.slot for step in checked.effective.steps()}
+    named = source.source in presets()
+    below = source.source if named else relpath(source.source, file.parent)
+    text = extending(below, overrides, present, slots, name=file.stem, heading=heading, remarks=remarks)
+    if named or Path(source.source).is_file():
+        again, _, problems = _examined(read_text(text, str(file)), environ)
+        if not problems and again.hash == checked.hash:
+            return text
+    return written(source, environ, overrides, file=file, heading=heading, remarks=remarks)
 
 
 def diff(a: PipelineSource, b: PipelineSource, environ: Mapping[str, str]) -> str:
@@ -140,13 +177,10 @@ def plain_values(source: PipelineSource, environ: Mapping[str, str]) -> dict[str
 
     Raises SpeckitError when the file has problems.
     """
-    checked = examine(source, assembly.registry(environ), environ)
-    if checked.problems:
-        raise SpeckitError.of(checked.problems)
-    steps = {e.step.id: e.params.model_dump(mode="json", by_alias=True) for e in checked.bound if e.params is not None}
+    _sound(source, environ)
     return {
         f"{step}.{name}": flow_style(value)
-        for step, params in steps.items()
+        for step, params in _present(source, environ).items()
         for name, value in params.items()
         if not isinstance(value, dict | list)
     }

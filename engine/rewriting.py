@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from speckit_memory.config.document import Document
-from speckit_memory.config.pipeline_file import Step
+from speckit_memory.config.pipeline_file import CANDIDATE_SLOTS, SLOTS, Step
 from speckit_memory.config.yaml_reader import Entry, Scalar, plain, read
 from speckit_memory.config.yaml_reader import Mapping as YamlMapping
 from speckit_memory.engine.yaml_flow import flow_style
@@ -57,6 +57,39 @@ def rewritten(
         edits.append(page.remarked(steps[step_id], lines))
     top = "".join(f"# {line}".rstrip() + "\n" for line in heading)
     return (f"{top}\n" if top else "") + page.edited(edits)
+
+
+def extending(
+    below: str,
+    overrides: Mapping[str, str],
+    present: Mapping[str, Mapping[str, Any]],
+    slots: Mapping[str, str],
+    *,
+    name: str,
+    heading: Sequence[str],
+    remarks: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of a file that extends `below` and changes what differs of these values.
+
+    `present` holds the parameters of each step before that, `slots` tells where it stands.
+    """
+    lines = [f"# {line}".rstrip() for line in heading]
+    lines += [*([""] if lines else []), f"pipeline: {flow_style(name)}", f"extends: {flow_style(below)}"]
+    wanted = {step: _changes(present[step], values) for step, values in _wanted(overrides).items()}
+    inside = ""
+    for slot in SLOTS:
+        changes = {step: values for step, values in wanted.items() if values and slots[step] == slot}
+        if not changes:
+            continue
+        indent = "  " if slot in CANDIDATE_SLOTS else ""
+        if indent and not inside:
+            inside = "candidates:"
+            lines.append(inside)
+        lines += [f"{indent}{slot}:", f"{indent}  change:"]
+        for step, values in changes.items():
+            lines += [f"{indent}    # {line}".rstrip() for line in remarks.get(step, ())]
+            lines.append(f"{indent}    - {flow_style({'id': step, **values})}")
+    return "\n".join(lines) + "\n"
 
 
 def _wanted(overrides: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -17,9 +17,10 @@ from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ablation_report import AblationReport, Share, Worth
 from speckit_memory.evaluation.comparison import compare, macro_averaged
+from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.measure import Report
 from speckit_memory.evaluation.run import Measured, evaluate_pipelines
-from speckit_memory.evaluation.trials import read_sets
+from speckit_memory.evaluation.trials import read_grounds
 from speckit_memory.pipeline.builder import examine, examined
 from speckit_memory.pipeline.effective import Effective
 from speckit_memory.pipeline.loading import PipelineSource
@@ -31,7 +32,7 @@ SEED = 20
 
 
 def ablate(
-    datasets: abc.Sequence[Path],
+    datasets: abc.Sequence[Path | GroundSource],
     pipeline: PipelineSource,
     *,
     queries: int | None = None,
@@ -49,7 +50,7 @@ def ablate(
     SpeckitError.
     """
     environ = os.environ if environ is None else environ
-    sets = read_sets(datasets)
+    grounds = read_grounds(datasets, environ)
     registry = assembly.registry(environ)
     checked = examine(pipeline, registry, environ, overrides)
     if checked.problems:
@@ -59,7 +60,10 @@ def ablate(
     variants, needed = _variants(whole, registry)
     pipelines = [whole, *(variant for _, variant in variants)]
     evaluated = [
-        evaluate_pipelines(data, pipelines, queries=queries, progress=report, environ=environ, now=now) for data in sets
+        evaluate_pipelines(
+            ground.dataset, pipelines, queries=queries, progress=report, environ=environ, now=now, opened=ground.opened
+        )
+        for ground in grounds
     ]
     evaluations = tuple(one.report for one in evaluated)
     return AblationReport(evaluations, tuple(_worth(evaluated, [step for step, _ in variants])), needed)

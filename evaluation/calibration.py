@@ -18,8 +18,9 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import folds as splits
 from speckit_memory.evaluation.calibration_report import CalibrationReport, Detection, Rate
 from speckit_memory.evaluation.evidence import Evidence, collect
+from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.measure import Report
-from speckit_memory.evaluation.trials import open_sets, read_sets, sampled
+from speckit_memory.evaluation.trials import open_sets, read_grounds, sampled
 from speckit_memory.pipeline.builder import examine
 from speckit_memory.pipeline.declared import evidence_rule
 from speckit_memory.pipeline.loading import PipelineSource
@@ -34,7 +35,7 @@ STEPS = 20
 
 def calibrate(
     pipeline: PipelineSource,
-    datasets: Sequence[Path],
+    datasets: Sequence[Path | GroundSource],
     *,
     false_alarms: float = FALSE_ALARMS,
     folds: int = splits.FOLDS,
@@ -61,9 +62,9 @@ def calibrate(
     if not 0 < false_alarms < 1:
         raise SpeckitError("E032", f"the false-alarm rate is {false_alarms:g}; accepted: between 0 and 1")
     step, rule = found[0]
-    asked = [(dataset, sampled(dataset, queries, seed)) for dataset in read_sets(datasets)]
-    names = [dataset.name for dataset, _ in asked]
-    splits.check_folds(folds, {dataset.name: len(chosen) for dataset, chosen in asked})
+    asked = [(ground, sampled(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    names = [ground.dataset.name for ground, _ in asked]
+    splits.check_folds(folds, {ground.dataset.name: len(chosen) for ground, chosen in asked})
     report = progress or (lambda _: None)
     with open_sets(asked, checked.effective, environ=environ, progress=report) as sets:
         moment = time.time() if now is None else now

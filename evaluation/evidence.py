@@ -62,8 +62,12 @@ def collect(
 
 
 def _foreign(opened: OpenSet, sets: Sequence[OpenSet], rng: np.random.Generator) -> Iterator[str]:
-    """Questions of the other datasets, in turns and each once, at most as many as this one has."""
+    """Questions of the other datasets, in turns and each once, at most as many as this one has.
+
+    Where there is no other, those that its ground knows to be unanswerable.
+    """
     others = [[query.text for query in other.queries] for other in sets if other is not opened]
+    others = others or [[query.text for query in opened.unanswerable]]
     shuffled = [[texts[row] for row in rng.permutation(len(texts))] for texts in others]
     turns = [text for turn in zip_longest(*shuffled) for text in turn if text is not None]
     yield from turns[: len(opened.queries)]

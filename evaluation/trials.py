@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
+from speckit_memory.config.settings import EVALUATION_VARIABLE
 from speckit_memory.engine import pipelines
 from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparison import Values
-from speckit_memory.evaluation.dataset import Dataset, DatasetQuery, read
+from speckit_memory.evaluation.dataset import Dataset, DatasetQuery
 from speckit_memory.evaluation.folds import Rows
+from speckit_memory.evaluation.grounds.ground import DatasetSource, Ground, GroundSource
 from speckit_memory.evaluation.judged_queries import JudgedQuery
 from speckit_memory.evaluation.measure import Report, measure
 from speckit_memory.evaluation.metrics import METRICS, evaluate
-from speckit_memory.evaluation.throwaway import throwaway_store
 from speckit_memory.evaluation.tunable import Setting
 from speckit_memory.evaluation.workers import Ask, Work
 from speckit_memory.pipeline.loading import PipelineSource
@@ -33,12 +34,13 @@ ENOUGH = 30
 
 @dataclass(frozen=True, slots=True)
 class OpenSet:
-    """A dataset in a throw-away store, and the judged queries that are asked."""
+    """A dataset in a store, the judged queries that are asked, and those that nothing in it answers."""
 
     dataset: Dataset
     queries: tuple[DatasetQuery, ...]
     memory: Memory
     warnings: tuple[str, ...]
+    unanswerable: tuple[DatasetQuery, ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,17 +53,20 @@ class OpenSet:
         return [(query, self.dataset.judgements[query.id]) for query in self.queries]
 
 
-def read_sets(folders: Sequence[Path]) -> list[Dataset]:
-    """Reads several datasets. Raises SpeckitError for a malformed one, for one without a judged query (E123), and for
-    two with one name (E030): figures could not be told apart, and a dataset given twice would be held out from itself.
+def read_grounds(sources: Sequence[Path | GroundSource], environ: Mapping[str, str]) -> list[Ground]:
+    """Reads several datasets, given as folders or by their sources.
+
+    Raises SpeckitError for a malformed one, for one without a judged query (E123), and for two with one name (E030):
+    figures could not be told apart, and a dataset given twice would be held out from itself.
     """
-    sets = [read(folder) for folder in folders]
+    grounds = [(DatasetSource(source) if isinstance(source, Path) else source).ground(environ) for source in sources]
+    sets = [ground.dataset for ground in grounds]
     for place, dataset in enumerate(sets):
         if not dataset.judged():
             raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing to go by")
         if dataset.name in [other.name for other in sets[:place]]:
             raise SpeckitError("E030", f"two datasets are named '{dataset.name}'", hint="Give each dataset once.")
-    return sets
+    return grounds
 
 
 def sampled(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery, ...]:
@@ -75,25 +80,26 @@ def sampled(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery
 
 @contextmanager
 def open_sets(
-    sets: Sequence[tuple[Dataset, tuple[DatasetQuery, ...]]],
+    sets: Sequence[tuple[Ground, tuple[DatasetQuery, ...]]],
     pipeline: PipelineSource,
     *,
     environ: Mapping[str, str],
     progress: Report,
 ) -> Iterator[list[OpenSet]]:
-    """Indexes each dataset once, into a store of its own."""
+    """Opens the store of each: a dataset is indexed once, into one of its own."""
     with ExitStack() as stack:
         opened = []
-        for dataset, queries in sets:
-            store = stack.enter_context(throwaway_store(dataset, [pipeline], environ=environ, progress=progress))
-            opened.append(OpenSet(dataset, queries, store.memories[0], store.warnings))
+        for ground, queries in sets:
+            store = stack.enter_context(ground.opened(ground.dataset, [pipeline], environ=environ, progress=progress))
+            warnings = (*ground.warnings, *store.warnings)
+            opened.append(OpenSet(ground.dataset, queries, store.memories[0], warnings, ground.unanswerable))
         yield opened
 
 
 def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str, str], now: float) -> Work:
     """What it takes to ask the queries of open datasets elsewhere."""
     stores = tuple((one.memory.settings.db, one.memory.settings.root, tuple(one.judged)) for one in sets)
-    return Work(stores, pipeline, dict(environ), now)
+    return Work(stores, pipeline, {**environ, EVALUATION_VARIABLE: "off"}, now)
 
 
 class Trials:

@@ -18,10 +18,11 @@ from speckit_memory.engine import assembly
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import folds as splits
 from speckit_memory.evaluation.comparison import Values, compare, macro_averaged
+from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.measure import Progress, Report
 from speckit_memory.evaluation.metrics import METRICS
 from speckit_memory.evaluation.parameter_search import Found, Seen, search
-from speckit_memory.evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
+from speckit_memory.evaluation.trials import START, Trials, open_sets, read_grounds, sampled, work
 from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.tuning_report import SetFigures, Tuned, TuneReport
 from speckit_memory.evaluation.workers import asking
@@ -34,7 +35,7 @@ SEED = 20
 
 def tune(
     pipeline: PipelineSource,
-    datasets: Sequence[Path],
+    datasets: Sequence[Path | GroundSource],
     *,
     parameters: Sequence[str] = (),
     folds: int = splits.FOLDS,
@@ -61,8 +62,8 @@ def tune(
     space = tunable(checked.bound, parameters)
     if trials < 1:
         raise SpeckitError("E032", f"the number of trials is {trials}; accepted: 1 and above")
-    asked = [(dataset, sampled(dataset, queries, seed)) for dataset in read_sets(datasets)]
-    sizes = {dataset.name: len(chosen) for dataset, chosen in asked}
+    asked = [(ground, sampled(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    sizes = {ground.dataset.name: len(chosen) for ground, chosen in asked}
     splits.check_folds(folds, sizes)
     report = progress or (lambda _: None)
     with ExitStack() as stack:

@@ -38,7 +38,7 @@ class Work:
         """Opens the stores for as long as `stack` lives."""
         asked = []
         for file, root, queries in self.stores:
-            memory = Memory.open(file, self.pipeline, root=root, environ=self.environ, create=False)
+            memory = Memory.open(file, self.pipeline, root=root, environ=self.environ, create=False, shadows=False)
             asked.append(JudgedQueries(stack.enter_context(memory), queries, self.now))
 
         def ask(place: int, overrides: Mapping[str, str], rows: Rows) -> dict[str, Column]:

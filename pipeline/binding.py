@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from speckit_memory.config.pipeline_file import Step
+from speckit_memory.config.pipeline_file import Step, instead_of_switch
 from speckit_memory.config.renamed_parameters import renamed
 from speckit_memory.config.yaml_reader import Mapping, Node, Sequence, locate, plain
 from speckit_memory.errors import Problem, Where, closest, nearest
@@ -156,6 +156,8 @@ def _parameter_problem(step: Step, registered: Registered, mistake: _Mistake) ->
         known = _accepted(registered.params, path[:-1])
         known = known or keys(schema_at(registered.params, path[:-1]))
         hint = nearest(str(path[-1]), known)
+        if len(path) == 1:
+            hint = instead_of_switch(name, step) or hint
         return Problem("E118", f"{registered.name} has no parameter '{name}'; {hint}", where=where)
     if mistake.kind == "missing":
         return Problem("E118", f"{owner} is missing", where=step.where)

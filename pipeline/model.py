@@ -396,6 +396,10 @@ class Grouped(Reranking):
 JSON = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 
+GAP_WARNING = "Evidence gap:"
+"""How the warning of an evidence gap begins; a door may say it in words of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Notes:
     """An annotator's answer: remarks by id and about the whole answer, and optionally which rows stay.

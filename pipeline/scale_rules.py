@@ -13,6 +13,9 @@ from speckit_memory.pipeline.hooks import combine_of
 from speckit_memory.pipeline.registry import Registered
 from speckit_memory.pipeline.scales import Scale
 
+NORMALISERS = {Scale.UNIT: "min_max", Scale.Z_SCORE: "standardise"}
+"""The shipped rerank steps that take any scores and give them on a scale."""
+
 
 def scale_of(entry: Bound) -> Scale | None:
     """The scale of what a bound step returns; None when it keeps the one it found."""
@@ -53,15 +56,20 @@ def _misfit(registered: Registered, scale: Scale, condition: str) -> str:
     accepted, combine = registered.about.needs, combine_of(registered.component)
     if accepted and scale not in accepted:
         here = f"here they are on the scale {scale}{condition}"
-        return (
-            f"needs scores on the scale {', '.join(accepted)}; {here}. "
-            "Put a step before it that gives such scores, or leave it out"
-        )
+        return f"needs scores on the scale {', '.join(accepted)}; {here}. {_remedy(accepted)}"
     if registered.role is Role.SIGNAL and combine == "add" and not scale.additive:
         return f"adds a boost of the unit scale to scores on the scale {scale}{condition}. Set 'normalise' on the fuser"
     if registered.role is Role.SIGNAL and combine == "multiply" and not scale.multipliable:
         return f"multiplies scores, which may be negative on the scale {scale}{condition}. Set 'normalise' on the fuser"
     return ""
+
+
+def _remedy(accepted: Sequence[Scale]) -> str:
+    """What to do about a step that gets none of the accepted scales."""
+    named = next((NORMALISERS[scale] for scale in accepted if scale in NORMALISERS), "")
+    if not named:
+        return "Put a step before it that gives such scores, or leave it out"
+    return f"Put '{named}' before it, or write 'after: {named}' where it is added to inherited steps that have one"
 
 
 def _following(entry: Bound, scale: Scale) -> Scale:

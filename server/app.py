@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from speckit_memory.config.settings import settings
 from speckit_memory.config.tool_profile import ToolProfile
-from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridged
 from speckit_memory.errors.problems import LONGEST_TEXT
 from speckit_memory.server import logs
@@ -35,6 +35,7 @@ from speckit_memory.server.offering import Offering
 from speckit_memory.server.options import Common
 from speckit_memory.server.profiles import left_out, offered, offers
 from speckit_memory.server.tool import SpeckitTool
+from speckit_memory.server.tool_names import meant_tool
 from speckit_memory.server.tools import (
     bulk_delete,
     causal_link,
@@ -102,7 +103,7 @@ class MemoryServer(MCPServer[None]):
         elif name in self.further:
             result = refused(left_out(name, self.profile))
         else:
-            result = refused(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {nearest(name, known)}"))
+            result = refused(SpeckitError("E033", f"there is no tool '{abridged(name)}'; {meant_tool(name, known)}"))
         if query_id := logs.query_id():
             # beside the content: it is for whoever reads the log, and costs the model no token
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}

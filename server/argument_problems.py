@@ -7,6 +7,7 @@ from typing import Any
 
 from speckit_memory.errors import Problem, closest, nearest
 from speckit_memory.errors.echo import LISTED, abridged
+from speckit_memory.errors.synonyms import accepted_synonym
 
 RANGES = frozenset(
     {"greater_than_equal", "less_than_equal", "greater_than", "less_than", "too_long", "too_short", "string_too_short"}
@@ -40,8 +41,8 @@ def problems_of(tool: str, details: Sequence[Mapping[str, Any]], schema: Mapping
     for detail, name, form in _placed(details, schema):
         kind = detail["type"]
         if kind == "extra_forbidden":
-            # an unknown name beside a single missing one is most likely meant for it
-            meant = missing[0] if len(missing) == 1 else closest(name, accepted)
+            # what is no synonym is most likely meant for the one that is missing
+            meant = accepted_synonym(name, accepted) or (missing[0] if len(missing) == 1 else closest(name, accepted))
             offer = f"; did you mean '{meant}'?" if meant else "" if told else f"; {nearest(name, accepted)}"
             told = told or not meant  # the accepted ones are listed once
             problems.append(Problem("E033", f"{tool} has no parameter '{name}'{offer}"))

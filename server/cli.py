@@ -34,6 +34,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "stats": "stats",
     "unarchive": "unarchive",
     "lineage": "lineage",
+    "help": "help",
     "links": {
         "add": "links_add",
         "remove": "links_remove",
@@ -145,7 +146,7 @@ ROOT = LazyGroup(
     help="Local-first project memory for coding agents: index documents, search them, see why, measure it.",
     params=[
         click.Option(
-            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+            ["--version", "-V"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
             help="Show the version and exit.",
         )
     ],

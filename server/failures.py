@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from typing import TextIO
@@ -11,11 +12,13 @@ from typing import TextIO
 import click
 
 from speckit_memory.config.settings import DEBUG_VARIABLE
-from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors import Problem, SpeckitError, closest
 from speckit_memory.errors.echo import abridged
-from speckit_memory.server import standard_streams
+from speckit_memory.errors.synonyms import accepted_synonym
+from speckit_memory.server import standard_streams, terminal
 from speckit_memory.server.fitting_actions import for_console
 from speckit_memory.server.output import print_json, printable, wrapped
+from speckit_memory.server.pointed_line import pointed_line
 
 DEBUG = DEBUG_VARIABLE
 CLOSED_PIPE = 141
@@ -24,6 +27,7 @@ SHOWN_PROBLEMS = 100
 """Of more only the number is told."""
 SOURCES = ("--dataset", "--experiment", "--own", "--from-use")
 """Options that say what a command works on: no two commands take all the same ones."""
+_QUOTED = re.compile(r"'(.*?)' is not one of")
 LONGEST_TRACEBACK = 50_000
 """Characters; its end is what tells most."""
 
@@ -49,9 +53,9 @@ def show(error: SpeckitError, as_json: bool) -> int:
 def lines(
     problem: Problem, label: str = "error", stream: TextIO | None = None, *, hinted: bool = True, advised: bool = True
 ) -> str:
-    """A problem in as many lines as it needs: what and where, the hint, the next steps. `label` says how bad it is.
+    """A problem in as many lines as it needs: what and where, the line of the file, the hint, the next steps.
 
-    The hint is left out unless `hinted`, the next steps unless `advised`.
+    `label` says how bad it is. The hint is left out unless `hinted`, the next steps unless `advised`.
 
     It fits the terminal behind `stream` (standard error). A step to try stays in one line, so that it can be copied.
     """
@@ -61,7 +65,7 @@ def lines(
     head = wrapped(problem.message, "  ", start, stream)
     hint = [wrapped(problem.hint, "        ", "  hint: ", stream)] if hinted else []
     actions = [f"  try:  {printable(action)}" for action in problem.actions] if advised else []
-    return "\n".join([head, *hint, *actions])
+    return "\n".join([head, *pointed_line(problem, terminal.columns(stream)), *hint, *actions])
 
 
 def unwritable(error: OSError) -> int:
@@ -115,8 +119,20 @@ def usage(error: click.UsageError) -> SpeckitError:
     if isinstance(error, click.NoSuchOption) and error.ctx and any(p.name == "query" for p in error.ctx.command.params):
         actions.append(f"put -- before a query with a word that begins with a dash: `{command} -- -word`")
     message = error.format_message()
-    if isinstance(error, click.NoSuchOption) and error.option_name in SOURCES and error.ctx:
-        taken = [name for param in error.ctx.command.params for name in param.opts if name in SOURCES]
-        if taken:  # what merely looks alike would lead astray
-            message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(taken)}."
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        taken = [name for param in error.ctx.command.params for name in param.opts]
+        sources = [name for name in taken if name in SOURCES]
+        if error.option_name in SOURCES and sources:  # what merely looks alike would lead astray
+            message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(sources)}."
+        elif meant := accepted_synonym(error.option_name, taken):
+            message = f"No such option '{error.option_name}'; {_spelt(meant, command)}"
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+        value = _QUOTED.search(error.message)
+        if value and (meant := closest(value[1].lower(), error.param.type.choices)):
+            message += f" Did you mean '{meant}'?"
     return SpeckitError("E200", message, actions=actions)
+
+
+def _spelt(name: str, command: str) -> str:
+    """The offer of an option, or of an argument, which has no option before it."""
+    return f"did you mean '{name}'?" if name.startswith("-") else f"{name.upper()} has none: `{command} {name.upper()}`"

@@ -1,4 +1,5 @@
-"""Next steps that can be taken where an error is read: no tool at the command line, and none that a profile leaves out.
+"""Advice that can be followed where it is read: no tool at the command line, and over MCP no command and no tool that a
+profile leaves out.
 
 The table of errors names a step for each door; who reads it stands at one of them (feature T26).
 """
@@ -13,23 +14,75 @@ from speckit_memory.errors import Problem, SpeckitError
 
 TOOL = re.compile(r"\b(?:memory|checkpoint|task)_[a-z]+(?:_[a-z]+)*\b")
 """A tool of the server as steps name it."""
+COMMAND = re.compile(r"`speckit-memory ([^`]*)`")
+_CONSOLE = re.compile(r"\bspeckit-memory [a-z]|(?<![\w-])--[a-z]")
+"""What only a command line takes."""
+_BY_USER = re.compile(r"\buser\b")
+_DONE_BY = {
+    "doctor": "memory_health",
+    "index": "memory_index_scan",
+    "index PATH": "memory_index_scan",
+    "list": "memory_list",
+    "stats": "memory_stats",
+    "search": "memory_search",
+    "lineage": "memory_drift_why",
+    "checkpoint list": "checkpoint_list",
+}
+"""The tools that do what commands do."""
+
+Offers = Callable[[str], bool]
 
 
-def for_client(error: SpeckitError, offers: Callable[[str], bool]) -> SpeckitError:
-    """The error without steps that need a tool which is not offered, wherever another step is left."""
-    return _with(error, lambda action: all(map(offers, TOOL.findall(action))))
+def for_client(error: SpeckitError, offers: Offers) -> SpeckitError:
+    """The error without steps that need a command line or a tool that is not offered.
+
+    A command gives way to the tool that does the same. Where no other step is left, its user is to be asked.
+    """
+    problems = [_for_client(problem, offers) for problem in error.problems]
+    return error if problems == list(error.problems) else SpeckitError.of(problems)
+
+
+def advice_for_client(text: str, offers: Offers) -> str:
+    """A sentence with the tool in the place of a command that does the same, and the user before any other command."""
+
+    def told(command: re.Match[str]) -> str:
+        tool = _DONE_BY.get(command[1], "")
+        if tool and offers(tool):
+            return f"`{tool}`"
+        return command[0] if _BY_USER.search(text) else f"the user's command {command[0]}"
+
+    return COMMAND.sub(told, text)
 
 
 def for_console(error: SpeckitError) -> SpeckitError:
     """The error without steps that need a tool of the server, wherever another step is left."""
-    return _with(error, lambda action: not TOOL.search(action))
-
-
-def _with(error: SpeckitError, possible: Callable[[str], bool]) -> SpeckitError:
-    problems = [_fitting(problem, possible) for problem in error.problems]
+    problems = [_with(problem, lambda action: not TOOL.search(action)) for problem in error.problems]
     return error if problems == list(error.problems) else SpeckitError.of(problems)
 
 
-def _fitting(problem: Problem, possible: Callable[[str], bool]) -> Problem:
+def _for_client(problem: Problem, offers: Offers) -> Problem:
+    actions = tuple(dict.fromkeys(_by_tool(action, offers) for action in problem.actions))
+    told = replace(problem, hint=advice_for_client(problem.hint, offers), actions=actions)
+    told = _with(told, lambda action: all(map(offers, TOOL.findall(action))))
+    told = _with(told, lambda action: not _CONSOLE.search(action) or bool(_BY_USER.search(action)))
+    return replace(told, actions=tuple(_asked_of_user(action) for action in told.actions))
+
+
+def _by_tool(action: str, offers: Offers) -> str:
+    """A step with a call of the tool in the place of the command that does the same."""
+    return COMMAND.sub(
+        lambda command: f"`{tool}`" if (tool := _DONE_BY.get(command[1], "")) and offers(tool) else command[0], action
+    )
+
+
+def _asked_of_user(action: str) -> str:
+    if not _CONSOLE.search(action) or _BY_USER.search(action):
+        return action
+    if action.startswith("speckit-memory "):
+        return f"ask the user to run `{action}`"
+    return f"the user's command {action}" if action.startswith("`") else f"ask the user to {action}"
+
+
+def _with(problem: Problem, possible: Callable[[str], bool]) -> Problem:
     left = tuple(filter(possible, problem.actions))
     return replace(problem, actions=left) if left else problem

@@ -143,18 +143,6 @@ class DatasetPath(NamedPath):
         return bundled.FOLDER if value == bundled.NAME else super().convert(value, param, ctx)
 
 
-datasets_option = click.option(
-    "--dataset",
-    "datasets",
-    type=DatasetPath(),
-    multiple=True,
-    required=True,
-    metavar="DIR",
-    help="A dataset in the BEIR layout, or 'bundled', the one that ships; may be repeated.",
-)
-"""What the commands that measure take: a command receives `datasets: tuple[Path, ...]`."""
-
-
 no_keep_option = click.option(
     "--no-keep", is_flag=True, help="Leave nothing in the evaluation database beside the store."
 )

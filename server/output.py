@@ -62,6 +62,16 @@ def block(text: str, indent: str) -> str:
     return "\n".join(shown)
 
 
+def beginning(text: str, indent: str) -> str:
+    """One line of a text without its Markdown headings, cut where the terminal, or a line of prose, ends."""
+    from speckit_memory.server.folding import fold
+
+    lines = [line for line in printable(text).split("\n") if not line.startswith("#")]
+    words = " ".join(" ".join(lines).split() or printable(text).split())
+    first, *more = fold(words, min(terminal.columns() or MAX_WIDTH, MAX_WIDTH) - len(indent) - 2)
+    return f"{indent}{first}{' …' if more else ''}"
+
+
 def counted(count: int, noun: str) -> str:
     """A count in words: "1 link", "2 links", "3 memories"."""
     if count == 1:

@@ -36,12 +36,19 @@ def write_pipeline(
     overrides: Mapping[str, str],
     heading: Sequence[str],
     remarks: Mapping[str, Sequence[str]],
+    *,
+    extending: bool = False,
 ) -> None:
-    """Writes a pipeline with overrides applied, named like the file. Raises SpeckitError."""
-    from speckit_memory.engine.pipelines import written
+    """Writes a pipeline with overrides applied, named like the file. Raises SpeckitError.
+
+    When `extending`, the file says the overrides alone, unless the source itself is written over.
+    """
+    from speckit_memory.engine.pipelines import extension, written
 
     origin = [f"Made on {time.strftime('%Y-%m-%d')} by:", f"  speckit-memory {shlex.join(sys.argv[1:])}"]
-    text = written(source, os.environ, overrides, file=file, heading=[*heading, *origin], remarks=remarks)
+    itself = is_there(file) and is_there(Path(source.source)) and file.samefile(source.source)
+    write = extension if extending and not itself else written
+    text = write(source, os.environ, overrides, file=file, heading=[*heading, *origin], remarks=remarks)
     try:
         with written_file.written(file) as stream:
             stream.write(text)

@@ -3,7 +3,7 @@
 import inspect
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -22,7 +22,7 @@ from speckit_memory.server.as_meant import Parameters, told
 from speckit_memory.server.call_progress import CallProgress
 from speckit_memory.server.envelope import SCHEMA, Count, Fitted, Reply, failure, fitted
 from speckit_memory.server.failures import internal
-from speckit_memory.server.fitting_actions import for_client
+from speckit_memory.server.fitting_actions import advice_for_client, for_client
 from speckit_memory.server.idle_parameters import Rule, told_idle
 from speckit_memory.server.worker_calls import EqualCalls, WorkerCall
 
@@ -174,7 +174,8 @@ class SpeckitTool(Tool):
 
         def made() -> Fitted:
             reply: Reply = self.fn(**values)
-            return fitted(reply, self.name, self._budget, self._count)
+            hints = tuple(advice_for_client(hint, self._offers) for hint in reply.hints)
+            return fitted(replace(reply, hints=hints), self.name, self._budget, self._count)
 
         if self._cache is None:
             answer, again = made(), False

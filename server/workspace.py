@@ -29,7 +29,7 @@ NO_WORKSPACE = "E015"
 """The code of what is asked before a client has chosen among several."""
 _ELSEWHERE = (
     "set SPECKIT_ROOT to the project's folder where the client configures this server",
-    "run `speckit-memory init` in the project's folder",
+    "ask the user to run `speckit-memory init` in the project's folder",
 )
 
 

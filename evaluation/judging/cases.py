@@ -14,7 +14,7 @@ from speckit_memory.engine.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.distinct import distinct
 from speckit_memory.evaluation.experiment_costs import answered
-from speckit_memory.evaluation.grounds.ground import DatasetSource
+from speckit_memory.evaluation.grounds.ground import GroundSource
 from speckit_memory.evaluation.grounds.own_documents import own_documents
 from speckit_memory.evaluation.grounds.used_queries import TEXTS_HINT
 from speckit_memory.evaluation.judging.disputes import Case
@@ -41,8 +41,8 @@ class Docket:
     live: bool = False
 
 
-def of_dataset(
-    folder: Path,
+def of_source(
+    source: GroundSource,
     pipelines: Sequence[PipelineSource],
     store: Path | None,
     *,
@@ -50,9 +50,9 @@ def of_dataset(
     progress: Report | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Docket:
-    """All queries of a dataset, judged or not, through two pipelines.
+    """All queries of a source, judged or not, through two pipelines.
 
-    What is judged already is the dataset's own, what was `imported`, and what was kept beside `store` before. Raises
+    What is judged already is the source's own, what was `imported`, and what was kept beside `store` before. Raises
     SpeckitError.
     """
     environ = os.environ if environ is None else environ
@@ -61,7 +61,7 @@ def of_dataset(
             "E030", f"two pipelines are judged; found {len(pipelines)}", actions=("give --pipeline twice",)
         )
     chosen = loaded(pipelines, None, environ)
-    ground = DatasetSource(folder).ground(environ)
+    ground = source.ground(environ)
     queries, report = ground.dataset.queries, progress or (lambda _: None)
     with ground.opened(ground.dataset, chosen, environ=environ, progress=report) as opened:
         control, variant = measure(opened.memories, queries, now=time.time(), seed=SEED, progress=report)

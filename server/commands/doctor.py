@@ -18,7 +18,7 @@ from speckit_memory.errors.codes import CODES
 from speckit_memory.server.environment import flags_of_extensions, remarks
 from speckit_memory.server.missing_store import no_store
 from speckit_memory.server.options import Common, shared
-from speckit_memory.server.output import print_json, table_rows, wrapped
+from speckit_memory.server.output import counted, print_json, table_rows, wrapped
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -42,11 +42,13 @@ class Check:
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="First write the segment of the store anew, and remove what others left.")
 @click.option("--repair", is_flag=True, help="First mend what follows from the rest of the store, after a checkpoint.")
+@click.option("--verbose", "-v", is_flag=True, help="Show what is in order too.")
 @shared("db", "pipeline", "set", "json")
-def command(common: Common, fix: bool, repair: bool) -> int:
+def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     """Check packages, SQLite and its extension, the store, the embedding model and the configuration.
 
-    Exits with 1 when something is wrong. A store that does not exist yet is no fault.
+    Shows what is not in order, and what --repair has done; else one line. Exits with 1 when something is wrong. A store
+    that does not exist yet is no fault.
     """
     wrong = _workspace_files(common)
     if wrong and repair:
@@ -56,12 +58,15 @@ def command(common: Common, fix: bool, repair: bool) -> int:
     if common.as_json:
         print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
         return 0 if healthy else 1
-    rows = [(click.style(check.verdict, fg=COLOURS[check.verdict]), check.name, check.detail) for check in checks]
-    for row, check in zip(table_rows(rows), checks, strict=True):
+    told = [check for check in checks if verbose or check.verdict != "ok" or check.name == "repair"]
+    rows = [(click.style(check.verdict, fg=COLOURS[check.verdict]), check.name, check.detail) for check in told]
+    for row, check in zip(table_rows(rows), told, strict=True):
         click.echo(row)
         if check.hint:
             click.echo(wrapped(check.hint, "        ", "      → "))
-    click.echo(wrapped("everything is in order" if healthy else "something is wrong: see the lines marked fail"))
+    more = "" if verbose else f" ({counted(len(checks), 'check')}; -v shows them)"
+    summary = "everything is in order" if healthy else "something is wrong: see the lines marked fail"
+    click.echo(wrapped(summary + more))
     return 0 if healthy else 1
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from speckit_memory.config.settings import settings
-from speckit_memory.server.options import Common, datasets_option, shared
+from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json
 from speckit_memory.server.progress import ProgressReporter
 from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.grounds.ground import GroundSource
 
 
 @click.command("ablate")
-@datasets_option
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
-@shared("pipeline", "set", "json")
-def command(common: Common, datasets: tuple[Path, ...], queries: int | None) -> None:
+@shared("db", "pipeline", "set", "json")
+@sourced(several=True)
+def command(common: Common, sources: tuple[GroundSource, ...], queries: int | None) -> None:
     """Measure a pipeline against itself without each step in turn: what the step gains, and what it costs.
 
     With several datasets each counts the same in the verdict: pays, harms, no effect (within ±0.005), undecided, or
@@ -27,8 +31,8 @@ def command(common: Common, datasets: tuple[Path, ...], queries: int | None) -> 
 
     with ProgressReporter("ablate") as bar:
         report = ablate(
-            datasets,
-            settings(pipeline=common.pipeline).pipeline,
+            sources,
+            settings(common.db, common.pipeline).pipeline,
             queries=queries,
             overrides=common.overrides,
             progress=lambda now: bar.update(now.done, now.total, now.phase),

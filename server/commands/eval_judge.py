@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "--dataset", type=DatasetPath(), metavar="DIR",
     help="Judge the queries of a dataset in the BEIR layout, or of 'bundled', the one that ships.",
 )  # fmt: skip
+@click.option("--own", is_flag=True, help="Judge queries that are made of your own memories.")
 @click.option(
     "--pipeline", "pipelines", multiple=True, metavar="FILE|PRESET", shell_complete=completion.pipelines,
     help="One of the two pipelines that answer the dataset's queries; give it twice.",
@@ -50,6 +51,7 @@ def command(
     common: Common,
     experiment: str | None,
     dataset: Path | None,
+    own: bool,
     pipelines: tuple[str, ...],
     judge: str | None,
     timeout: float,
@@ -63,29 +65,33 @@ def command(
 
     It ends when no further label can change the verdict. Which pipeline brought a document is not shown.
     """
+    from speckit_memory.evaluation.grounds.ground import DatasetSource
+    from speckit_memory.evaluation.grounds.own import OwnSource
     from speckit_memory.evaluation.judging import cases
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.sitting import Sitting
     from speckit_memory.evaluation.trec import check_qrels_file, write_qrels
     from speckit_memory.evaluation.trec_reading import read_qrels
 
-    if (experiment is None) == (dataset is None):
-        raise click.UsageError("give --experiment, or --dataset with --pipeline twice", click.get_current_context())
+    if (experiment is not None) + (dataset is not None) + own != 1:
+        message = "give --experiment, or --dataset or --own with --pipeline twice"
+        raise click.UsageError(message, click.get_current_context())
     if experiment is not None and pipelines:
-        message = "--experiment takes no --pipeline: its two pipelines have answered; with --dataset two are named"
+        message = "--experiment takes no --pipeline: its two have answered; --dataset and --own take two"
         raise click.UsageError(message, click.get_current_context())
     external = ExternalJudge(judge, timeout) if judge is not None else None
     imported = read_qrels(qrels) if qrels is not None else {}
     docket: Docket
-    if dataset is not None:
+    if experiment is None:
         store = None if no_keep else settings(common.db).db
-        with ProgressReporter(dataset.name) as bar:
-            docket = cases.of_dataset(
-                dataset, pipelines, store, imported=imported,
+        source = OwnSource(common.db) if dataset is None else DatasetSource(dataset)
+        with ProgressReporter(source.name) as bar:
+            docket = cases.of_source(
+                source, pipelines, store, imported=imported,
                 progress=lambda now: bar.update(now.done, now.total, now.phase),
             )  # fmt: skip
     else:
-        docket = cases.of_experiment(str(experiment), common.db, imported=imported)
+        docket = cases.of_experiment(experiment, common.db, imported=imported)
     if qrels_out is not None:
         check_qrels_file(qrels_out, [case.query for case in docket.cases])
     sitting = Sitting(docket.cases, live=docket.live)

@@ -192,6 +192,9 @@ def show(report: IndexReport, seconds: float) -> None:
     from speckit_memory.server.absent_files_text import absence_lines
 
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
+    if not any(getattr(report, outcome) for outcome in OUTCOMES if outcome != "unchanged"):
+        there = counted(len(report.unchanged), "document")
+        counts = f"nothing has changed: {there} as before" if report.unchanged else "nothing has changed: no documents"
     click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))
     figures = (
         f"{counted(report.chunks, 'passage')}, {counted(report.characters, 'character')}, "
@@ -199,7 +202,8 @@ def show(report: IndexReport, seconds: float) -> None:
         f"{report.embedded:,} embedded, {report.cache_hits:,} taken from the cache"
         + (f", {report.pending:,} without a vector yet" if report.pending else "")
     )
-    click.echo(wrapped(figures))
+    if any(getattr(report, name) for name in COUNTS):
+        click.echo(wrapped(figures))
     for line in absence_lines(report):
         click.echo(wrapped(line, "  ", ""))
     for move in report.renamed[:SHOWN_PROBLEMS]:

@@ -16,8 +16,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.store_file import keep_out_of_git, make_folder
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, printable
-from speckit_memory.server.setup.client_file import NAME
-from speckit_memory.server.setup.clients import CLIENTS, Entry
+from speckit_memory.server.setup.clients import CLIENTS, NAME, Entry
 from speckit_memory.server.setup.writing import Configured, Made, agents_section, configure, starter_files
 
 
@@ -83,7 +82,8 @@ def _tell(configured: list[Configured], made: Made) -> None:
             why = f" ({one.reason})" if one.reason else ""
             click.echo(printable(f"\n{one.title}, to add to {one.file}{why}:\n{one.configuration.rstrip()}"))
         else:
-            click.echo(printable(f"{one.title} starts the server from {one.file}: {one.outcome}"))
+            missing = f"; {one.reason}" if one.reason else ""
+            click.echo(printable(f"{one.title} starts the server from {one.file}: {one.outcome}{missing}"))
 
 
 def _tell_how(named: tuple[str, ...], write: bool) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from speckit_memory.server import completion
-from speckit_memory.server.options import Common, NamedPath, datasets_option, shared
+from speckit_memory.server.options import Common, NamedPath, shared
 from speckit_memory.server.output import print_json, printable
 from speckit_memory.server.pipeline_output import check_target, write_pipeline
 from speckit_memory.server.progress import ProgressReporter
 from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.grounds.ground import GroundSource
 
 
 @click.command("calibrate")
 @click.argument("source", metavar="FILE|PRESET", shell_complete=completion.pipelines)
-@datasets_option
 @click.option("--out", type=NamedPath(), required=True, metavar="FILE", help="The pipeline file to write.")
 @click.option(
     "--false-alarms",
@@ -31,18 +35,19 @@ from speckit_memory.server.reports import show_report
 )
 @click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
-@shared("json")
+@shared("db", "json")
+@sourced(several=True)
 def command(
     common: Common,
     source: str,
-    datasets: tuple[Path, ...],
+    sources: tuple[GroundSource, ...],
     out: Path,
     false_alarms: float,
     folds: int,
     seed: int,
     queries: int | None,
 ) -> None:
-    """Fit the threshold of the step evidence_gap on judged queries, and write the result as a new file.
+    """Fit the threshold of the step evidence_gap on judged queries, and write a new file that extends this one.
 
     The threshold is the highest at which no more than the stated share of answerable questions is warned of. What it
     detects is measured on questions that cannot be answered: those of the other datasets, and the judged ones without
@@ -56,14 +61,14 @@ def command(
     with ProgressReporter("calibrate") as bar:
         report = calibrate(
             document,
-            datasets,
+            sources,
             false_alarms=false_alarms,
             folds=folds,
             seed=seed,
             queries=queries,
             progress=lambda now: bar.update(now.done, now.total, now.phase),
         )
-    write_pipeline(out, document, report.overrides, report.heading(), report.remarks())
+    write_pipeline(out, document, report.overrides, report.heading(), report.remarks(), extending=True)
     if common.as_json:
         print_json({**report.as_json(), "file": str(out)})
     else:

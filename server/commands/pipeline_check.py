@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -21,11 +22,10 @@ from speckit_memory.server.output import print_json, wrapped
 @shared("set", "json")
 def command(common: Common, file: str) -> int:
     """Check a pipeline FILE (or preset): all problems at once, as file:line:column: code message, and a hint."""
-    from speckit_memory.engine.pipelines import check
+    from speckit_memory.engine import pipelines
 
-    for remark in remarks(os.environ):
-        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)
-    problems = check(file, os.environ, common.overrides)
+    _show_remarks(remarks(os.environ))
+    problems = pipelines.check(file, os.environ, common.overrides)
     if problems:
         error = SpeckitError.of(problems)
         if common.as_json:
@@ -38,8 +38,15 @@ def command(common: Common, file: str) -> int:
             count = len(error.problems)
             click.echo(wrapped(f"{count:,} problem{'s' if count > 1 else ''} in {abridged(file)}"))
         return error.exit_status
+    lints = pipelines.remarks(file, os.environ)
     if common.as_json:
-        print_json({"file": file, "problems": []})
+        print_json({"file": file, "problems": []} | ({"remarks": lints} if lints else {}))
     else:
+        _show_remarks(lints)
         click.echo(wrapped(f"{file}: no problems"))
     return 0
+
+
+def _show_remarks(remarks: Sequence[str]) -> None:
+    for remark in remarks:
+        click.echo(wrapped(f"remark: {remark}", stream=sys.stderr), err=True)

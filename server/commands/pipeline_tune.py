@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from speckit_memory.server import completion
-from speckit_memory.server.options import Common, NamedPath, datasets_option, shared
+from speckit_memory.server.options import Common, NamedPath, shared
 from speckit_memory.server.output import print_json, printable
 from speckit_memory.server.pipeline_output import check_target, write_pipeline
 from speckit_memory.server.progress import ProgressReporter
 from speckit_memory.server.reports import show_report
+from speckit_memory.server.sources import sourced
+
+if TYPE_CHECKING:
+    from speckit_memory.evaluation.grounds.ground import GroundSource
 
 
 @click.command("tune")
 @click.argument("source", metavar="FILE|PRESET", shell_complete=completion.pipelines)
-@datasets_option
 @click.option("--out", type=NamedPath(), required=True, metavar="FILE", help="The pipeline file to write.")
 @click.option(
     "--parameter",
@@ -35,11 +39,12 @@ from speckit_memory.server.reports import show_report
 @click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that share the work.")
-@shared("json")
+@shared("db", "json")
+@sourced(several=True)
 def command(
     common: Common,
     source: str,
-    datasets: tuple[Path, ...],
+    sources: tuple[GroundSource, ...],
     out: Path,
     parameters: tuple[str, ...],
     trials: int,
@@ -62,7 +67,7 @@ def command(
     with ProgressReporter("tune") as bar:
         report = tune(
             document,
-            datasets,
+            sources,
             parameters=parameters,
             trials=trials,
             folds=folds,

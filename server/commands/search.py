@@ -17,13 +17,17 @@ from speckit_memory.server import completion
 from speckit_memory.server.absent import reason_of_absence
 from speckit_memory.server.missing_store import no_store
 from speckit_memory.server.options import Common, query_argument, shared
-from speckit_memory.server.output import block, counted, print_json, table, wrapped
+from speckit_memory.server.output import beginning, block, counted, print_json, table, wrapped
 from speckit_memory.server.recombination import recombined
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.engine.results import Explanation, ResultRow, SearchResult
 
+SHOWN, IN_DOCUMENTS = 5, 10
+"""Results unless a limit is given: as many as a reader takes in, or a program."""
+WEAK = "Weak match: the answer may not be here."
+USUAL_TIER = "normal"
 SHOWN_FROM_MS = 1
 _UNNAMED = ("run `speckit-memory index PATH` first, in the project's folder", "name another store with --db FILE")
 _NAMED = ("correct the path", "leave --db out for the store of the workspace", "make it: index PATH with this --db")
@@ -32,7 +36,7 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
 
 @click.command("search")
 @query_argument
-@click.option("--limit", type=int, default=10, show_default=True, help="How many results, 1 to 100.")
+@click.option("--limit", type=int, help=f"How many results, 1 to 100; else {SHOWN}, with --json {IN_DOCUMENTS}.")
 @click.option("--folder", default="", help="Only this folder and its sub-folders.")
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How hard to look.")
 @click.option("--session", default="", help="Name of the session the query belongs to.")
@@ -43,7 +47,8 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
     help="Leave out what is costly or optional after so long, opening the store not counted; 0 for never. Else "
     "SPECKIT_DEADLINE_MS, else 2000.",
 )
-@click.option("--explain", is_flag=True, help="Show how each step made the score, for every result.")
+@click.option("--verbose", "-v", is_flag=True, help="Show whole passages, states and why each result surfaced.")
+@click.option("--explain", is_flag=True, help="The same, and how each step made the score of every result.")
 @click.option("--why-not", metavar="ID|KEY", help="Say why this memory is no result, and what would make it one.")
 @click.option(
     "--shadow",
@@ -57,11 +62,12 @@ MODES = ("auto", "quick", "deep", "focused", "resume")
 def command(
     common: Common,
     query: str,
-    limit: int,
+    limit: int | None,
     folder: str,
     mode: str,
     session: str,
     deadline_ms: float | None,
+    verbose: bool,
     explain: bool,
     why_not: str | None,
     shadows: tuple[str, ...],
@@ -69,13 +75,14 @@ def command(
     """Search the memories.
 
     "Words in quotes" must stand so in every result, a -word in none; a QUERY that begins with a dash comes after --.
-    Shows rank, score, id and key of every result, the passage that matched best, and why it surfaced.
+    Shows rank, score, title and key of every result, and how the passage begins that matched best.
     """
     with ExitStack() as opened:
         memory = opened.enter_context(existing_store(common))
         if shadows:
             memory = opened.enter_context(memory.beside(*shadows))
         opened.enter_context(SERVING.serving())  # what runs after a reply waits until it is printed
+        limit = (IN_DOCUMENTS if common.as_json else SHOWN) if limit is None else limit
         result = memory.search(
             query, limit=limit, folder=folder, mode=mode, session=session,  # type: ignore[arg-type]  # click.Choice admits modes only
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
@@ -96,7 +103,7 @@ def command(
                 document["shadows"] = shadows_json(result)
             print_json(document)
             return
-        show(result, explained)
+        show(result, explained, verbose=verbose)
         if told:
             click.echo("\n" + "\n".join(wrapped(line, "  ") for line in told.splitlines()))
         if explain:
@@ -148,14 +155,20 @@ def existing_store(common: Common) -> Memory:
         raise no_store(settings(common.db), _NAMED if common.db else _UNNAMED, named=common.db) from None
 
 
-def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
+def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:
     """The results for a reader, each with its explanation; whatever was degraded or doubtful is always said."""
+    from speckit_memory.pipeline.model import GAP_WARNING
+
+    verbose = verbose or bool(explained)
+    warnings = [warning for warning in result.notes.warnings if verbose or not warning.startswith(GAP_WARNING)]
+    if result.notes.evidence_gap and result.results:
+        click.echo(wrapped(WEAK, fg="yellow"))
     for rank, (row, explanation) in enumerate(zip_longest(result.results, explained), start=1):
-        show_row(rank, row)
+        (show_row if verbose else show_briefly)(rank, row)
         if explanation:
             click.echo(wrapped(f"{row.score:.4f}, step by step:", "    "))
             click.echo(recombined(explanation, "      "))
-    if not result.results and not result.notes.warnings:
+    if not result.results and not warnings:
         click.echo("No results.")
     if attended := result.notes.facts.get("attended"):
         keys = ", ".join(str(memory["key"]) for memory in attended)
@@ -164,7 +177,7 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
         click.echo(wrapped(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True))
     if other := result.notes.facts.get("interleaved_with"):
         click.echo(wrapped(f"mixed with the answer of the pipeline {other['name']} {other['hash']}", dim=True))
-    for warning in result.notes.warnings:
+    for warning in warnings:
         click.echo(wrapped(f"warning: {warning}", fg="yellow"))
     for part in result.notes.degraded:
         what = part.reason if part.steps else f"{part.part} did not take part ({part.reason})"
@@ -176,23 +189,44 @@ def show(result: SearchResult, explained: Sequence[Explanation] = ()) -> None:
     if marks := demanded(result.plan.required, result.plan.excluded):
         click.echo(wrapped(f"asked for memories {marks}", dim=True))
     plan, count = result.plan, counted(len(result.results), "result")
+    understood = f" · {plan.complexity} query, intent {plan.intent} ({plan.intent_confidence:.2f})" if verbose else ""
     late = f" (budget {plan.budget_ms:g} ms)" if result.outcome.trace.over_budget else ""
     opening = result.timings_ms.opening
     opened = f" after {opening:,.0f} ms of opening the store" if opening >= SHOWN_FROM_MS else ""
     figures = (
-        f"{count} in {result.timings_ms.total:.1f} ms{late}{opened} · {plan.complexity} query, "
-        f"intent {plan.intent} ({plan.intent_confidence:.2f}) · pipeline {result.pipeline.name} "
-        f"{result.pipeline.hash}"
+        f"{count} in {result.timings_ms.total:.1f} ms{late}{opened}{understood} · "
+        f"pipeline {result.pipeline.name} {result.pipeline.hash}"
     )
     click.echo(wrapped(figures, dim=True))
 
 
+def show_briefly(rank: int, row: ResultRow) -> None:
+    """One result in three lines: title, place, and how the passage begins."""
+    show_title(rank, row)
+    successors = [f"superseded by {successor['key']}" for successor in row.notes.get("superseded_by", ())]
+    copies = [f"also at {copy['key']}" for copy in row.notes.get("also_at", ())]
+    # by the id a pasted answer is known for one, see `memory.indexing.recalled`
+    about = [place(row), f"id {row.id}", *([row.tier] if row.tier != USUAL_TIER else []), *copies, *successors]
+    style: dict[str, Any] = {"fg": "yellow"} if successors else {"dim": True}
+    click.echo(wrapped(" · ".join(about), "    ", **style))
+    if row.snippet:
+        click.echo(beginning(row.snippet, "    │ "))
+
+
+def show_title(rank: int, row: ResultRow) -> None:
+    """The first line of a result."""
+    click.echo(wrapped(row.title, "    ", f"{rank:>2}. {click.style(f'{row.score:.4f}', fg='cyan')}  ", bold=True))
+
+
+def place(row: ResultRow) -> str:
+    """Where the passage of a result stands."""
+    return f"{row.key}:{row.first_line}" if row.first_line else row.key
+
+
 def show_row(rank: int, row: ResultRow) -> None:
     """One result: what it is, where else it stands, what has replaced it, the passage, and why it surfaced."""
-    score = click.style(f"{row.score:.4f}", fg="cyan")
-    click.echo(wrapped(row.title, "    ", f"{rank:>2}. {score}  ", bold=True))
-    place = f"{row.key}:{row.first_line}" if row.first_line else row.key
-    about = [place, f"id {row.id}", row.tier, row.state]
+    show_title(rank, row)
+    about = [place(row), f"id {row.id}", row.tier, row.state]
     click.echo(wrapped(" · ".join(part for part in about if part), "    ", dim=True))
     if copies := row.notes.get("also_at"):
         click.echo(wrapped(f"also at {', '.join(copy['key'] for copy in copies)}", "    ", dim=True))

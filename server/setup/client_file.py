@@ -11,9 +11,8 @@ from typing import Any
 
 from speckit_memory.config.files.regular_file import as_written
 from speckit_memory.config.settings import ROOT_VARIABLE
-from speckit_memory.server.setup.clients import Client, Entry
+from speckit_memory.server.setup.clients import NAME, Client, Entry
 
-NAME = "speckit-memory"
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
@@ -73,8 +72,8 @@ def _in_json(before: str, client: Client, entry: Entry) -> str:
     servers = document.get(client.keys, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ByHandError(f"its '{client.keys}' is not an object")
-    name = _free(servers, entry)
-    wanted = _brought_up(servers.get(name), client.entry(entry))
+    name = _free(servers, client, entry)
+    wanted = _brought_up(servers.get(name), client.entry(entry), _roots(client, entry))
     if servers.get(name) == wanted:
         return before
     document[client.keys] = {**servers, name: wanted}
@@ -90,8 +89,8 @@ def _in_toml(before: str, client: Client, entry: Entry) -> str:
     servers = document.get(client.keys, {})
     if not isinstance(servers, dict):
         raise ByHandError(f"its '{client.keys}' is not a table")
-    name = _free(servers, entry)
-    if name in servers and servers[name] == _brought_up(servers[name], client.entry(entry)):
+    name = _free(servers, client, entry)
+    if name in servers and servers[name] == _brought_up(servers[name], client.entry(entry), _roots(client, entry)):
         return before
     if name in servers:
         raise ByHandError(f"its table '{client.keys}.{name}' says something else")
@@ -104,20 +103,30 @@ def _in_toml(before: str, client: Client, entry: Entry) -> str:
     return after
 
 
-def _free(servers: dict[str, Any], entry: Entry) -> str:
+def _roots(client: Client, entry: Entry) -> tuple[str | None, ...]:
+    """How an entry may name this workspace: by its path, as the client's file does, or not at all."""
+    own = client.entry(entry).get("env", {})
+    return (entry["env"][ROOT_VARIABLE], own.get(ROOT_VARIABLE), None)
+
+
+def _free(servers: dict[str, Any], client: Client, entry: Entry) -> str:
     """The name of the entry among others: its own, unless another workspace has it."""
     root = entry["env"][ROOT_VARIABLE]
     folder = re.sub(r"[^a-z0-9]+", "-", Path(root).name.lower()).strip("-") or "workspace"
     names = [NAME, f"{NAME}-{folder}", *(f"{NAME}-{folder}-{number}" for number in range(2, len(servers) + 3))]
-    return next(name for name in names if name not in servers or _root(servers[name]) in (root, None))
+    own = _roots(client, entry)
+    return next(name for name in names if name not in servers or _root(servers[name]) in own)
 
 
-def _brought_up(there: Any, entry: Entry) -> Entry:
-    """The entry, with what people have said in it of other things."""
+def _brought_up(there: Any, entry: Entry, roots: tuple[str | None, ...]) -> Entry:
+    """The entry, with what people have said in it of other things than where this workspace is."""
     if not isinstance(there, dict):
         return entry
-    env = there.get("env")
-    return {**there, **entry, "env": {**(env if isinstance(env, dict) else {}), **entry["env"]}}
+    said = env if isinstance(env := there.get("env"), dict) else {}
+    kept = {name: value for name, value in said.items() if name != ROOT_VARIABLE or value not in roots}
+    env = {**kept, **entry.get("env", {})}
+    both = {**there, **entry, "env": env}
+    return both if env else {name: value for name, value in both.items() if name != "env"}
 
 
 def _root(entry: Any) -> Any:

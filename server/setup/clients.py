@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from speckit_memory.config.settings import ROOT_VARIABLE
+
+NAME = "speckit-memory"
+"""The server among others, and its command on the PATH."""
 Entry = dict[str, Any]
 """How a client starts the server: `command`, `args` and `env`."""
 
@@ -26,6 +30,8 @@ class Client:
         signs: Files or folders of the workspace which show that the client is used there; none where `scope` is "user".
         also: What an entry holds beside `command`, `args` and `env`.
         form: How the file is written.
+        variable: What the client puts the opened folder for, where it documents such a variable. Without one it starts
+            servers in that folder, at or below the workspace.
     """
 
     name: str
@@ -36,10 +42,28 @@ class Client:
     signs: tuple[str, ...] = ()
     also: Entry = field(default_factory=dict)
     form: Literal["json", "toml"] = "json"
+    variable: str = ""
 
     def entry(self, entry: Entry) -> Entry:
-        """The entry in the form of this client."""
-        return {**self.also, **entry}
+        """The entry in the form of this client, from one with the paths of this machine.
+
+        A file of the workspace is shared by a team: it names the server as it is found on the PATH, or from the folder
+        that is opened, and leaves out what no other machine has.
+        """
+        if self.scope == "user":
+            return {**self.also, **entry}
+        root = Path(entry["env"][ROOT_VARIABLE])
+        command = self._within(root, entry["command"]) or NAME
+        env = {name: path for name, value in entry["env"].items() if (path := self._within(root, value))}
+        return {**self.also, **entry, "command": command, "env": env} if env else {
+            **self.also, "command": command, "args": entry["args"],
+        }  # fmt: skip
+
+    def _within(self, root: Path, path: str) -> str:
+        """A path from the folder that is opened; "" for one outside, or where the client has no name for the folder."""
+        if not self.variable or not Path(path).is_relative_to(root):
+            return ""
+        return "/".join([self.variable, *Path(path).relative_to(root).parts])
 
     def is_used(self, root: Path) -> bool:
         """Whether the workspace shows that somebody opens it with this client."""
@@ -66,13 +90,15 @@ def _windsurf(_: Path) -> Path:
 
 _ZED = {"source": "custom"}
 """Of versions that also have servers from extensions; others do without and take no harm."""
+_OPENED = "${workspaceFolder}"
 CLIENTS = {
     client.name: client
     for client in (
         Client("claude-code", "Claude Code", _beside(".mcp.json"), "mcpServers", signs=(".mcp.json", ".claude")),
         Client("claude-desktop", "Claude Desktop", _desktop, "mcpServers", scope="user"),
-        Client("cursor", "Cursor", _beside(".cursor/mcp.json"), "mcpServers", signs=(".cursor",)),
-        Client("vscode", "VS Code", _beside(".vscode/mcp.json"), "servers", signs=(".vscode",), also={"type": "stdio"}),
+        Client("cursor", "Cursor", _beside(".cursor/mcp.json"), "mcpServers", signs=(".cursor",), variable=_OPENED),
+        Client("vscode", "VS Code", _beside(".vscode/mcp.json"), "servers", signs=(".vscode",), also={"type": "stdio"},
+               variable=_OPENED),
         Client("codex", "Codex", _beside(".codex/config.toml"), "mcp_servers", signs=(".codex",), form="toml"),
         Client("windsurf", "Windsurf", _windsurf, "mcpServers", scope="user"),
         Client("zed", "Zed", _beside(".zed/settings.json"), "context_servers", signs=(".zed",), also=_ZED),

@@ -61,7 +61,7 @@ CONFIG = """\
 """
 
 SCHEMA_FILE = "pipeline.schema.json"
-"""Beside the pipeline file, for editors; made from the installed components, so that Git leaves it out."""
+"""Beside the pipeline file, which names it to editors; made from the installed components, and committed with it."""
 PIPELINE = f"""\
 # yaml-language-server: $schema={SCHEMA_FILE}
 # How searches of this workspace go. As it stands it is the shipped one. docs/pipeline.md explains what can be said,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,9 +12,10 @@ from speckit_memory.config.files.regular_file import as_written, read_text
 from speckit_memory.config.files.written_file import written
 from speckit_memory.config.settings import CONFIG_FILE, FOLDER, PIPELINE_FILE
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.store_file import IGNORED, IGNORED_BEFORE
 from speckit_memory.server.setup import agents_section as section
 from speckit_memory.server.setup.client_file import ByHandError, Change, change, configuration, with_ends_of
-from speckit_memory.server.setup.clients import Client, Entry
+from speckit_memory.server.setup.clients import NAME, Client, Entry
 from speckit_memory.server.setup.starter_files import CONFIG, PIPELINE, SCHEMA_FILE
 
 Outcome = Literal["created", "added", "there already", "by hand", "to do"]
@@ -30,7 +32,10 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What became of one client: "to do" where nothing was to be written, "by hand" where nothing could be."""
+    """What became of one client: "to do" where nothing was to be written, "by hand" where nothing could be.
+
+    `reason` is why nothing could be, or what is missing for what was written to work.
+    """
 
     name: str
     title: str
@@ -45,6 +50,9 @@ def starter_files(root: Path, made: Made) -> None:
     for file, content in ((CONFIG_FILE, CONFIG), (PIPELINE_FILE, PIPELINE)):
         if _new(root / file, content):
             made.created.append(file.as_posix())
+    ignored = root / FOLDER / ".gitignore"
+    if not ignored.is_symlink() and _says(ignored, IGNORED_BEFORE):
+        _changed(Change(ignored, IGNORED_BEFORE, IGNORED), root, made)
     from speckit_memory.engine.pipelines import schema  # every component, which nobody else waits for
 
     file = root / FOLDER / SCHEMA_FILE
@@ -86,7 +94,9 @@ def configure(client: Client, entry: Entry, root: Path, made: Made | None) -> Co
     except ByHandError as error:
         return Configured(client.name, client.title, file, "by hand", text, str(error))
     outcome = _changed(wanted, root, made)
-    return Configured(client.name, client.title, file, outcome, text)
+    by_name = client.entry(entry)["command"] == NAME
+    reason = f"it starts `{NAME}` from the PATH, where none is yet" if by_name and not shutil.which(NAME) else ""
+    return Configured(client.name, client.title, file, outcome, text, reason)
 
 
 def _changed(change: Change, root: Path, made: Made) -> Outcome:

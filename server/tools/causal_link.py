@@ -25,10 +25,11 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """Link two memories, or change their link."""
         from speckit_memory.server.links_text import edge_text, place_text
-        from speckit_memory.server.memory_names import memory_name
+        from speckit_memory.server.memory_names import known_key
 
-        edge = workspace.memory().link_one(
-            memory_name(sourceId), relation, memory_name(targetId), strength=strength, evidence=evidence
+        memory = workspace.memory()
+        edge = memory.link_one(
+            known_key(memory, sourceId), relation, known_key(memory, targetId), strength=strength, evidence=evidence
         )
         return Reply(edge_text(edge), {"link": edge.as_json()}, hints=(place_text(edge),))
 

@@ -34,11 +34,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
     ) -> Reply:
         """Why a memory was decided: the causal links around it, and what contradicts."""
         from speckit_memory.engine.lineage import READINGS, link_json
-        from speckit_memory.server.memory_names import memory_name
+        from speckit_memory.server.memory_names import known_key
 
-        found = workspace.memory().lineage(
-            memory_name(memoryId), direction=direction, depth=maxDepth, relations=relations
-        )
+        memory = workspace.memory()
+        found = memory.lineage(known_key(memory, memoryId), direction=direction, depth=maxDepth, relations=relations)
         if format == "mermaid":
             return _diagram(found, includeMemoryDetails, workspace.count_tokens)
         links = [{"reading": READINGS[step.relation, step.direction], **link_json(step)} for step in found.steps]

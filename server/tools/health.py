@@ -8,6 +8,7 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.envelope import Reply
+from speckit_memory.server.fitting_actions import advice_for_client
 from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.log_stream import lost_lines
 from speckit_memory.server.markdown import about, one_line
@@ -48,13 +49,19 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             report = workspace.memory().health()
         except SpeckitError as error:
             wrong_parts = [
-                {"name": CODES[problem.code].category, "ok": False, "detail": str(problem), "hint": problem.hint}
+                {
+                    "name": CODES[problem.code].category,
+                    "ok": False,
+                    "detail": str(problem),
+                    "hint": _advice(problem.hint),
+                }
                 for problem in error.problems
             ]
             summary = "the memory cannot be opened"
             return _report(summary, wrong_parts, workspace)
         checks = [
-            {"name": check.name, "ok": check.ok, "detail": check.detail} | ({"hint": check.hint} if check.hint else {})
+            {"name": check.name, "ok": check.ok, "detail": _advice(check.detail)}
+            | ({"hint": _advice(check.hint)} if check.hint else {})
             for check in report.checks
         ]
         if lost := lost_lines():
@@ -76,6 +83,11 @@ def _report(summary: str, checks: list[dict[str, Any]], workspace: Workspace) ->
     needed = sum(workspace.count_tokens([summary, *wrong])) + len(wrong) + ROOM_BESIDE_WRONG
     budget = max(BUDGET, needed)
     return Reply(summary, {"ok": not wrong, "checks": checks}, rows="checks", row_text=_check_text, budget=budget)
+
+
+def _advice(text: str) -> str:
+    """The text as somebody can follow it who has this tool, and so has all of them."""
+    return advice_for_client(text, lambda _: True)
 
 
 def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:

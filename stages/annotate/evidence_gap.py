@@ -10,7 +10,7 @@ from speckit_memory.memory.lifecycle.tables import any_of
 from speckit_memory.pipeline.contracts import About, Params
 from speckit_memory.pipeline.hooks import EvidenceRule
 from speckit_memory.pipeline.lookup import coverage
-from speckit_memory.pipeline.model import Notes, Query
+from speckit_memory.pipeline.model import GAP_WARNING, Notes, Query
 from speckit_memory.pipeline.ports import Store, Unavailable
 from speckit_memory.pipeline.ranking import Ranking
 
@@ -92,5 +92,5 @@ class EvidenceGap:
 
 
 def _gap(reason: str, found: dict[str, float]) -> Notes:
-    warning = f"Evidence gap: {reason}. The store may not hold the answer; check the results, or ask in other words."
+    warning = f"{GAP_WARNING} {reason}. The store may not hold the answer; check the results, or ask in other words."
     return Notes(overall={"evidence_gap": True, **found}, warnings=(warning,))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.engine import assembly, pipelines
+from speckit_memory.engine import pipelines
 from speckit_memory.pipeline.builder import Checked
-from speckit_memory.pipeline.contracts import SLOT_ROLES
 from tests.pipeline.test_layering import SHIPPED, WEIGHTS, checked, params
 
 CHANNELS = [step.id for step in SHIPPED.effective.slots["channels"]]
@@ -175,22 +174,6 @@ def test_what_an_inherited_step_misses_is_told_where_the_file_removes_it(tmp_pat
     [problem] = problems(tmp_path, "pipeline: p\ncandidates:\n  channels: {remove: [identifier]}\n")
     assert problem.startswith("3:3: E119 'named': names the channel 'identifier', which is not declared; ")
     assert problem.endswith("; change or remove it here, under its part")
-
-
-def test_the_schema_knows_both_forms_of_a_part() -> None:
-    schema = pipelines.schema()
-    parts = schema["properties"] | schema["properties"]["candidates"]["properties"]
-    for slot, roles in SLOT_ROLES.items():
-        listed, edits, _ = parts[slot]["anyOf"]
-        names = assembly.registry().names(*roles)
-        assert listed["items"]["anyOf"][0] == edits["properties"]["add"]["items"]["anyOf"][0] == {"enum": names}
-        assert sorted(edits["properties"]) == ["add", "change", "remove"]
-        for name, required in (("add", ["use"]), ("change", ["id"])):
-            refs = [item for item in edits["properties"][name]["items"]["anyOf"] if "$ref" in item]
-            assert refs == [{"$ref": f"#/$defs/edited.{component}", "required": required} for component in names]
-        for component in names:
-            whole, edited = schema["$defs"][component], schema["$defs"][f"edited.{component}"]
-            assert edited["properties"].keys() - whole["properties"].keys() == {"before", "after"}
 
 
 def test_a_value_that_an_edit_says_is_rewritten_in_its_place(tmp_path: Path) -> None:

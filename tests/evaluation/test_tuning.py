@@ -20,7 +20,7 @@ from speckit_memory.engine.questions import Question
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.cached_steps import StepCache
 from speckit_memory.evaluation.folds import folds
-from speckit_memory.evaluation.trials import START, Trials, open_sets, read_sets, sampled, work
+from speckit_memory.evaluation.trials import START, Trials, open_sets, read_grounds, sampled, work
 from speckit_memory.evaluation.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.tuning import tune
 from speckit_memory.evaluation.workers import asking
@@ -116,8 +116,8 @@ def test_folds_are_equal_parts(queries: int, count: int, seed: int) -> None:
 def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PIPELINE)
-    (dataset,) = read_sets([titles(tmp_path / "mixed", by_title=3, by_text=3)])
-    asked = [(dataset, sampled(dataset, 4, 1))]
+    (ground,) = read_grounds([titles(tmp_path / "mixed", by_title=3, by_text=3)], {})
+    asked = [(ground, sampled(ground.dataset, 4, 1))]
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 1))
@@ -148,8 +148,8 @@ SETTINGS: list[dict[str, float]] = [{}, {"z_score.weights.fts5": 0.0}, {"bm25.si
 def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(jobs: int, tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(HIDING)
-    sets = read_sets([titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40, created_at=time.time())])
-    asked, moment = [(dataset, sampled(dataset, None, 1)) for dataset in sets], time.time()
+    folder = titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40, created_at=time.time())
+    asked, moment = [(one, sampled(one.dataset, None, 1)) for one in read_grounds([folder], {})], time.time()
     with ExitStack() as stack:
         opened = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(opened, str(file), {}, moment), jobs))
@@ -214,7 +214,7 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
 def test_what_goes_wrong_in_another_process_is_said_here(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PIPELINE)
-    asked = [(dataset, dataset.judged()) for dataset in read_sets([titles(tmp_path / "mixed", by_title=4)])]
+    asked = [(one, one.dataset.judged()) for one in read_grounds([titles(tmp_path / "mixed", by_title=4)], {})]
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 2))

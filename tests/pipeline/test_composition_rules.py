@@ -85,7 +85,7 @@ BROKEN = {
     "the channel floor needs scores in the unit interval": (
         "  - {use: min_max}\n  - {use: channel_floor}\n", "  - {use: channel_floor}\n  - {use: min_max}\n", (18, 5),
         "'channel_floor' needs scores on the scale unit; here they are on the scale boost. "
-        "Put a step before it that gives such scores, or leave it out",
+        "Put 'min_max' before it, or write 'after: min_max' where it is added to inherited steps that have one",
     ),
     "attributes are weighed by intent once": (
         "model: by_intent}\n", "model: by_intent}\n  - {use: composite, id: again, model: by_intent}\n", (16, 5),

@@ -36,7 +36,7 @@ WORK = (
     "evaluation.tokens.measure_tokens", "evaluation.ablation.ablate", "evaluation.comparing.compare.compare_pipelines",
     "evaluation.comparing.compare.compare_runs", "evaluation.comparing.gate.gate", "evaluation.replay.replay",
     "evaluation.comparing.good_enough.good_enough", "evaluation.comparing.baseline.baseline",
-    "evaluation.comparing.sensitivity.sensitivity", "evaluation.judging.cases.of_dataset",
+    "evaluation.comparing.sensitivity.sensitivity", "evaluation.judging.cases.of_source",
     "evaluation.judging.cases.of_experiment", "evaluation.made_queries.run.make_queries",
     "memory.indexing.embedders.pulled.fetching.fetch", "server.commands.flags_audit.audit",
     "server.commands.flags_promote.promote", "server.commands.flags_demote.demote", "server.stdio.serve_stdio",

@@ -14,6 +14,7 @@ import pytest
 from speckit_memory.engine import Memory
 from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.server.fitting_actions import advice_for_client
 from tests.server.doors import COMMAND, call, environment
 from tests.server.test_life import stored
 from tests.server.test_mcp_stdio import INITIALIZE, calls
@@ -230,4 +231,5 @@ def test_who_brings_back_what_another_model_embedded_is_told_who_embeds_it(works
         assert maintained(workspace, environ=named)["state"] == "ran"
         assert checks(workspace)["content"]["verdict"] == "ok"
         [undone] = calls(workspace, ("memory_delete", {"undo": deletions[1]["undo"]}))
-        assert undone["hints"] == [f"words find all of it already; vectors follow: {WHO_EMBEDS}"]
+        told = advice_for_client(WHO_EMBEDS, lambda _: True)
+        assert undone["hints"] == [f"words find all of it already; vectors follow: {told}"]

@@ -70,8 +70,11 @@ def test_doctor_finds_a_healthy_store_in_order(run: Run) -> None:
     assert ran.status == 0, ran.out
     assert ran.json["ok"] is True
     assert {check["name"] for check in ran.json["checks"]} >= {"sqlite", "store", "model", "search"}
-    human = run("doctor")
-    assert human.out.splitlines()[-1] == "everything is in order"
+    checks = ran.json["checks"]
+    assert run("doctor").out == f"everything is in order ({len(checks)} checks; -v shows them)\n"
+    shown = run("doctor", "-v").out.splitlines()
+    assert [line.split()[:2] for line in shown[:-1]] == [[check["verdict"], check["name"]] for check in checks]
+    assert shown[-1] == "everything is in order"
 
 
 @pytest.mark.parametrize("tier", ["normal", "deprecated"])

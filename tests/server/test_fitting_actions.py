@@ -21,7 +21,6 @@ from tests.server.test_mcp_stdio import calls, with_client
 
 WAL = "docs/storage/wal.md"
 LISTED = "list memories with `memory_list`"
-AT_THE_CONSOLE = "list memories with `speckit-memory list`"
 
 
 def test_every_tool_is_known_by_its_name_and_the_console_has_steps_of_its_own() -> None:
@@ -60,7 +59,7 @@ def test_a_profile_sends_nobody_to_a_tool_that_it_leaves_out(indexed: Path) -> N
         raise AssertionError("it was read")
 
     missing, prompt, resource = with_client(indexed, work, SPECKIT_PROFILE="core")
-    assert missing["error"]["actions"] == ["search for its words, every result shows its key", AT_THE_CONSOLE]
+    assert missing["error"]["actions"] == ["search for its words, every result shows its key"]
     assert LISTED not in str(resource)
     assert "memory_causal_link" not in prompt
     assert "causalLinks: {supersedes: [KEY]}" in prompt
@@ -81,7 +80,10 @@ def test_what_the_prompt_of_the_small_profile_says_makes_the_link(workspace: Pat
 @pytest.mark.requirement("T26")
 def test_the_console_is_told_its_own_commands(workspace: Path) -> None:
     missing = call(workspace, ["show", "docs/nope-at-all.md", "--json"]).json["error"]
-    assert missing["actions"] == ["search for its words, every result shows its key", AT_THE_CONSOLE]
+    assert missing["actions"] == [
+        "search for its words, every result shows its key",
+        "list memories with `speckit-memory list`",
+    ]
 
     unknown = call(workspace, ["learned", "undo", "999"])
     assert (unknown.status, "E080" in unknown.err) == (2, True)

@@ -229,3 +229,15 @@ def test_of_many_files_processes_read_as_many_as_the_machine_has_use_for(
     assert run(["index", "."]) == 0
     capsys.readouterr()
     assert asked == [3]
+
+
+def test_a_run_that_finds_nothing_new_says_so_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    store = f"store {tmp_path / 'memory.db'}, workspace {tmp_path}"
+    nothing = call(tmp_path, ["index", "docs"]).out.splitlines()
+    assert nothing == ["nothing has changed: no documents", store]
+    (tmp_path / "docs" / "a.md").write_text("# A\n\nText.\n")
+    assert call(tmp_path, ["index", "docs"]).out.startswith("1 created, ")
+    assert call(tmp_path, ["index", "docs"]).out.splitlines() == ["nothing has changed: 1 document as before", store]
+    dry = call(tmp_path, ["index", "docs", "--dry-run"]).out
+    assert dry.startswith("dry run, nothing written: nothing has changed: 1 document as before\n")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from speckit_memory.memory.store.file.store_file import IGNORED_BEFORE
 from tests.server.doors import Ran, call
 from tests.server.test_mcp_stdio import calls
 
@@ -22,6 +23,7 @@ FILES = {
     "claude-desktop": ("home/.config/Claude/claude_desktop_config.json", "mcpServers"),
     "windsurf": ("home/.codeium/windsurf/mcp_config.json", "mcpServers"),
 }
+OF_A_PERSON = ("claude-desktop", "windsurf")
 JSON = [name for name in FILES if name != "codex"]
 
 
@@ -46,8 +48,10 @@ def test_every_client_starts_the_server_from_its_own_file(tmp_path: Path, client
     [told] = ran.json["clients"]
     assert (told["name"], told["file"], told["outcome"]) == (client, str(tmp_path / FILES[client][0]), "created")
     entry = servers(tmp_path, client)["speckit-memory"]
-    assert (entry["args"], entry["env"]) == (["serve"], {"SPECKIT_ROOT": str(tmp_path)})
-    assert os.access(entry["command"], os.X_OK)
+    assert entry["args"] == ["serve"]
+    if client in OF_A_PERSON:
+        assert entry["env"] == {"SPECKIT_ROOT": str(tmp_path)}
+        assert os.access(entry["command"], os.X_OK)
     before = (tmp_path / FILES[client][0]).read_bytes()
     assert init(tmp_path, "--write", "--client", client, "--json").json["clients"][0]["outcome"] == "there already"
     assert (tmp_path / FILES[client][0]).read_bytes() == before
@@ -180,7 +184,55 @@ def test_two_projects_share_a_file_of_a_person(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.usefixtures("processes")
+@pytest.mark.requirement("T27.portable")
+@pytest.mark.parametrize("client", [name for name in FILES if name not in OF_A_PERSON])
+def test_a_file_that_a_team_shares_holds_no_path_of_this_machine(tmp_path: Path, client: str) -> None:
+    store = {"SPECKIT_DB": str(tmp_path / "kept" / "memory.db"), "SPECKIT_ROOT": str(tmp_path)}
+    assert call(tmp_path, ["init", "--write", "--client", client], store).status == 0
+    assert str(tmp_path) not in (tmp_path / FILES[client][0]).read_text()
+    entry = servers(tmp_path, client)["speckit-memory"]
+    assert entry["command"] == "speckit-memory"
+    if client in ("cursor", "vscode"):
+        assert entry["env"] == {
+            "SPECKIT_ROOT": "${workspaceFolder}",
+            "SPECKIT_DB": "${workspaceFolder}/kept/memory.db",
+        }
+    else:
+        assert "env" not in entry
+
+
+@pytest.mark.requirement("T27.portable")
+def test_a_shared_entry_with_paths_gives_way_and_one_of_another_workspace_stays(tmp_path: Path) -> None:
+    old = {"command": "/old/place", "args": ["serve"], "env": {"SPECKIT_ROOT": str(tmp_path), "MINE": "1"}}
+    other = {"command": "speckit-memory", "args": ["serve"], "env": {"SPECKIT_ROOT": "/srv/other"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"speckit-memory": old, "theirs": other}}))
+    init(tmp_path, "--write")
+    shared = {"command": "speckit-memory", "args": ["serve"], "env": {"MINE": "1"}}
+    assert servers(tmp_path, "claude-code") == {"speckit-memory": shared, "theirs": other}
+    assert init(tmp_path, "--write", "--json").json["clients"][0]["outcome"] == "there already"
+
+
+@pytest.mark.requirement("T27.portable")
+def test_what_a_shared_entry_needs_on_the_path_is_told(tmp_path: Path) -> None:
+    bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": "", "PATH": str(tmp_path / "bin")}
+    told = call(tmp_path, ["init", "--write", "--client", "claude-code"], bare).out
+    assert ".mcp.json: created; it starts `speckit-memory` from the PATH, where none is yet" in told
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "speckit-memory").touch(0o755)
+    told = call(tmp_path, ["init", "--write", "--client", "claude-code"], bare).out
+    assert "none is yet" not in told
+
+
+@pytest.mark.requirement("T27.portable")
+def test_a_clone_has_the_schema_that_the_pipeline_file_names(tmp_path: Path) -> None:
+    (tmp_path / ".speckit").mkdir()
+    (tmp_path / ".speckit" / ".gitignore").write_text(IGNORED_BEFORE)
+    init(tmp_path, "--write")
+    schema = (tmp_path / ".speckit" / "pipeline.yaml").read_text().splitlines()[0].rpartition("=")[2]
+    assert f"!{schema}" in (tmp_path / ".speckit" / ".gitignore").read_text().splitlines()
+    assert (tmp_path / ".speckit" / schema).is_file()
+
+
 def test_an_entry_is_brought_up_to_date_and_keeps_what_people_said_in_it(tmp_path: Path) -> None:
     mine = {"command": "/old/place", "args": ["serve"], "disabled": True, "env": {"SPECKIT_LOG_CONTENT": "1"}}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"speckit-memory": mine}}))
@@ -189,8 +241,8 @@ def test_an_entry_is_brought_up_to_date_and_keeps_what_people_said_in_it(tmp_pat
 
     entry = servers(tmp_path, "claude-code")["speckit-memory"]
     assert entry["disabled"]
-    assert entry["env"] == {"SPECKIT_LOG_CONTENT": "1", "SPECKIT_ROOT": str(tmp_path)}
-    assert os.access(entry["command"], os.X_OK)
+    assert entry["env"] == {"SPECKIT_LOG_CONTENT": "1"}
+    assert entry["command"] == "speckit-memory"
 
 
 def test_agents_are_told_when_to_search_and_what_people_wrote_stays(tmp_path: Path) -> None:
@@ -248,7 +300,9 @@ def test_the_written_entry_starts_a_server_that_answers(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
 
-    [saved] = calls(elsewhere, ("memory_save", {"filePath": "note.md"}), **{"SPECKIT_DB": "", **entry["env"]})
+    # as the client puts the opened folder in its place
+    env = {name: value.replace("${workspaceFolder}", str(tmp_path)) for name, value in entry["env"].items()}
+    [saved] = calls(elsewhere, ("memory_save", {"filePath": "note.md"}), **{"SPECKIT_DB": "", **env})
 
     assert saved["data"]["outcome"] == "created"
     assert (tmp_path / ".speckit" / "memory.db").exists()

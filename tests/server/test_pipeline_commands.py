@@ -85,6 +85,76 @@ rerank:
     ]
 
 
+@pytest.mark.requirement("T26.pointed")
+def test_the_line_stands_below_its_problem_with_a_mark_at_the_place(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("fusion: {change: [{id: z_score, wieghts: {}}]}\nrerank: " + "x" * 300 + "\n")
+    told = run("pipeline", "check", str(file)).out.splitlines()
+    assert told[1:3] == [
+        "    1 | fusion: {change: [{id: z_score, wieghts: {}}]}",
+        "      | " + " " * 32 + "^",
+    ]
+    [long] = [line for line in told if line.startswith("    2 | ")]
+    assert long.endswith("xxx…")
+    assert len(long) < 125
+    assert told[told.index(long) + 1] == "      |         ^"
+    file.write_text("検索\u202e: 1\n", encoding="utf-8")
+    assert "    1 | 検索\\u202e: 1\n      | ^\n" in run("pipeline", "check", str(file)).out
+
+
+@pytest.mark.requirement("P7.remedies")
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("fusion: {move: [z_score]}", "change: [{id: ID, before: OTHER}] moves a step"),
+        ("rerank: {reorder: [pin]}", "change: [{id: ID, before: OTHER}] moves a step"),
+        ("rerank: {disable: [pin]}", "remove: [ID] leaves a step out"),
+        ("rerank: {insert: [pin]}", "add: [{use: NAME, before: OTHER}] adds a step"),
+        ("rerank: {change: [{id: pin, enabled: false}]}", "rerank: {remove: [pin]} leaves an inherited one out"),
+        (
+            "candidates: {channels: {change: [{id: bm25, disabled: true}]}}",
+            "candidates: {channels: {remove: [bm25]}} leaves an inherited one out",
+        ),
+        ("rerank: [mmr]", "Put 'min_max' before it, or write 'after: min_max'"),
+        ("rerank: [min_max, maxsim]", "Put 'standardise' before it, or write 'after: standardise'"),
+    ],
+)
+def test_what_other_tools_have_keys_for_is_answered_with_the_edit(
+    run: Run, tmp_path: Path, text: str, remedy: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    ran = run("pipeline", "check", str(file), "--json")
+    assert remedy in ran.json["error"]["message"]
+
+
+@pytest.mark.requirement("P7.remedies")
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("fusion: [{use: z_score, id: mix}]", "'mix' has the component's defaults of 'weights', 'missing'"),
+        ("fusion: [{use: z_score, id: mix, weights: {}}]", "'mix' has the component's defaults of 'missing'"),
+        ("fusion: {remove: [z_score], add: [{use: z_score, id: mix, before: trial_causal}]}", "'mix' has"),
+        ("extends: none\ncandidates: {channels: [bm25]}\nfusion: [z_score]", "defaults of 'weights', which"),
+        ("fusion: [z_score]", ""),
+        ("fusion: {change: [{id: z_score, weights: {bm25: 1}}]}", ""),
+        ("rerank: {add: [{use: pin, id: third}]}", ""),
+        ("extends: none\ncandidates: {channels: [bm25]}\nfusion: [{use: z_score, weights: {bm25: 1}}]", ""),
+    ],
+)
+def test_a_step_in_the_place_of_one_whose_values_it_loses_is_remarked_on(
+    run: Run, tmp_path: Path, text: str, lost: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    ran, shown = run("pipeline", "check", str(file), "--json"), run("pipeline", "check", str(file))
+    assert ran.status == shown.status == 0
+    remarks = ran.json.get("remarks", [])
+    assert len(remarks) == bool(lost)
+    assert all(lost in remark and remark.startswith(f"{file}:") for remark in remarks)
+    assert shown.err.count("remark: ") == len(remarks)
+
+
 def test_a_file_without_problems_passes(run: Run) -> None:
     ran = run("pipeline", "check", "default")
     assert (ran.status, ran.out) == (0, "default: no problems\n")

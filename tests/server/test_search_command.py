@@ -123,7 +123,7 @@ def test_an_empty_store_says_that_it_is_empty_and_no_more(tmp_path: Path) -> Non
 
 
 def test_a_reader_sees_rank_score_key_passage_and_reason(run: Run) -> None:
-    ran = run("search", "why are ranks fused", "--limit", "1")
+    ran = run("search", "why are ranks fused", "--limit", "1", "-v")
     assert ran.status == 0
     assert ran.out.startswith(" 1. ")
     for part in (
@@ -232,7 +232,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_code_and_tables_keep_their_lines(shapes: Path) -> None:
-    out = call(shapes, ["search", "quokka herd", "--limit", "1"]).out
+    out = call(shapes, ["search", "quokka herd", "--limit", "1", "-v"]).out
     assert "    │ for quokka in herd:\n    │     feed(quokka)\n" in out
     assert "    │ |---|---|\n    │ | 1 | 2 |\n" in out
 
@@ -251,9 +251,39 @@ def test_control_characters_do_not_reach_the_terminal(shapes: Path) -> None:
     assert "\x07" not in out
 
 
+@pytest.mark.requirement("T2.brief")
+def test_unless_asked_for_more_five_results_of_three_lines_are_shown(tmp_path: Path) -> None:
+    for number in range(12):
+        text = f"# Cache {number}\n\nThe cache {number} keeps\n\n- entries\n- of every kind, {'and more ' * 40}\n"
+        (tmp_path / f"cache-{number}.md").write_text(text)
+    assert call(tmp_path, ["index", "."]).status == 0
+    *rows, figures = call(tmp_path, ["search", "cache entries"]).out.splitlines()
+    assert [row.split(".")[0].strip() for row in rows[::3]] == ["1", "2", "3", "4", "5"]
+    assert all(re.fullmatch(r"    cache-\d+\.md:1 · id \d+", row) for row in rows[1::3])
+    assert all(re.fullmatch(r"    │ The cache \d+ keeps - entries - of .* …", row) for row in rows[2::3])
+    assert max(map(len, rows)) <= 120
+    assert figures.startswith("5 results in ")
+    assert len(call(tmp_path, ["search", "cache entries", "--json"]).json["results"]) == 10
+    verbose = call(tmp_path, ["search", "cache entries", "-v"]).out
+    assert verbose.count("surfaced because") == verbose.count("HOT") == verbose.count("    │ - entries") == 5
+
+
+@pytest.mark.requirement("T2.brief", "A4")
+def test_a_weak_match_is_said_first_and_in_plain_words(workspace: Path) -> None:
+    shown = call(workspace, ["search", "sourdough bread rising time"])
+    assert shown.out.startswith("Weak match: the answer may not be here.\n 1. ")
+    assert "Evidence gap" not in shown.out
+    verbose = call(workspace, ["search", "sourdough bread rising time", "-v"]).out
+    assert verbose.startswith("Weak match: the answer may not be here.\n 1. ")
+    assert "warning: Evidence gap: " in verbose
+    assert "Weak match" not in call(workspace, ["search", "rank fusion"]).out
+
+
 @pytest.mark.requirement("M7")
 def test_a_reader_sees_what_has_replaced_a_memory(shapes: Path) -> None:
-    assert "    superseded by Lemming by score (new.md, id " in call(shapes, ["search", "lemming follows rank"]).out
+    search = ["search", "lemming follows rank"]
+    assert "    superseded by Lemming by score (new.md, id " in call(shapes, [*search, "-v"]).out
+    assert re.search(r"    old\.md:1 · id \d+ · superseded by new\.md\n", call(shapes, search).out)
     rows = call(shapes, ["search", "lemming follows rank", "--json"]).json["results"]
     by_key = {row["key"]: row for row in rows}
     successor = {"id": by_key["new.md"]["id"], "key": "new.md", "title": "Lemming by score"}
@@ -283,7 +313,9 @@ def test_what_is_stored_twice_is_shown_once_with_both_places(workspace: Path) ->
     assert [row["key"] for row in rows] == [row["key"] for row in before]
     (also,) = rows[0]["notes"]["also_at"]
     assert (rows[0]["key"], also["key"]) == ("docs/storage/backup.md", "docs/old/copy of backup.md")
-    assert "    also at docs/old/copy of backup.md\n" in call(workspace, ["search", "backups"]).out
+    assert "    also at docs/old/copy of backup.md\n" in call(workspace, ["search", "backups", "-v"]).out
+    brief = call(workspace, ["search", "backups"]).out
+    assert re.search(r"backup\.md:1 · id \d+ · also at docs/old/copy of backup\.md\n", brief)
     reason = call(workspace, ["search", "backups", "--why-not", also["key"], "--json"]).json
     assert "the step 'duplicates' took it out" in reason["why_not"]
 

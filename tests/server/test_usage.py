@@ -20,8 +20,8 @@ def test_help_names_every_command(run: Run) -> None:
     assert listed == [
         "demo", "init", "index", "search", "match", "list", "show", "save", "update", "validate", "delete",
         "undelete", "export", "import", "serve",
-        "doctor", "maintain", "stats", "unarchive", "lineage", "links", "learned", "task", "graph", "checkpoint",
-        "model", "pipeline", "shadow", "flags", "eval",
+        "doctor", "maintain", "stats", "unarchive", "lineage", "help", "links", "learned", "task", "graph",
+        "checkpoint", "model", "pipeline", "shadow", "flags", "eval",
     ]  # fmt: skip
 
 
@@ -152,3 +152,14 @@ def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(index
     )
     assert json.loads(with_debug.stdout)["error"]["code"] == "E199"
     assert b"Traceback" in with_debug.stderr
+
+
+def test_help_is_a_command_too_and_the_version_has_a_short_option(run: Run) -> None:
+    assert run("help").out == run("--help").out
+    assert run("help", "search").out == run("search", "--help").out
+    assert run("help", "links", "add").out == run("links", "add", "--help").out
+    unknown = run("help", "links", "ad")
+    assert unknown.status == 2
+    assert "no command 'ad'; did you mean 'add'?" in unknown.err
+    assert "no command 'more'; nothing is accepted here" in run("help", "search", "more").err
+    assert run("-V").out == run("--version").out

@@ -195,7 +195,9 @@ def test_where_two_changes_were_needed_it_is_told_how_near_one_comes(herd: Path)
 
 
 def test_a_reader_is_told_it_below_the_reason(herd: Path) -> None:
-    shown = call(herd, ["search", "quokka", "--pipeline", "three.yaml", "--why-not", "notes/04.md"]).out
+    shown = call(
+        herd, ["search", "quokka", "--pipeline", "three.yaml", "--limit", "10", "--why-not", "notes/04.md"]
+    ).out
     told = " ".join(shown.partition("Why not notes/04.md?")[2].split())
 
     assert "beyond its limit of 3. The smallest single change that brings it in: --set bm25.limit=" in told

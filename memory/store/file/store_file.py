@@ -17,7 +17,7 @@ from speckit_memory.errors.names import shown
 if sys.platform != "win32":
     import fcntl
 
-IGNORED = """\
+IGNORED_BEFORE = """\
 # What speckit-memory keeps here is made from your files: leave it out of version control.
 *
 # These are written by people.
@@ -25,6 +25,11 @@ IGNORED = """\
 !config.yaml
 !flags.yaml
 !pipeline.yaml
+"""
+"""The same as earlier versions wrote it."""
+IGNORED = f"""\
+{IGNORED_BEFORE}# Editors check pipeline.yaml by this one.
+!pipeline.schema.json
 """
 """What the folder of the stores tells Git. Whatever is added to it later is left out without a further line."""
 

@@ -476,7 +476,11 @@ CODES: dict[str, Code] = {
         "memory",
         "low",
         "Deleting many memories, or constitutional and critical ones, must be confirmed. Nothing was deleted.",
-        ("look at a dry run first", "confirm it: `confirm: true` in a call of a tool, `--confirm` at the command line"),
+        (
+            "look at a dry run first",
+            "call `memory_delete` or `memory_bulk_delete` again with `confirm: true`",
+            "confirm it with `--confirm`",
+        ),
         True,
         "request",
     ),
@@ -578,7 +582,7 @@ CODES: dict[str, Code] = {
         "configuration",
         "high",
         "The steps do not fit together.",
-        ("change the steps as the message says",),
+        ("correct it there, then run `speckit-memory pipeline check` on the file",),
         True,
     ),
     "E120": Code(

@@ -14,6 +14,7 @@ from typing import Any
 from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.echo import LISTED, abridged
 from speckit_memory.errors.names import shown
+from speckit_memory.errors.synonyms import accepted_synonym
 
 LONGEST_TEXT = 2000
 """Characters of a message, a hint or a next step: all that is told of a problem is bounded, whatever it quotes."""
@@ -97,7 +98,7 @@ class Problem:
 
 
 def closest(name: str, accepted: Iterable[str]) -> str:
-    """The accepted name that a misspelt one most likely means, "" when none is close.
+    """The accepted name that another one most likely means, a synonym or a misspelling; "" when none is close.
 
     Two neighbouring letters in the wrong order make the likeliest slip, which tells little names apart ("rfr").
     """
@@ -105,7 +106,11 @@ def closest(name: str, accepted: Iterable[str]) -> str:
     if len(name) > LONGEST_NAME:
         return ""
     swapped = (known for known in names if _swapped(name, known))
-    return next(swapped, "") or next(iter(get_close_matches(name, names, n=1, cutoff=0.6)), "")
+    return (
+        next(swapped, "")
+        or accepted_synonym(name, names)
+        or next(iter(get_close_matches(name, names, n=1, cutoff=0.6)), "")
+    )
 
 
 def _swapped(name: str, known: str) -> bool:
