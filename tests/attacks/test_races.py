@@ -237,8 +237,9 @@ def test_what_only_its_name_brings_in_keeps_its_memory_as_well(
     report = indexing.index([root / name for name in again], now=2.0)
 
     assert (report.absent, report.failures) == ([], [])
-    assert indexing.index([root], now=3.0).unchanged == sorted(before)
-    assert reader.known_files(database.reader()) == before
+    assert sorted(indexing.index([root], now=3.0).unchanged) == sorted(before)
+    after = reader.known_files(database.reader())
+    assert {key: known[:4] for key, known in after.items()} == {key: known[:4] for key, known in before.items()}
     tally.survived()
 
 
@@ -281,7 +282,7 @@ def test_what_is_there_and_not_taken_any_more_goes_all_the_same(
     (root / "first.md").hardlink_to(root / "twice.md")
     (root / ".speckitignore").write_text("a.md\n")
     indexing.index([root], now=2.0)
-    assert set(reader.known_files(database.reader())) == {"docs/deep/b.md", "first.md", "zz/c.md"}
+    assert reader.keys(database.reader()) == ["docs/deep/b.md", "first.md", "zz/c.md"]
     tally.survived()
 
 
