@@ -66,6 +66,8 @@ _HTML_END = {
     "declaration": re.compile(r">"),
 }
 """What ends HTML of these kinds; any other ends with a blank line."""
+RAW_HTML = _HTML_END.keys() - {"comment"}
+"""Kinds of HTML in which comments are text."""
 
 _TITLE = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)"
 _REFERENCE = re.compile(
@@ -129,8 +131,7 @@ def blocks(text: str) -> Iterator[Block]:
                 yield block
             block, end, after_table = following, stop, leaf.kind == "table"
             code = indented and block.kind == "text"
-    if text:
-        yield block
+    yield block
 
 
 def _paragraphs(text: str, leaf: Leaf) -> Iterator[tuple[int, int]]:
@@ -140,6 +141,15 @@ def _paragraphs(text: str, leaf: Leaf) -> Iterator[tuple[int, int]]:
         yield start, blank.start() + 1
         start = blank.end()
     yield start, leaf.end
+
+
+def opens_html(line: str) -> bool:
+    """Whether a line begins HTML to which the lines below it may belong."""
+    found = _HTML.match(line.lstrip(" \t"))
+    if not found:
+        return False
+    ending = _HTML_END.get(str(found.lastgroup))
+    return ending is None or not ending.search(line)
 
 
 def leaves(text: str) -> Iterator[Leaf]:
@@ -437,9 +447,9 @@ class _Reader:
 
 def _without_tail(heading: str) -> str:
     """The text of a heading without the number signs that may close it."""
-    heading = heading[:LONGEST_HEADING].rstrip(" \t\n")
+    heading = heading.rstrip(" \t\n")
     opened = heading.rstrip("#")
-    return (opened if opened.endswith((" ", "\t")) else heading).strip(_TRIMMED)
+    return (opened if opened.endswith((" ", "\t")) else heading).strip(_TRIMMED)[:LONGEST_HEADING].rstrip(_TRIMMED)
 
 
 def _columns(delimiter: re.Match[str], head: str) -> int:
