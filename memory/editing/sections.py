@@ -32,7 +32,8 @@ class Part:
 
 
 def parts(body: str) -> list[Part]:
-    """All ANCHOR sections, and what stands below each heading down to the next one of its level or above it.
+    """All ANCHOR sections, and what stands below each heading down to the next one of its level or above it, or to the
+    tag of an ANCHOR section that reaches across its borders.
 
     Line ends must be "\\n".
     """
@@ -42,20 +43,34 @@ def parts(body: str) -> list[Part]:
     for one in known_sections.headed(body):
         above = [*(each for each in above if each.level < one.level), one]
         path = " > ".join(each.heading for each in above)
-        found.append(Part(one.heading, one.inner, one.end, one.level, path))
+        tags = [
+            each.start if each.start >= one.inner else each.inner_end
+            for each in sections
+            if (each.start >= one.inner) != (each.end <= one.end) and each.start < one.end and each.end > one.inner
+        ]
+        end = min((_line_start(body, tag) for tag in tags), default=one.end)
+        found.append(Part(one.heading, min(one.inner, end), end, one.level, path))
     return found
 
 
+def _line_start(body: str, at: int) -> int:
+    """The beginning of a line that is blank up to there, else the place itself."""
+    start = body.rfind("\n", 0, at) + 1
+    return at if body[start:at].strip(" \t") else start
+
+
 def part(body: str, name: str) -> Part:
-    """The section of that name: an ANCHOR's id, else a heading, whatever its case, else the first heading that says it
-    in other words (feature I11); a heading may be named with those above it. Raises E104 for another name."""
+    """The section of that name: an ANCHOR's id, else a heading, as it is spelled before whatever its case, else the
+    first heading that says it in other words (feature I11); a heading may be named with those above it. Raises E104
+    for another name."""
     return _answering(body, name)[0]
 
 
 def _answering(body: str, name: str) -> list[Part]:
     known = parts(body)
     wanted = _folded(plain_text(name.strip().lstrip("#")))
-    named = [one for one in known if _folded(one.name) == wanted]
+    spelled = [one for one in known if one.name == name.strip()]
+    named = spelled or [one for one in known if _folded(one.name) == wanted]
     tagged = [one for one in named if not one.level]
     below = [one for one in known if one.level]
     found = (
@@ -89,14 +104,17 @@ def edited(text: str, file: str, how: Literal["append", "replace"], section: str
     front = front_matter.parse(plain, file)[0]
     body = plain[front.body_start :]
     place = _place(body, file, section, front.body_line) if section else Part("", 0, len(body))
-    start = place.start
-    if how == "append":
-        start += len(_without_blank_end(body[start : place.end]))
-    before, after = _without_blank_end(body[:start]), body[place.end :]
+    before, text_end = _without_blank_end(body[: place.start]), len(_without_blank_end(body[: place.end]))
+    after = body[place.end :]
     middle = _BLANK_START.sub("", _without_blank_end(clean(content)), count=1)
-    tagged = bool(section) and not place.level
+    text_start = _line_with_text(body, place)
+    usual = "\n" if section and not place.level else "\n\n"
+    openings = [body[len(before) : text_start] if text_start >= 0 else usual, "\n\n"]
+    closings = [body[text_end : place.end] if text_start >= 0 else usual, "\n\n"]
+    if how == "append" and text_start >= 0:
+        before, openings = body[:text_end], ["\n\n"]
     harms: list[str] = []
-    for opening, closing in product(("\n", "\n\n"), repeat=2) if tagged else (("\n\n", "\n\n"),):
+    for opening, closing in product(openings, closings):
         new = f"{before}{opening}{middle}" if before and middle else before or middle
         at = len(new) - len(middle) if middle else -1
         new += f"{closing}{after}" if after else "\n"
@@ -106,6 +124,13 @@ def edited(text: str, file: str, how: Literal["append", "replace"], section: str
         harms.append(harm)
     actions = ("close what is open", "edit the file by hand and index it")
     raise SpeckitError("E101", f"{file}: {harms[0]}", actions=actions)
+
+
+def _line_with_text(body: str, place: Part) -> int:
+    """Where the first line of a section begins that is not blank, -1 when there is none."""
+    blank = _BLANK_START.match(body, place.start, place.end)
+    start = blank.end() if blank else place.start
+    return start if body[start : place.end].strip(" \t\n") else -1
 
 
 def _without_blank_end(text: str) -> str:
@@ -132,7 +157,7 @@ def _place(body: str, file: str, section: str, first_line: int) -> Part:
     for leaf in leaves(body):
         if leaf.depth and (leaf.start < place.start <= leaf.end or leaf.start <= place.end < leaf.end):
             raise SpeckitError("E101", f"{file}: the section '{section}' lies in a list or a quotation")
-    return replace(place, end=place.start + len(body[place.start : place.end].rstrip(" \t")))
+    return replace(place, end=max(place.start, _line_start(body, place.end)))
 
 
 def _harm(old: str, new: str, kept: int, end: int, at: int) -> str:

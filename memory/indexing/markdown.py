@@ -227,8 +227,7 @@ class _Reader:
             return self.stop
         if self._at_end(end):  # there are marks of containers alone
             self._leave(depth)
-            if self.kind != "code":
-                self._close()
+            self._close()
             self.done.append(Leaf("other", start, end, depth))
             return end
         return self._begun(start, end, depth)
@@ -267,8 +266,8 @@ class _Reader:
             if self.form in _HTML_END and _HTML_END[self.form].search(self.text, self.sign, end):
                 self._close()
             return True
-        if self.kind == "code" and not blank:
-            if self.indent > 3:
+        if self.kind == "code":
+            if blank or self.indent > 3:
                 self.stop = end
                 return True
             self._close()
@@ -369,7 +368,7 @@ class _Reader:
         if began >= start:
             return False
         if began > self.start:
-            self.done.append(Leaf("other", self.start, began, len(self.containers)))
+            self.done.append(Leaf("paragraph", self.start, began, len(self.containers)))
         self.kind, self.start, self.stop = "heading", began, end
         self._close(level=level, heading=text[began : min(start, began + LONGEST_HEADING)].strip(_TRIMMED))
         return True
