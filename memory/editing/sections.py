@@ -120,7 +120,8 @@ def edited(text: str, file: str, how: Literal["append", "replace"], section: str
         new += f"{closing}{after}" if after else "\n"
         harm = _harm(body, new, len(before), place.end, at)
         if not harm:
-            return (plain[: front.body_start] + new).replace("\n", newline)
+            head = plain[: front.body_start]
+            return (f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{new}").replace("\n", newline)
         harms.append(harm)
     actions = ("close what is open", "edit the file by hand and index it")
     raise SpeckitError("E101", f"{file}: {harms[0]}", actions=actions)

@@ -30,6 +30,8 @@ def decode(data: bytes, file: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with every line end as "\n", and lone surrogates, which no encoding holds, as U+FFFD."""
+    """The text without a byte order mark, with every line end as "\n", and lone surrogates, which no encoding holds, as
+    U+FFFD."""
+    text = text.removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -95,11 +95,13 @@ def headed(text: str) -> list[Headed]:
         if inner >= 0:
             found[inner] = found[inner]._replace(inner=block.start)
             inner = -1
-        if block.kind != "heading" or not block.heading:
+        if block.kind != "heading":
             continue
         while open_ones and found[open_ones[-1]].level >= block.level:
             at = open_ones.pop()
             found[at] = found[at]._replace(end=block.start)
+        if not block.heading:
+            continue
         inner = len(found)
         open_ones.append(inner)
         name = plain_text(block.heading) or block.heading
