@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain, read
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.indexing import front_matter, front_matter_block
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.front_matter import FrontMatter
@@ -55,11 +55,8 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
     """
     before, problems = front_matter.parse(clean(text), file)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
-    if problems and not before.body_start:
-        message = (
-            f"{file}: its front matter cannot be read, and a second block is not put before it: {problems[0].message}"
-        )
-        raise SpeckitError("E101", message, actions=("correct the front matter",))
+    if unread := front_matter.unread(clean(text), before, problems):
+        raise unreadable(file, unread)
     block = _block(text, file) if before.body_start else None
     if block is None:
         said = "".join(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}" for name, value in values.items())
@@ -87,6 +84,12 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
         after = "".join(lines)
     _require_only(before, len(problems), text, after, values, file)
     return after
+
+
+def unreadable(file: str, problem: Problem) -> SpeckitError:
+    """The error of front matter that cannot be read: it is not changed, and none is put before it."""
+    message = f"{file}: its front matter cannot be read, and no second one is put before it: {problem.message}"
+    return SpeckitError("E101", message, actions=("correct the front matter",))
 
 
 def _edited_toml(block: _Block, values: MappingOf[str, Value], newline: str) -> str:
@@ -217,7 +220,7 @@ def quoted(text: str) -> str:
 
 def trigger_phrases(phrases: SequenceOf[str]) -> tuple[str, ...]:
     """Phrases as front matter holds them. Raises E030 for one that is empty or too long, E032 for too many."""
-    given = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
+    given = tuple(dict.fromkeys(" ".join(clean(phrase).split()) for phrase in phrases))
     for phrase in given:
         if not phrase:
             raise SpeckitError("E030", "a trigger phrase is empty")

@@ -114,6 +114,15 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
     return FrontMatter(**given, extra=extra, body_start=body_start, body_line=body_line), problems
 
 
+def unread(text: str, front: FrontMatter, problems: list[Problem]) -> Problem | None:
+    """What keeps the front matter of a text from being read, where it has one; None where it has none, or it is."""
+    start = opening_end(text)
+    if front.body_start or not problems or start < 0:
+        return None
+    block = find_block(text)
+    return problems[0] if not block or _DECLARED.search(text, start, block.end) else None
+
+
 def epoch_seconds(text: str) -> float | None:
     """The time of an ISO 8601 date or date-time, UTC unless it names its offset; None for anything else."""
     try:

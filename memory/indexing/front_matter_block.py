@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, time
 from typing import Literal
 
@@ -104,17 +104,14 @@ def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]
         if text:
             where = Where(file, line, text.start(2) + 1)
             entries.append(Entry(text[1], Where(file, line, 1), Scalar(text[2], where, text[2])))
-            hint = f"It counts as '{text[2][:80]}'; put it in quotes."
-            told.append(Problem("E111", f"line {line} is not valid YAML", hint, where=where))
+            message = f"line {line} is not valid YAML, and counts as the text '{text[2][:80]}'"
+            told.append(Problem("E099", message, where=where))
         elif isinstance(node, Mapping):
             entries += [entry for entry in node.entries if all(entry.key != other.key for other in entries)]
             told += found
         elif found:
             lost.append(line)
-            told += [
-                replace(problem, message=f"line {line} is left out: {problem.message}", hint="The other lines count.")
-                for problem in found[:1]
-            ]
+            told.append(Problem("E099", f"line {line} is left out: {found[0].message}", where=found[0].where))
     node = Mapping(tuple(entries), Where(file, first_line, 1)) if entries else None
     return Declared(node, told if entries else problems, tuple(lost))
 
