@@ -37,8 +37,8 @@ def decode(data: bytes, file: str) -> str:
 
 
 def decode_typed(data: bytes, name: str, encodings: Iterable[str]) -> str:
-    """The text of bytes that somebody typed or piped: as `decode` reads them, else in the first encoding of the terminal
-    that fits.
+    """The text of bytes that somebody typed or piped: as `decode` reads them, else in the first of the `encodings` of
+    the terminal that fits.
 
     Raises E012 where none does. `name` only names the bytes in the error.
     """
