@@ -23,6 +23,8 @@ CANDIDATE_SLOTS = SLOTS[:3]
 NEVER_INHERITED = ("flag", "replaces")
 """Keys that decide whether a listed step takes part: that is said by the list it stands in."""
 
+LONGEST_BUDGET = 86_400_000
+"""Milliseconds: a day."""
 BUDGETS_MS = {"simple": 30.0, "moderate": 100.0, "complex": 300.0, "shadow": 500.0}
 """Latency budgets per complexity (feature P10)."""
 
@@ -225,8 +227,9 @@ def _budgets(entry: Entry | None, problems: list[Problem]) -> dict[str, tuple[fl
     _report_unknown(entry.value.entries, BUDGETS_MS, "'budgets_ms'", problems)
     for item in entry.value.entries:
         value = plain(item.value)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            message = f"the budget '{item.key}' must be a number of milliseconds above 0; found {value!r}"
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_BUDGET:
+            accepted = f"a number of milliseconds above 0, up to {LONGEST_BUDGET:,}"
+            message = f"the budget '{item.key}' must be {accepted}; found {abridged(repr(value))}"
             problems.append(Problem("E114", message, where=item.value.where))
         elif item.key in BUDGETS_MS:
             budgets[item.key] = float(value), item.value.where

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
 from typing import Any
@@ -40,10 +40,11 @@ AMBIGUOUS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A single value."""
+    """A single value, and how it is written where that is known."""
 
     value: Plain
     where: Where
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,8 @@ def _sound(text: str, file: str, first_line: int) -> Node | None:
                     if not inner.named(event.value, where):
                         return None
                     continue
-                node: Node = Scalar(event.value if event.style else reader.meaning(event.value, where), where)
+                value = event.value if event.style else reader.meaning(event.value, where)
+                node: Node = Scalar(value, where, event.value)
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 node = waiting.pop().node()
                 inner = waiting[-1] if waiting else None
@@ -271,7 +273,7 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return Sequence(tuple(self.convert(item) for item in node.value), where)
         assert isinstance(node, yaml.ScalarNode)  # the third and last kind
-        return Scalar(self._resolve(node, where), where)
+        return Scalar(self._resolve(node, where), where, node.value)
 
     def _entries(self, node: yaml.MappingNode) -> Iterator[Entry]:
         seen: dict[str, Where] = {}

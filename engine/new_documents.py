@@ -62,7 +62,9 @@ def drafted(
         raise SpeckitError.of([secrets.in_name(path or folder or "", kind)])
     key = _key(root, path or folder or (naming.FOLDER if folder is None else "."), is_folder=not path)
     text, left_out = screened(text, root)
-    found, _ = front_matter.parse(text, "content")
+    found, problems = front_matter.parse(text, "content")
+    if unread := front_matter.unread(text, found, problems):
+        raise front_matter_edit.unreadable("content", unread)
     body = text[found.body_start :]
     name = title or choose(found.title, body, _first_words(body))
     values = checked(title or None, triggers or None, tier or None, None, empty=True)

@@ -22,6 +22,9 @@ def main() -> None:
 
 
 def _main() -> None:
+    if os.name == "posix" and sys.getfilesystemencoding() != "utf-8":
+        # Files have names in any language, whatever the locale: where it cannot spell them, the interpreter has to.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     standard_streams.open_what_is_closed()
     # Nothing allocated while modules load is garbage; collecting then costs a tenth of the start-up.
     gc.disable()

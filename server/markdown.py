@@ -7,6 +7,8 @@ from typing import Any
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
 """Blanks, all that ends a line for some reader, and the marks that turn the direction of text."""
+_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What a reader does not see and obeys: signs that a terminal takes for commands, and marks that turn the direction."""
 
 
 def one_line(text: str) -> str:
@@ -15,8 +17,14 @@ def one_line(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text as a quotation. Each of its lines is marked, so that nothing in it can end the quotation."""
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    """Text as a quotation. Each of its lines is marked, so that nothing in it can end the quotation; what nobody would
+    see is spelled out."""
+    return "\n".join(f"> {line}".rstrip() for line in _UNSEEN.sub(_spelled, text).splitlines())
+
+
+def _spelled(sign: re.Match[str]) -> str:
+    code = ord(sign[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def about(*parts: str) -> str:

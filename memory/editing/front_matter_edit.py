@@ -9,9 +9,9 @@ from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 from typing import NamedTuple
 
-from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Sequence, plain, read
-from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.indexing import front_matter
+from speckit_memory.config.yaml_reader import AMBIGUOUS, Entry, Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.indexing import front_matter, front_matter_block
 from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.indexing.front_matter import FrontMatter
 from speckit_memory.memory.indexing.limits import MOST_TRIGGERS
@@ -29,18 +29,21 @@ KEYS: dict[str, tuple[str, ...]] = {
 """What can be changed, and the keys that say it: where none is written, the first one is."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_FENCE = re.compile(r"(?:---|\.\.\.)[ \t]*\Z")
 _PLAIN = re.compile(r"[^\W\d_](?:[\w ./()+-]*[\w)])?\Z")
 _CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _CONSTANTS = AMBIGUOUS | {"true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"}
 
 
 class Block(NamedTuple):
-    """The lines of a document, the number of those before the closing line, and what they declare."""
+    """The lines of a document, the numbers of those before the first line of its front matter and before the closing
+    one, what they declare, and the lines, from 1, of keys that cannot be read."""
 
+    form: str
     lines: list[str]
+    start: int
     end: int
     entries: tuple[Entry, ...]
+    lost: tuple[int, ...]
 
 
 def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
@@ -51,11 +54,15 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
     done without changing anything else, as in front matter that is broken or written in one line.
     """
     before, problems = front_matter.parse(clean(text), file)
-    block = block_of(text, file)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    if unread := front_matter.unread(clean(text), before, problems):
+        raise unreadable(file, unread)
+    block = block_of(text, file) if before.body_start else None
     if block is None:
         said = "".join(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}" for name, value in values.items())
         after = f"---{newline}{said}---{newline}{text}"
+    elif block.form == "toml":
+        after = _edited_toml(block, values, newline)
     else:
         lines, late = list(block.lines), []
         for name, value in values.items():
@@ -79,26 +86,49 @@ def edited(text: str, values: MappingOf[str, Value], file: str) -> str:
     return after
 
 
+def unreadable(file: str, problem: Problem) -> SpeckitError:
+    """The error of front matter that cannot be read: it is not changed, and none is put before it."""
+    message = f"{file}: its front matter cannot be read, and no second one is put before it: {problem.message}"
+    return SpeckitError("E101", message, actions=("correct the front matter",))
+
+
+def _edited_toml(block: Block, values: MappingOf[str, Value], newline: str) -> str:
+    """The document with values in lines of their own, before any table."""
+    lines, first = list(block.lines), block.start
+    places = front_matter_block.toml_key_lines("".join(line.rstrip("\r\n") + "\n" for line in lines[first : block.end]))
+    for name, value in values.items():
+        key = next((each for each in KEYS[name] if each in places), KEYS[name][0])
+        if isinstance(value, tuple):
+            said = f"[{', '.join(map(quoted, value))}]"
+        else:
+            said = quoted(" ".join(value.split())) if isinstance(value, str) else repr(value)
+        line = f"{key} = {said}{newline}"
+        if key in places:
+            lines[first + places[key]] = line
+        else:
+            lines[first - 1] += line
+    return "".join(lines)
+
+
 def block_of(text: str, file: str) -> Block | None:
-    """The front matter of a text, None where it begins with none. Raises E101 for one that cannot be edited."""
-    lines = [line for line in _LINE.findall(text) if line]
-    if not lines or not re.fullmatch(r"---[ \t]*", lines[0].rstrip("\r\n")):
+    """The front matter that a text begins with. Raises E101 for one that cannot be edited."""
+    cleaned = clean(text)
+    found = front_matter_block.find_block(cleaned)
+    if found is None:
         return None
-    end = next((at for at, line in enumerate(lines[1:], 1) if _FENCE.match(line.rstrip("\r\n"))), None)
-    if end is None:
-        return None  # a break between paragraphs; declaring something without an end is found afterwards
-    node, problems = read(clean("".join(lines[1:end])), file, first_line=2)
-    if problems or not (node is None or isinstance(node, Mapping)):
-        raise SpeckitError("E101", f"{file}: its front matter is broken, see what `index` says of it")
-    entries = node.entries if isinstance(node, Mapping) else ()
+    lines = [line for line in _LINE.findall(text) if line]
+    declared = front_matter_block.read_block(cleaned, found, file)
+    entries = declared.node.entries if isinstance(declared.node, Mapping) else ()
     if any(entry.where.column != 1 for entry in entries):
         raise SpeckitError("E101", f"{file}: its front matter is written in one line or indented")
-    return Block(lines, end, entries)
+    start, end = found.first_line - 1, cleaned.count("\n", 0, found.end)
+    return Block(found.form, lines, start, end, entries, declared.lost)
 
 
 def last_line(block: Block, entry: Entry) -> int:
     """The index of the last line that belongs to an entry: blank lines and comments before the next one do not."""
-    following = [other.where.line - 1 for other in block.entries if other.where.line > entry.where.line]
+    keys = (*(other.where.line for other in block.entries), *block.lost)
+    following = [line - 1 for line in keys if line > entry.where.line]
     last = min([*following, block.end]) - 1
     while last > entry.where.line - 1 and re.match(r"#|[ \t]*[\r\n]*\Z", block.lines[last]):
         last -= 1
@@ -121,7 +151,7 @@ def _items(
 ) -> list[str]:
     """As many lines, which list what is wanted: those of items that stay as they are, comments between them as well,
     then new items. All are new where that is another order, or where items are no lines."""
-    number = {item.where.line - first_line: " ".join(str(plain(item)).split()) for item in before.items}
+    number = {item.where.line - first_line: _as_written(item) for item in before.items}
     kept = [each for each in number.values() if each in wanted]
     in_lines = len(number) == len(before.items) and all(
         re.match(r"[ \t]*-[ \t]", line) if at in number else re.match(r"[ \t]*(#|[\r\n]*\Z)", line)
@@ -133,6 +163,10 @@ def _items(
     indent = lines[next(iter(number))].partition("-")[0]
     staying[-1] += "".join(f"{indent}- {_scalar(each)}{newline}" for each in wanted[len(kept) :])
     return staying
+
+
+def _as_written(node: Node) -> str:
+    return " ".join((node.text if isinstance(node, Scalar) and node.text else str(plain(node))).split())
 
 
 def _require_only(
@@ -188,7 +222,7 @@ def quoted(text: str) -> str:
 
 def trigger_phrases(phrases: SequenceOf[str]) -> tuple[str, ...]:
     """Phrases as front matter holds them. Raises E030 for one that is empty or too long, E032 for too many."""
-    given = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
+    given = tuple(dict.fromkeys(" ".join(clean(phrase).split()) for phrase in phrases))
     for phrase in given:
         if not phrase:
             raise SpeckitError("E030", "a trigger phrase is empty")

@@ -69,8 +69,8 @@ def relinked(text: str, gone: Callable[[Link], bool], added: Sequence[Link], fil
         return text
     whole = text if block_of(text, file) is not None else edited(text, {}, file)
     block = block_of(whole, file)
-    if block is None:
-        raise SpeckitError("E101", f"{file}: its front matter cannot be edited")
+    if block is None or block.form == "toml":
+        raise SpeckitError("E101", f"{file}: links cannot be declared in its front matter")
     entry = next((each for each in block.entries if each.key in _KEYS), None)
     before = _items(entry, file)
     after = {word: [item for item in items if not gone(item.link)] for word, items in before.items()}
@@ -104,10 +104,10 @@ class _Lines(NamedTuple):
     def remove(self, block: Block, entry: Entry) -> None:
         """Takes an entry out, and with it front matter that holds nothing else."""
         first, last = entry.where.line - 1, last_line(block, entry)
-        others = [*self.lines[1:first], *self.lines[last + 1 : block.end]]
+        others = [*self.lines[block.start : first], *self.lines[last + 1 : block.end]]
         self.lines[first : last + 1] = []
         if not "".join(others).strip():
-            self.lines[: len(others) + 2] = []
+            self.lines[block.start - 1 : block.start + 1 + len(others)] = []
 
     def put(self, block: Block, entry: Entry, before: _Items, after: _Items) -> None:
         """Has an entry declare other items; of one in several lines only those change whose word has other items."""

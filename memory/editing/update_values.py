@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.memory.editing.front_matter_edit import Value, trigger_phrases
+from speckit_memory.memory.indexing.encoding import clean
 from speckit_memory.memory.store.records import Tier
 
 LONGEST_TITLE = 500
@@ -49,7 +50,7 @@ def checked(
 
 
 def _title(title: str) -> str:
-    text = " ".join(title.split())
+    text = " ".join(clean(title).split())
     if not text:
         raise SpeckitError("E030", "the title is empty")
     if len(text) > LONGEST_TITLE:

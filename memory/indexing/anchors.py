@@ -9,14 +9,16 @@ from dataclasses import dataclass
 
 from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.indexing.limits import MOST_TAGS, Limits
+from speckit_memory.memory.indexing.markdown import RAW_HTML, Leaf, leaves
 
 # Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.
 # Another comment cannot begin in a name, so that tags that are never closed are read once.
 _TAG = re.compile(
     r"(?<!`)<!--\s*+(?:(/)\s*+)?+ANCHOR\s*+:\s*+((?:(?!<!--)\S(?:(?:(?!<!--).){0,198}?\S)??)??)\s*+-->", re.IGNORECASE
 )
-_MARK = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)(.*)|<!--", re.MULTILINE)
-"""What may begin or end fenced code, with the rest of its line, and what may begin a tag."""
+_MARK = re.compile(r"<!--|`++|\\[`<\\]")
+"""What may begin a tag or code among words; behind a backslash neither begins."""
+_CODE = re.compile(r"`++")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]*")
 _SAID = re.compile(r"\S")
 
@@ -55,7 +57,7 @@ def find(
 
     With `closing_open`, a section that is never closed ends where the next tag begins, or the text ends (feature I10).
 
-    Sections may be nested; they cannot cross. Tags inside fenced code or right behind a back-tick are examples.
+    Sections may be nested; they cannot cross. Tags in code, in `<pre>` and within other comments are examples.
     `first_line` is the number of the text's first line in its file and only serves the problems. More tags than a
     document may have are noted among the `limits`, and not read: a section that is open there has no end.
     """
@@ -147,23 +149,42 @@ def says_nothing(text: str, start: int, end: int) -> bool:
 
 
 def _tags(text: str) -> Iterator[tuple[int, re.Match[str], int]]:
-    """(line, match, column) of each tag outside fenced code, lines and columns from 1."""
-    if "<!--" not in text:
+    """(line, match, column) of each tag that is a comment of its own, lines and columns from 1."""
+    if "<!--" not in text or "anchor" not in text.casefold():
         return
-    fence = ""
-    line, line_start, line_end, done = 1, 0, -1, 0
-    for mark in _MARK.finditer(text):
-        if mark[1]:
-            if not fence:
-                fence = mark[1]
-            elif mark[1].startswith(fence) and not mark[2].strip():
-                fence = ""
-        elif not fence and mark.start() >= done:
-            if mark.start() > line_end:
-                start = text.rfind("\n", line_start, mark.start()) + 1 or line_start
-                line, line_start = line + text.count("\n", line_start, start), start
-                line_end = text.find("\n", start)
-                line_end = len(text) if line_end < 0 else line_end
-            if tag := _TAG.match(text, mark.start(), line_end):
+    line, line_start = 1, 0
+    for leaf in leaves(text):
+        if leaf.kind in ("fence", "code") or (leaf.kind == "html" and leaf.form in RAW_HTML):
+            continue
+        for tag in _tags_in(text, leaf):
+            start = text.rfind("\n", line_start, tag.start()) + 1 or line_start
+            line, line_start = line + text.count("\n", line_start, start), start
+            yield line, tag, tag.start() - line_start + 1
+
+
+def _tags_in(text: str, leaf: Leaf) -> Iterator[re.Match[str]]:
+    """The tags of a block, which lie neither in code among its words nor within another comment."""
+    done, closed = 0, True
+    code: dict[int, list[int]] | None = None
+    for mark in _MARK.finditer(text, leaf.start, leaf.end):
+        if mark.start() < done:
+            continue
+        if mark[0] == "<!--":
+            line_end = text.find("\n", mark.start(), leaf.end)
+            tag = _TAG.match(text, mark.start(), line_end if line_end >= 0 else leaf.end)
+            if tag:
+                yield tag
                 done = tag.end()
-                yield line, tag, tag.start() - line_start + 1
+            elif closed:
+                end = text.find("-->", mark.start() + 2, leaf.end)
+                closed = end >= 0
+                done = end + 3 if closed else done
+        elif mark[0][0] == "`" and leaf.kind != "html":
+            if code is None:
+                code = {}
+                for run in _CODE.finditer(text, leaf.start, leaf.end):
+                    code.setdefault(len(run[0]), []).append(run.start())
+            ends = code.get(len(mark[0]), [])
+            following = bisect_right(ends, mark.start())
+            if following < len(ends):
+                done = ends[following] + len(mark[0])

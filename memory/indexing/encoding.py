@@ -1,13 +1,20 @@
-"""Bytes to text: UTF-8 with or without a byte order mark, UTF-16 with one (feature I1)."""
+"""Bytes to text: UTF-8 with or without a byte order mark, UTF-16 with one (feature I1), and what a terminal types."""
 
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, lookup
+from collections.abc import Iterable
+from contextlib import suppress
 
 from speckit_memory.errors import SpeckitError
 
 _MARKS = ((BOM_UTF8, "utf-8"), (BOM_UTF16_LE, "utf-16-le"), (BOM_UTF16_BE, "utf-16-be"))
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+"""What no text holds: bytes of another encoding, read as a legacy one, come out as these."""
+_WESTERN = frozenset({"cp1252", "iso8859-1", "iso8859-15", "cp850", "cp437", "mac-roman"})
+_FOREIGN = re.compile(r"[^\x00-\x7f\u00a0\u00ab\u00bb\u2010-\u203a]{4}")
+"""What no Western language writes: so many letters with marks in a row are another encoding."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -29,7 +36,42 @@ def decode(data: bytes, file: str) -> str:
     return clean(text)
 
 
+def decode_typed(data: bytes, name: str, encodings: Iterable[str]) -> str:
+    """The text of bytes that somebody typed or piped: as `decode` reads them, else in the first of the `encodings` of
+    the terminal that fits.
+
+    Raises E012 where none does. `name` only names the bytes in the error.
+    """
+    tried = [each for each in dict.fromkeys(map(_canonical, encodings)) if each not in ("", "utf-8", "ascii")]
+    try:
+        return decode(data, name)
+    except SpeckitError as error:
+        for encoding in () if data.startswith(tuple(mark for mark, _ in _MARKS)) or b"\0" in data else tried:
+            with suppress(UnicodeDecodeError):
+                text = data.decode(encoding)
+                if not _CONTROL.search(text) and not (encoding in _WESTERN and _FOREIGN.search(text)):
+                    return clean(text)
+        [problem] = error.problems
+        also = f", nor is it {' or '.join(tried)}, the encoding of the terminal" if tried else ""
+        message = f"{problem.message}{also}; nothing was stored"
+        actions = (
+            "pipe it through `iconv -t UTF-8`",
+            "name its encoding in PYTHONIOENCODING",
+            "save it as a UTF-8 file",
+        )
+        raise SpeckitError("E012", message, actions=actions) from error
+
+
+def _canonical(encoding: str) -> str:
+    try:
+        return lookup(encoding).name
+    except LookupError:
+        return ""
+
+
 def clean(text: str) -> str:
-    """The text with every line end as "\n", and lone surrogates, which no encoding holds, as U+FFFD."""
+    """The text without a byte order mark, with every line end as "\n", and lone surrogates, which no encoding holds, as
+    U+FFFD."""
+    text = text.removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -1,4 +1,5 @@
-"""The YAML block at the head of a document (feature I1): what it declares, and what in it is wrong, with its place."""
+"""The block of YAML or TOML at the head of a document (feature I1): what it declares, and what in it is wrong, with its
+place."""
 
 from __future__ import annotations
 
@@ -10,18 +11,17 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain, read
+from speckit_memory.config.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, plain
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.memory.indexing.causal_links import declared_links
 from speckit_memory.memory.indexing.classify import CONTEXT_TYPES, MEMORY_TYPES
+from speckit_memory.memory.indexing.front_matter_block import find_block, opening_end, read_block
 from speckit_memory.memory.indexing.limits import LONGEST_FRONT_MATTER, MOST_TRIGGERS, over
 from speckit_memory.memory.store.records import Link, Tier, known_time
 
 LONGEST_TRIGGER = 100
 """Characters; a longer phrase never occurs in a question."""
 
-_OPENING = re.compile(r"---[ \t]*\n")
-_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _NAMES = {
     "title": "title",
     "description": "description",
@@ -47,7 +47,7 @@ _DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?")
 SECONDS_PER_DAY = 86_400.0
 _ALIKE = 0.9
 """From this similarity on, an unknown key is a known one misspelt; below lie keys of their own (`dates`, `update`)."""
-_DECLARED = re.compile(rf"^(?:{'|'.join(_NAMES)})[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+_DECLARED = re.compile(rf"^(?:{'|'.join(_NAMES)})[ \t]*(?::(?:[ \t]|$)|=)", re.MULTILINE)
 """What declares something; without any, a line of dashes alone is a break between paragraphs."""
 
 
@@ -80,29 +80,31 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
     A value that cannot be used is reported and left out, the rest counts. A block that is not YAML, not a mapping or
     not closed is reported and stays part of the body, so that its words can still be found.
     """
-    opening = _OPENING.match(text)
-    if opening is None:
-        return FrontMatter(), []
-    closing = _CLOSING.search(text, opening.end())
-    if closing is None:
-        return FrontMatter(), _unclosed(text, opening.end(), file)
-    if closing.start() - opening.end() > LONGEST_FRONT_MATTER:
+    block = find_block(text)
+    if block is None:
+        opened = opening_end(text)
+        return FrontMatter(), _unclosed(text, opened, file) if opened >= 0 else []
+    if block.end - block.start > LONGEST_FRONT_MATTER:
         return FrontMatter(), [over("front matter", Where(file, 1, 1))]
-    node, problems = read(text[opening.end() : closing.start()], file, first_line=2)
-    body_start = min(closing.end() + 1, len(text))
+    node, problems = (found := read_block(text, block, file)).node, found.problems
+    body_start = block.body_start
     body_line = text.count("\n", 0, body_start) + 1
     if node is None and not problems:
         return FrontMatter(body_start=body_start, body_line=body_line), []
     if not isinstance(node, Mapping):
         where = node.where if node else Where(file, 1, 1)
         return FrontMatter(), problems or [Problem("E090", "front matter must map keys to values", where=where)]
+    if not any(entry.key in _NAMES for entry in node.entries):  # it may be prose between two breaks
+        if found.lost:
+            return FrontMatter(), problems
+        if not text.startswith(("---", "+++")):
+            return FrontMatter(), []
     declared: dict[str, Any] = {}
     extra: dict[str, str] = {}
     for entry in node.entries:
         name = _NAMES.get(entry.key)
         if name is None:
-            value = plain(entry.value)
-            extra[entry.key] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            extra[entry.key] = _as_extra(entry.value)
             problems += _misspelt(entry)
         elif name in declared:
             problems.append(Problem("E090", f"'{entry.key}' says again what another key has said", where=entry.where))
@@ -110,6 +112,15 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
             declared[name] = _READERS[name](entry, problems)
     given = {name: value for name, value in declared.items() if value is not None}
     return FrontMatter(**given, extra=extra, body_start=body_start, body_line=body_line), problems
+
+
+def unread(text: str, front: FrontMatter, problems: list[Problem]) -> Problem | None:
+    """What keeps the front matter of a text from being read, where it has one; None where it has none, or it is."""
+    start = opening_end(text)
+    if front.body_start or not problems or start < 0:
+        return None
+    block = find_block(text)
+    return problems[0] if not block or _DECLARED.search(text, start, block.end) else None
 
 
 def epoch_seconds(text: str) -> float | None:
@@ -127,7 +138,8 @@ def _unclosed(text: str, start: int, file: str) -> list[Problem]:
     end = text.find("\n\n", start - 1)
     if not _DECLARED.search(text, start, len(text) if end < 0 else end + 1):
         return []
-    hint = "A line --- after the last key ends it. Until then it counts as text and declares nothing."
+    fence = text[:start].strip()
+    hint = f"A line {fence} after the last key ends it. Until then it counts as text and declares nothing."
     return [Problem("E090", "front matter is opened here and never closed", hint, where=Where(file, 1, 1))]
 
 
@@ -137,14 +149,21 @@ def _misspelt(entry: Entry) -> list[Problem]:
     return [Problem("E090", message, f"did you mean '{name}'?", where=entry.where) for name in meant]
 
 
+def _as_extra(node: Node) -> str:
+    match node:
+        case Scalar(text=text) if text:
+            return text
+    value = plain(node)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _text(entry: Entry, problems: list[Problem]) -> str | None:
     match entry.value:
-        case Scalar(value=None):
+        case Scalar(value=None, text="" | "~" | "null" | "Null" | "NULL"):
             return None
-        case Scalar(value=str() as text):
-            return " ".join(text.split())
-        case Scalar(value=int() | float() as number) if not isinstance(number, bool):
-            return str(number)
+        case Scalar(value=value, text=text, where=where):  # as it is written, whatever else it could mean
+            problems[:] = [each for each in problems if each.where != where or each.code not in ("E113", "E114")]
+            return " ".join((text or str(value)).split())
     _refuse(entry.value, f"'{entry.key}' must be a text", problems)
     return None
 
@@ -153,7 +172,9 @@ def _triggers(entry: Entry, problems: list[Problem]) -> tuple[str, ...]:
     values: tuple[Node, ...] = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
     phrases: list[str] = []
     for value in values:
-        phrase = _text(Entry(entry.key, entry.where, value), problems)
+        listed = isinstance(entry.value, Sequence) and isinstance(value, Scalar) and value.value is None
+        word = Scalar(value.text, value.where) if listed and isinstance(value, Scalar) else value
+        phrase = _text(Entry(entry.key, entry.where, word), problems)
         if phrase and len(phrase) > LONGEST_TRIGGER:
             _refuse(value, f"a trigger phrase of {len(phrase)} characters; at most {LONGEST_TRIGGER} fit", problems)
         elif phrase:

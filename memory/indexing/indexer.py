@@ -43,9 +43,9 @@ from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 from speckit_memory.pipeline.withdrawal import require_wanted
 
-SAVED_ALL_THE_SAME = frozenset({"E094", "E095"}) | REMARKS
-"""Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, or something
-was left out or mended as it was stored."""
+SAVED_ALL_THE_SAME = frozenset({"E094", "E095", "E099"}) | REMARKS
+"""Codes of problems that need no correction before a document is saved: it was cut, its time is unknown, a line of its
+front matter is not understood, or something was left out or mended as it was stored."""
 
 
 class Indexer:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from speckit_memory.memory.indexing.markdown import blocks
+from speckit_memory.memory.indexing.markdown import Block, blocks
+from speckit_memory.memory.indexing.title import plain_text
 
 VOCABULARY: dict[str, tuple[str, ...]] = {
     # what a resumed session looks for
@@ -87,13 +88,24 @@ class Named:
 
 def headed(text: str) -> list[Headed]:
     """All headings with a text of their own, in order. Line ends must be "\\n"."""
-    every = list(blocks(text))
-    titles = [(at, block) for at, block in enumerate(every) if block.kind == "heading" and block.heading]
-    found = []
-    for place, (at, block) in enumerate(titles):
-        inner = every[at + 1].start if at + 1 < len(every) else len(text)
-        end = next((other.start for _, other in titles[place + 1 :] if other.level <= block.level), len(text))
-        found.append(Headed(block.heading, block.level, block.start, inner, end))
+    found: list[Headed] = []
+    open_ones: list[int] = []  # whose sections have not ended yet
+    inner = -1
+    for block in (*blocks(text), Block(len(text))):
+        if inner >= 0:
+            found[inner] = found[inner]._replace(inner=block.start)
+            inner = -1
+        if block.kind != "heading":
+            continue
+        while open_ones and found[open_ones[-1]].level >= block.level:
+            at = open_ones.pop()
+            found[at] = found[at]._replace(end=block.start)
+        if not block.heading:
+            continue
+        inner = len(found)
+        open_ones.append(inner)
+        name = plain_text(block.heading) or block.heading
+        found.append(Headed(name, block.level, block.start, len(text), len(text)))
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -15,26 +14,31 @@ from speckit_memory.memory.store.file.store_file import store_is_there
 from speckit_memory.server import completion
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.typed_text import standard_input, typed
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Saved
 
-LONGEST_CONTENT = 10_000_000
-"""Characters that are read from standard input."""
-
 
 @click.command("save")
 @click.argument("file", required=False, default="", metavar="[FILE]", shell_complete=completion.files)
-@click.option("--content", metavar="TEXT|-", help="A text to be remembered, '-' for standard input.")
-@click.option("--title", default="", metavar="TEXT", help="The title of the new document.")
+@click.option("--content", metavar="TEXT|-", callback=typed, help="A text to be remembered, '-' for standard input.")
+@click.option("--title", default="", metavar="TEXT", callback=typed, help="The title of the new document.")
 @click.option("--folder", metavar="DIR", help="The folder of the new file, else 'memories'.")
-@click.option("--tier", default="", metavar="TIER", help="The tier of the new document.")
-@click.option("--trigger", "triggers", multiple=True, metavar="PHRASE", help="A trigger phrase of it; may be repeated.")
+@click.option("--tier", default="", metavar="TIER", callback=typed, help="The tier of the new document.")
+@click.option(
+    "--trigger",
+    "triggers",
+    multiple=True,
+    metavar="PHRASE",
+    callback=typed,
+    help="A trigger phrase of it; may be repeated.",
+)
 @click.option("--supersedes", multiple=True, metavar="ID|KEY", help="A memory that it replaces; may be repeated.")
 @click.option("--relates-to", multiple=True, metavar="ID|KEY", help="A memory that it is about too; may be repeated.")
 @click.option("--append", "append", is_flag=True, help="Add the text to FILE, or to a section of it.")
 @click.option("--replace", "replace", is_flag=True, help="Put the text in the place of a section of FILE.")
-@click.option("--section", default="", metavar="NAME", help="The section, by ANCHOR id or heading.")
+@click.option("--section", default="", metavar="NAME", callback=typed, help="The section, by ANCHOR id or heading.")
 @click.option("--force", is_flag=True, help="Save despite problems found by the checks.")
 @click.option("--skip-preflight", is_flag=True, help="Look neither at anchors, for duplicates nor at the length.")
 @click.option("--dry-run", is_flag=True, help="Only check, and tell what it is to what is remembered.")
@@ -54,7 +58,7 @@ def command(
     """
     how: Literal["append", "replace", ""] = "append" if append else "replace" if replace else ""
     _require_fitting(file, content, how, append and replace, section, bool(title or folder or tier or triggers))
-    text = None if content is None else sys.stdin.read(LONGEST_CONTENT) if content == "-" else content
+    text = None if content is None else standard_input() if content == "-" else content
     config = settings(common.db)
     if text is None and not store_is_there(config.db) and not is_there(config.root / named_path(file)):
         raise SpeckitError("E010", f"{file}: there is no such file")

@@ -8,12 +8,15 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.memory_names import known_key
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
+from speckit_memory.server.typed_text import typed
 
 
 @click.command("update")
 @click.argument("name", metavar="ID|KEY")
-@click.option("--title", metavar="TEXT", help="The new title.")
-@click.option("--trigger", "triggers", multiple=True, metavar="PHRASE", help="A trigger phrase; may be repeated.")
+@click.option("--title", metavar="TEXT", callback=typed, help="The new title.")
+@click.option(
+    "--trigger", "triggers", multiple=True, metavar="PHRASE", callback=typed, help="A trigger phrase; may be repeated."
+)
 @click.option("--no-triggers", is_flag=True, help="Declare no trigger phrase any more.")
 @click.option("--tier", metavar="TIER", help="constitutional, critical, important, normal, temporary or deprecated.")
 @click.option("--weight", type=float, metavar="0..1", help="The importance weight.")

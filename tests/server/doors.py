@@ -84,6 +84,7 @@ def call(
     cwd: Path | None = None,
     *,
     spawned: bool = False,
+    stdin: bytes = b"",
 ) -> Ran:
     """Runs a command line.
 
@@ -93,12 +94,12 @@ def call(
     environ, folder = environment(root, **(env or {})), cwd or root
     if not tiers.may_spawn():
         assert not spawned, "a new process is a matter for a test with the fixture `processes`"
-        ran = Ran(*in_process.run(arguments, environ, folder))
+        ran = Ran(*in_process.run(arguments, environ, folder, stdin))
     else:
-        if spawned or not forked.fits(environ):
+        if spawned or stdin or not forked.fits(environ):
             finished = subprocess.run(
-                [COMMAND, *arguments], capture_output=True, check=False, cwd=folder, env=environ,
-                stdin=subprocess.DEVNULL, timeout=PATIENCE,
+                [COMMAND, *arguments], capture_output=True, check=False, cwd=folder, env=environ, input=stdin,
+                timeout=PATIENCE,
             )  # fmt: skip
         else:
             finished = forked.run(COMMAND, arguments, environ, folder, PATIENCE)

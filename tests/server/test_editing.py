@@ -83,7 +83,7 @@ def test_a_file_that_may_not_be_written_is_left_alone(workspace: Path) -> None:
     file.chmod(0o444)
     refused("E101", "read-only")
     file.chmod(0o644)
-    for text in ("{title: Old}", "title: [unclosed"):
+    for text in ("{title: Old}", "tier: [unclosed"):
         file.write_text(f"---\n{text}\n---\n# Old name\n\nQuokkas are kept, in {len(text)} places.\n")
         refused("E100", "changed since")
         assert call(workspace, ["index", "docs"]).status in (0, 1)
@@ -381,3 +381,190 @@ def test_a_file_that_is_there_is_not_made_and_what_can_be_done_is_told(workspace
 def test_a_text_without_a_title_is_called_after_what_it_says_first(workspace: Path, text: str, title: str) -> None:
     [saved] = calls(workspace, ("memory_save", {"content": text}))
     assert call(workspace, ["show", saved["data"]["key"], "--json"]).json["title"] == title
+
+
+@pytest.mark.requirement("T4.edited")
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<!--\n## Next steps\n\nNot these.\n-->",
+        "<pre>\n# a comment\n\n## Next steps\n</pre>",
+        "    ## Next steps",
+        "- ```\n  ## Next steps\n  ```",
+        "<details>\n## Next steps\n</details>",
+        "    <!-- ANCHOR:Next steps -->\n    <!-- /ANCHOR:Next steps -->",
+    ],
+)
+def test_a_section_is_edited_where_a_reader_of_the_page_sees_it(workspace: Path, hidden: str) -> None:
+    text = f"# Note\n\nQuokkas.\n\n{hidden}\n\nMore.\n\n## Next steps\n\nDo much.\n\n## Last\n\nEnd.  \n\n\n"
+    file = put(workspace, text)
+    [saved] = calls(
+        workspace,
+        ("memory_save", {"filePath": NOTE, "content": "Do more.", "edit": "replace", "section": "Next steps"}),
+    )
+    assert saved["data"]["outcome"] == "updated"
+    assert file.read_text() == text.replace("Do much.", "Do more.")
+
+
+@pytest.mark.requirement("T4.edited")
+def test_an_edit_whose_place_is_not_certain_is_refused_and_changes_nothing(workspace: Path) -> None:
+    text = "# Log\n\n## 2.0\n\n### Added\n\na\n\n## 1.0\n\n### Added\n\nb\n\n## Open\n\n```\nopen\n"
+    file = put(workspace, text)
+    wishes = [
+        {"edit": "replace", "section": "Added", "content": "c"},
+        {"edit": "replace", "section": "2.0", "content": "<!-- not closed"},
+        {"edit": "append", "section": "Open", "content": "c"},
+        {"edit": "append", "content": "c"},
+    ]
+    answers = calls(workspace, *(("memory_save", {"filePath": NOTE, **wish}) for wish in wishes))
+    assert [answer["error"]["code"] for answer in answers] == ["E101"] * 4
+    assert file.read_text() == text
+
+
+FRONT = [
+    ("\ufeff---\ntitle: Herons\nimportance_tier: important\ntriggers: [wading birds]\n---\nThey wade.\n", "---\n"),
+    ("\n  \n---\ntitle: Herons\nimportance_tier: important\ntriggers: [wading birds]\n---\nThey wade.\n", "---\n"),
+    (
+        '+++\ntitle = "Herons"\ntier = "important"\ntriggers = ["wading birds"]\n[more]\na = 1\n+++\nThey wade.\n',
+        "+++\n",
+    ),
+    ("---\nimportance_tier: important\nbad: a: b\ntitle: Herons\ntriggers: [wading birds]\n---\nThey wade.\n", "---\n"),
+    ("---\ntitle: Herons\nimportance_tier: important\ntriggers: [wading birds]\n---   \n\nThey wade.\n---", "---\n"),
+]
+"""Documents that say the same of themselves, and the line that their front matter begins and ends with."""
+
+
+@pytest.mark.requirement("I1.front_matter", "T4.content", "T8.file")
+@pytest.mark.parametrize(("text", "fence"), FRONT)
+def test_front_matter_is_read_at_every_door_and_never_gets_a_second_block(
+    workspace: Path, text: str, fence: str
+) -> None:
+    put(workspace, text)
+    [saved, _, updated, listed] = calls(
+        workspace,
+        ("memory_save", {"content": text.replace("wade", "stand"), "title": "Herons stand", "force": True}),
+        ("memory_list", {"limit": 1}),
+        ("memory_update", {"id": NOTE, "title": "Herons wade", "importanceWeight": 0.9}),
+        ("memory_list", {"sortBy": "importance_weight", "limit": 20}),
+    )
+    piped = call(
+        workspace, ["save", "--content", "-", "--force", "--json"], stdin=text.replace("wade", "sleep").encode()
+    )
+    assert piped.status == 0, piped.err
+    assert updated["data"]["was"] == {"title": "Herons", "importanceWeight": 0.7} | updated["data"]["was"]
+    for key, title in ((NOTE, "Herons wade"), (saved["data"]["key"], "Herons stand"), (piped.json["key"], "Herons")):
+        shown = call(workspace, ["show", key, "--json"]).json
+        assert (shown["title"], shown["tier"]) == (title, "important")
+        written = (workspace / key).read_text(encoding="utf-8-sig").lstrip()
+        assert written.startswith(fence)
+        assert len([line for line in written.splitlines() if line.rstrip() == fence.strip()]) == text.count(
+            fence.strip()
+        )
+    matched = calls(workspace, ("memory_match_triggers", {"prompt": "which wading birds?"}))[0]["data"]["results"]
+    assert len(matched) == 3
+    assert listed["data"]["memories"][0]["title"] == "Herons wade"
+
+
+@pytest.mark.requirement("I1.front_matter")
+def test_a_broken_line_of_front_matter_is_told_and_the_others_count(workspace: Path) -> None:
+    file = workspace / NOTE
+    file.write_text("---\ntitle: Re: herons\ntier: critical\nlost: a: b\n  - c\ntriggers: [wade]\n---\nThey wade.\n")
+    saved = call(workspace, ["save", NOTE, "--json"])
+    assert saved.status == 0, saved.err
+    assert [problem["where"]["line"] for problem in saved.json["problems"]] == [2, 4]
+    shown = call(workspace, ["show", NOTE, "--json"]).json
+    assert (shown["title"], shown["tier"]) == ("Re: herons", "critical")
+    assert call(workspace, ["update", NOTE, "--tier", "normal"]).status == 0
+    assert file.read_text().splitlines()[1:6] == [
+        "title: Re: herons", "tier: normal", "lost: a: b", "  - c", "triggers: [wade]",
+    ]  # fmt: skip
+    assert call(workspace, ["update", NOTE, "--title", "Re: herons"]).status == 0
+    assert file.read_text().splitlines()[1] == 'title: "Re: herons"'
+
+
+@pytest.mark.requirement("I1.front_matter")
+@pytest.mark.parametrize(
+    "text", ["3.10", "007", "0x1F", "1e3", "yes", "2024-01-01", "1_000", "true", ".inf", "12:30", "1e999"]
+)
+def test_texts_of_front_matter_stay_as_they_are_written(workspace: Path, text: str) -> None:
+    (workspace / NOTE).write_text(f"---\ntitle: {text}\ntriggers: [{text}, null]\n---\nThey wade.\n")
+    saved = call(workspace, ["save", NOTE, "--json"])
+    assert (saved.status, saved.json["problems"]) == (0, [])
+    assert call(workspace, ["show", NOTE, "--json"]).json["title"] == text
+    [matched] = calls(workspace, ("memory_match_triggers", {"prompt": f"what is {text} or null here"}))
+    assert [row["phrases"] for row in matched["data"]["results"]] == [[text, "null"]]
+
+
+@pytest.mark.requirement("T4.content")
+@pytest.mark.parametrize(
+    "text", ["---\ntitle: Herons\n\nThey wade.\n", "+++\ntitle = \n+++\nThey wade.\n", "---\ntier: a: b\n---\nx\n"]
+)
+def test_front_matter_that_cannot_be_read_gets_no_second_block(workspace: Path, text: str) -> None:
+    [saved] = calls(workspace, ("memory_save", {"content": text, "title": "Herons"}))
+    assert saved["error"]["code"] == "E101"
+    assert not (workspace / "memories").exists()
+
+
+@pytest.mark.requirement("T4.content", "I1.encodings")
+@pytest.mark.parametrize(
+    ("terminal", "encoding"),
+    [("cp1252", "cp1252"), ("latin-1", "latin-1"), ("cp1252", "utf-8"), ("utf-8", "utf-16"), ("cp1252", "utf-8-sig"),
+     ("iso8859-15", "iso8859-15"), ("koi8-r", "utf-16")],
+)  # fmt: skip
+def test_what_is_piped_is_read_in_the_encoding_that_it_has(workspace: Path, terminal: str, encoding: str) -> None:
+    given = "The café in Zürich is closed.\n".encode(encoding)
+    saved = call(workspace, ["save", "--content", "-", "--json"], {"PYTHONIOENCODING": terminal}, stdin=given)
+    assert saved.status == 0, saved.err
+    assert (workspace / saved.json["key"]).read_text().endswith("The café in Zürich is closed.\n")
+
+
+@pytest.mark.requirement("T4.content", "I1.encodings")
+@pytest.mark.parametrize("terminal", ["utf-8", "ascii", "cp950", "cp1252", "latin-1"])
+@pytest.mark.parametrize("encoding", ["cp950", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1"])
+def test_what_is_piped_is_never_stored_as_something_else(workspace: Path, terminal: str, encoding: str) -> None:
+    text = (
+        "The ‘café’ is closed.\n"
+        if encoding == "cp1252"
+        else "café\n"
+        if encoding == "latin-1"
+        else "檢索的設計：關閉\n"
+    )
+    saved = call(
+        workspace, ["save", "--content", "-", "--json"], {"PYTHONIOENCODING": terminal}, stdin=text.encode(encoding)
+    )
+    if saved.status:
+        assert saved.json["error"]["code"] == "E012"
+        assert not (workspace / "memories").exists()
+    else:
+        assert terminal == encoding or {terminal, encoding} == {"cp1252", "latin-1"}
+        assert (workspace / saved.json["key"]).read_text().endswith(text)
+
+
+@pytest.mark.requirement("T4.content", "T8")
+@pytest.mark.parametrize(
+    "arguments",
+    [["save", "--content", "caf\udce9"], ["save", "--content", "x", "--title", "\udce9"],
+     ["save", "--content", "x", "--trigger", "\udce9"],
+     ["update", "docs/tone.md", "--title", "caf\udce9"]],
+)  # fmt: skip
+def test_an_argument_that_is_no_text_is_refused(workspace: Path, arguments: list[str]) -> None:
+    refused = call(workspace, [*arguments, "--json"])
+    assert refused.json["error"]["code"] == "E012"
+    assert arguments[-2] in refused.json["error"]["message"]
+
+
+@pytest.mark.requirement("T4.content")
+@pytest.mark.usefixtures("processes")
+def test_a_locale_that_cannot_spell_a_title_keeps_nobody_from_writing_it(workspace: Path) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    async def save(client: Client) -> Any:
+        return (
+            await client.call_tool("memory_save", {"content": "They wade.", "title": "Café 検索"})
+        ).structured_content
+
+    assert with_client(workspace, save, **plain)["data"]["key"] == "memories/café-検索.md"
+    shown = call(workspace, ["save", "--content", "They stand.", "--title", "Écluse", "--json"], plain)
+    assert shown.json["key"] == "memories/écluse.md"
+    again = call(workspace, ["index", "docs", "memories", "--json"], plain).json
+    assert (again["created"], again["deleted"]) == ([], [])

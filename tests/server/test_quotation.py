@@ -65,3 +65,20 @@ def test_a_parser_of_markdown_finds_nothing_of_a_memory_outside_its_quotation(tm
             key = f"notes/{name.replace(' ', '-')}/note.md"
             assert sum(key in part for part in own) == 1, (name, own)
         assert sum("id " in part for part in own) >= len(HOSTILE)
+
+
+@pytest.mark.requirement("T2.quoted")
+def test_what_nobody_would_see_of_stored_text_is_spelled_out(tmp_path: Path) -> None:
+    hidden = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202egpj.exe\u202c \u2066a\u2069 \x08\x7f\x00"[:-1]
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "note.md").write_text(f"# Quokka \x1b[1m\n\nThe quokka is {hidden} kept.\n", encoding="utf-8")
+    assert call(tmp_path, ["index", "notes"]).status == 0
+
+    async def work(client: Client) -> list[str]:
+        asked = ({"query": "quokka"}, {"query": "quokka", "includeContent": True}, {"key": "notes/note.md"})
+        return [(await client.call_tool("memory_search", each)).content[0].text for each in asked]  # type: ignore[union-attr]
+
+    for text in with_client(tmp_path, work):
+        assert "\\x1b[31mred" in text
+        assert "\\u202egpj.exe\\u202c" in text
+        assert not any(sign in text for sign in "\x1b\x07\x08\x7f\x9b\u202e\u202c\u2066\u2069")

@@ -356,3 +356,12 @@ def test_a_deadline_that_is_no_time_is_refused(run: Run) -> None:
         ran = run("search", "fusion", "--json", *arguments, env=env)
 
         assert (ran.status, ran.json["error"]["code"]) == (2, "E030")
+
+
+@pytest.mark.parametrize("number", ["9" * 290, "1e300", "86_400_001", "0", "-1", ".inf"])
+def test_a_budget_that_no_search_could_spend_is_refused(workspace: Path, number: str) -> None:
+    (workspace / "p.yaml").write_text(f"extends: default\nbudgets_ms: {{simple: {number}}}\n")
+    refused = call(workspace, ["search", "quokka", "--pipeline", "p.yaml", "--json"])
+    assert refused.status == 2
+    assert refused.json["error"]["code"] == "E114"
+    assert len(refused.json["error"]["message"]) < 400

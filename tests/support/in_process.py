@@ -44,7 +44,8 @@ def _streams(*files: io.IOBase) -> Iterator[None]:
     try:
         for descriptor, file in enumerate(files):
             os.dup2(file.fileno(), descriptor)
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8")
+        encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding)
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
             raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
             setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "backslashreplace", line_buffering=True))
@@ -59,14 +60,18 @@ def _streams(*files: io.IOBase) -> Iterator[None]:
             setattr(sys, name, stream)
 
 
-def run(arguments: Sequence[str | Path], environ: Mapping[str, str], folder: Path) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of a command line that has nothing to read."""
+def run(
+    arguments: Sequence[str | Path], environ: Mapping[str, str], folder: Path, stdin: bytes = b""
+) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of a command line."""
     from speckit_memory.server.cli import run as run_command
 
-    with TemporaryFile() as out, TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
+    with TemporaryFile() as out, TemporaryFile() as err, TemporaryFile() as given:
+        given.write(stdin)
+        given.seek(0)
         line = [os.fspath(argument) for argument in arguments]
         script = mock.patch.object(sys, "argv", [str(Path(sys.executable).parent / "speckit-memory"), *line])
-        with standing_in(environ, folder), _streams(nothing, out, err), script:
+        with standing_in(environ, folder), _streams(given, out, err), script:
             status = run_command(line)
         for file in (out, err):
             file.seek(0)

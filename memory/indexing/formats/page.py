@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from speckit_memory.memory.indexing.formats.readable import Readable
+from speckit_memory.memory.indexing.markdown import opens_html
 
 MOST_NESTED = 12
 """Lists within lists that are indented; deeper ones stand where the last of these does."""
@@ -196,7 +197,7 @@ class Page:
             self._lines.append((f"{'#' * self._heading} {said}", self._begun))
             self._heading = 0
             return
-        if _BEGINS_BLOCK.match(said):  # in Markdown alone
+        if _BEGINS_BLOCK.match(said) or opens_html(said):  # in Markdown alone
             said = "\\" + said
         depth = min(len(self._lists), MOST_NESTED)
         indent = "  " * (depth - 1) if depth else ""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.memory.indexing.formats.readable import Readable
 from speckit_memory.memory.indexing.limits import LONGEST_OUTLINED
+from speckit_memory.memory.indexing.markdown import opens_html
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.formats.outline import Outline, Title
@@ -23,8 +24,8 @@ LONGEST_LINE = 10_000
 LONGEST_NAME = 100
 """Characters of a label that names a section."""
 
-_MARKDOWN = re.compile(r" {0,3}(?=#{1,6}(?:[ \t]|$)|`{3}|~{3})")
-"""What would be a heading or a fence in Markdown, and is a line of text here."""
+_MARKDOWN = re.compile(r" {0,3}(?=#{1,6}(?:[ \t]|$)|`{3}|~{3}|<)")
+"""What may be a heading, a fence or HTML in Markdown, and is a line of text here."""
 _NO_ID = re.compile(r"[^A-Za-z0-9/_-]+")
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -56,6 +57,13 @@ def _rendered(lines: Sequence[str], found: Outline) -> list[str]:
     if not any("ANCHOR" in line for line in lines):  # else somebody has named sections by hand
         _name(changed, found.titles)
     return changed
+
+
+def _as_text(line: str) -> str:
+    found = _MARKDOWN.match(line)
+    if not found or (line[found.end()] == "<" and not opens_html(line)):
+        return line
+    return f"{found[0]}\\{line[found.end() :]}"
 
 
 def _fence(changed: list[str], lines: Sequence[str], first: int, last: int, language: str | None) -> None:

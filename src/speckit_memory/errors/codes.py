@@ -445,6 +445,14 @@ CODES: dict[str, Code] = {
         ),
         True,
     ),
+    "E099": Code(
+        "line of front matter not understood",
+        "validation",
+        "low",
+        "The other lines count, and so does the text.",
+        ("put the value in quotes, or correct the line",),
+        True,
+    ),
     "E100": Code(
         "document changed meanwhile",
         "memory",

@@ -51,6 +51,42 @@ def test_tags_in_code_are_examples() -> None:
     assert anchors.find("```\n<!-- ANCHOR:a -->\n```\nsay `<!-- ANCHOR:b -->`\n", "note.md") == ((), [])
 
 
+@pytest.mark.parametrize(
+    "example",
+    [
+        "    <!-- ANCHOR:a -->\n    Text.\n    <!-- /ANCHOR:a -->\n",
+        "- item\n\n      <!-- ANCHOR:a -->\n",
+        "- ```\n  <!-- ANCHOR:a -->\n  ```\n",
+        "> ```\n> <!-- ANCHOR:a -->\n",
+        "<pre>\n<!-- ANCHOR:a -->\n\n</pre>\n",
+        "<!--\nwrite\n<!-- ANCHOR:a -->\n",
+        "Write ``one <!-- ANCHOR:a --> two``.\n",
+        "Write `one\nof <!-- ANCHOR:a --> two`.\n",
+        "Write \\<!-- ANCHOR:a -->.\n",
+    ],
+)
+def test_a_tag_that_a_reader_of_the_page_sees_names_nothing(example: str) -> None:
+    assert anchors.find(example, "note.md") == ((), [])
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<!-- note -->",
+        "<!-- note\n\nof two lines -->\n",
+        "- item\n\n  ",
+        "> ",
+        "<div>\n",
+        "A `b` and c` ",
+        "| a |\n|---|\n| ",
+        "# ",
+    ],
+)
+def test_a_tag_among_other_things_names_its_section(before: str) -> None:
+    [section], problems = anchors.find(f"{before}<!-- ANCHOR:a --> x <!-- /ANCHOR:a -->\n", "note.md")
+    assert (section.id, problems) == ("a", [])
+
+
 @given(TAGS)
 def test_sections_are_nested_and_stretches_name_the_innermost(text: str) -> None:
     sections, _ = anchors.find(text, "note.md")

@@ -9,6 +9,7 @@ import pytest
 from speckit_memory.memory.indexing import anchors
 from speckit_memory.memory.indexing.formats import html
 from speckit_memory.memory.indexing.limits import MOST_MARKUP
+from speckit_memory.memory.indexing.markdown import blocks
 
 PAGE = dedent(
     """\
@@ -127,3 +128,8 @@ def test_what_follows_too_many_tags_is_not_read() -> None:
 
     assert (page.limit, page.limit_line) == ("markup", MOST_MARKUP + 1)
     assert page.text.count("word") == MOST_MARKUP
+
+
+def test_tags_that_a_page_speaks_of_hide_nothing() -> None:
+    page = html.read("<p>&lt;!-- begins a comment,</p><p>&lt;pre&gt; shows code:</p><h2>After it</h2><p>Text.</p>")
+    assert [block.heading for block in blocks(page.text) if block.kind == "heading"] == ["After it"]

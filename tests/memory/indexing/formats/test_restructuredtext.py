@@ -160,3 +160,10 @@ def test_what_is_behind_the_limit_stays_as_it_is() -> None:
     assert 90_000 < found.limit_line < text.count("\n")
     assert found.text.startswith("# A\n")
     assert found.text.endswith("\nB\n=\n")
+
+
+def test_tags_that_a_text_speaks_of_hide_nothing() -> None:
+    page = restructuredtext.read(
+        "Top\n===\n\n<!-- begins a comment,\n\n<pre> shows code:\n\nAfter it\n--------\n\nText.\n"
+    )
+    assert [block.heading for block in blocks(page.text) if block.kind == "heading"] == ["Top", "After it"]
