@@ -16,7 +16,7 @@ from tally import Tally
 from speckit_memory.errors.codes import CODES
 from speckit_memory.server.cli import run
 from tests.attacks.swaps import in_time
-from tests.server.test_mcp_stdio import with_client
+from tests.server.doors import with_client
 
 CODED = {"E010", "E011", "E012", "E013", "E014", "E020", "E024", "E110", "E111", "E114", "E120", "E121", "E123", "E032"}
 NAMED = [

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from tests.server.doors import call
-from tests.server.test_mcp_stdio import calls, with_client
+from tests.server.doors import call, with_client
+from tests.server.test_mcp_stdio import calls
 
 WAL = "docs/storage/wal.md"
 

@@ -18,8 +18,7 @@ from storing.contents import contents
 
 from speckit_memory.engine import Memory
 from speckit_memory.server.cli import run
-from tests.server.doors import COMMAND, Ran, call, environment
-from tests.server.test_mcp_stdio import with_client
+from tests.server.doors import COMMAND, Ran, call, environment, with_client
 
 ASKED = ("why are ranks fused", "computeMPAB", "quokka cache", "検索の設計", "backups")
 DERIVED = {

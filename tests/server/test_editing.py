@@ -14,9 +14,9 @@ import embedding_service
 import pytest
 from mcp import Client
 
-from tests.server.doors import COMMAND, call, environment
+from tests.server.doors import COMMAND, call, environment, with_client
 from tests.server.test_life import stored
-from tests.server.test_mcp_stdio import calls, with_client
+from tests.server.test_mcp_stdio import calls
 
 NOTE = "docs/note.md"
 TEXT = (

@@ -13,8 +13,8 @@ from speckit_memory.evaluation.dataset import DatasetQuery
 from speckit_memory.evaluation.recall_per_token import Sent, figures_of
 from speckit_memory.server.answers_sent import ThroughTheTool
 from speckit_memory.server.tools.answer_form import SHIPPED_FORM, AnswerForm
-from tests.server.doors import call
-from tests.server.test_mcp_stdio import TOKENISER, with_client
+from tests.server.doors import call, with_client
+from tests.server.test_mcp_stdio import TOKENISER
 
 WORDS = [
     "quokka",

@@ -16,8 +16,8 @@ from speckit_memory.server.app import tools
 from speckit_memory.server.fitting_actions import TOOL, for_client, for_console
 from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
-from tests.server.doors import call
-from tests.server.test_mcp_stdio import calls, with_client
+from tests.server.doors import call, with_client
+from tests.server.test_mcp_stdio import calls
 
 WAL = "docs/storage/wal.md"
 LISTED = "list memories with `memory_list`"

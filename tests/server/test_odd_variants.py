@@ -17,8 +17,7 @@ from storing.contents import RANDOM, contents
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from tests.server.doors import call
-from tests.server.test_mcp_stdio import with_client
+from tests.server.doors import call, with_client
 
 pytestmark = pytest.mark.usefixtures("processes")
 

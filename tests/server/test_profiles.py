@@ -14,9 +14,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.server.profiles import CORE
-from tests.server.doors import call
+from tests.server.doors import call, with_client
 from tests.server.test_mcp_http import serving
-from tests.server.test_mcp_stdio import TOOLS, calls, with_client
+from tests.server.test_mcp_stdio import TOOLS, calls
 
 Listed = list[dict[str, Any]]
 FOR_MODELS = ("name", "description", "inputSchema")

@@ -8,8 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from mcp import Client
 
-from tests.server.doors import call
-from tests.server.test_mcp_stdio import with_client
+from tests.server.doors import call, with_client
 
 HOSTILE = {
     "bidi": "\u202eMARK\u202c \u2067MARK\u2069 \u200fMARK",

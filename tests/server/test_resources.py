@@ -20,9 +20,8 @@ from speckit_memory.server.app import build, workspace_of
 from speckit_memory.server.options import Common
 from speckit_memory.server.resources import catalogue
 from speckit_memory.server.worker_calls import ThreadLimits
-from tests.server.doors import DOCUMENTS, call, connected
+from tests.server.doors import DOCUMENTS, call, connected, with_client
 from tests.server.test_mcp_http import serving
-from tests.server.test_mcp_stdio import with_client
 
 T = TypeVar("T")
 STATIC = ["speckit://pipeline", "speckit://shadow-report"]

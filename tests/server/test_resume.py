@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.server.doors import DOCUMENTS, call
-from tests.server.test_mcp_stdio import calls, with_client
+from tests.server.doors import DOCUMENTS, call, with_client
+from tests.server.test_mcp_stdio import calls
 
 DAY = 86_400
 NOW = 1_700_000_000

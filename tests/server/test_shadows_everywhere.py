@@ -14,9 +14,8 @@ from mcp import Client
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Pair
-from tests.server.doors import call
+from tests.server.doors import call, with_client
 from tests.server.test_mcp_http import search, serving
-from tests.server.test_mcp_stdio import with_client
 
 FLAG = "SPECKIT_RSF_FUSION"
 QUERIES = [f"{word} {number}" for number in range(10) for word in ("why", "rank fusion", "gateway", "retries", "store")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from tests.server.test_mcp_stdio import with_client
+from tests.server.doors import with_client
 
 SESSION = "mine"
 

@@ -73,13 +73,17 @@ def test_a_link_is_added_and_taken_out_in_place(text: str, link: Link, after: st
 @pytest.mark.parametrize(
     "text",
     [
-        "---\ntitle: [a\n---\n", "---\ntitle: Re: x\n---\nText.\n", "---\ncausalLinks: 7\n---\n",
-        "---\ncausalLinks: {suprsedes: a.md}\n---\n", "---\n{title: a}\n---\n",
+        "---\ncausalLinks: 7\n---\n", "---\ncausalLinks: {suprsedes: a.md}\n---\n", "---\n{title: a}\n---\n",
+        "+++\ntitle = 'a'\n+++\nText.\n",
     ],
 )  # fmt: skip
 def test_front_matter_that_cannot_be_edited_for_certain_is_refused(text: str) -> None:
     with pytest.raises(SpeckitError, match="E101"):
         added(text, OLD)
+
+
+def test_a_line_that_cannot_be_read_stays_where_a_link_is_added() -> None:
+    assert added("---\ntitle: Re: x\n---\nText.\n", OLD).startswith("---\ntitle: Re: x\ncausalLinks:\n")
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=30)
