@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
 """Tiers that nothing deletes beside others."""
 DAY = 86_400
+LEFT_SECONDS = 3600.0
+"""After so long a deletion that took nothing is one whose process was killed."""
 NAMED = 3
 
 
@@ -173,18 +175,7 @@ class Deleting(Checkpointing):
 
     def deletions(self, limit: int = 50) -> Sequence[Deletion]:
         """The deletions that can be undone, the latest first: those of which a memory or a file is away."""
-        from speckit_memory.memory.editing import aside
-        from speckit_memory.memory.store.checkpoints import deletions
-
-        def away(opened: assembly.OpenStore) -> Sequence[Deletion]:
-            connection = opened.database.reader()
-            return [
-                gone
-                for gone in deletions.deletions(opened.database.path)
-                if deletions.there(connection, gone) != set(gone.memories) or aside.lying_aside(gone.files)
-            ]
-
-        return self._followed.run(away)[:limit]
+        return self._followed.run(lambda opened: _kept(opened, away=True))[:limit]
 
     def _with_checkpoint(
         self, memories: Sequence[MemoryRecord], why: str, named: str, folder: str, confirm: bool, dry_run: bool
@@ -234,6 +225,10 @@ class Deleting(Checkpointing):
             stored = reader.known_files(opened.database.reader())
             own = [key for key in keys.values() if key in stored and stored[key].mtime_ns is not None]
             self._require_own(opened, own)
+            for left in _kept(opened, away=False):
+                if left.at < time.time() - LEFT_SECONDS:  # else its process may be about to take them
+                    deletions.drop(opened.database.path, left)
+                    aside.move_back(self.settings.root, (), left.files)  # which takes the empty folder away
             gone = deletions.keep(opened.database, keys, why, now=time.time())
             try:
                 files = aside.move_aside(self.settings.root, own, gone.files)
@@ -286,6 +281,20 @@ class Deleting(Checkpointing):
                 problems += SpeckitError("E108", f"{key}: there is another memory of that key").problems
         if problems:
             raise SpeckitError.of(problems)
+
+
+def _kept(opened: assembly.OpenStore, *, away: bool) -> Sequence[Deletion]:
+    """The deletions of which a memory or a file is away, or those of which all is there: they were killed before they
+    took anything, or their undoing was before it was over."""
+    from speckit_memory.memory.editing import aside
+    from speckit_memory.memory.store.checkpoints import deletions
+
+    connection = opened.database.reader()
+    return [
+        gone
+        for gone in deletions.deletions(opened.database.path)
+        if away == (deletions.there(connection, gone) != set(gone.memories) or bool(aside.lying_aside(gone.files)))
+    ]
 
 
 def _counted(memories: Sequence[MemoryRecord]) -> str:
