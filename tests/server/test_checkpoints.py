@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import random
-import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import closing, redirect_stderr, redirect_stdout
@@ -280,48 +278,6 @@ def test_a_full_disk_leaves_the_store_and_no_checkpoint(workspace: Path) -> None
     assert restored.returncode == 1, restored.stdout
     assert contents(workspace / "memory.db") == before
     assert call(workspace, ["doctor"]).status == 0
-
-
-def killed_somewhere(root: Path, arguments: list[str], seconds: float) -> bool:
-    """Runs a command and kills it after so long; False when it was done before."""
-    process = subprocess.Popen([COMMAND, *arguments], env=environment(root), cwd=root, stdout=-3, stderr=-3)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        return True
-    return False
-
-
-@pytest.mark.requirement("M14", "M14.killed")
-def test_a_killed_create_leaves_nothing_that_counts_and_a_killed_restore_the_old_store(workspace: Path) -> None:
-    moments = random.Random(11)
-    assert call(workspace, ["checkpoint", "create", "first"]).status == 0
-    ruined(workspace)
-    old = state(workspace)
-    killed = 0
-    for number in range(8):
-        killed += killed_somewhere(workspace, ["checkpoint", "create", f"n{number}"], moments.uniform(0.15, 0.6))
-        for one in call(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]:
-            assert one["problem"] is None
-    restored = 0
-    for _ in range(8):
-        killed += killed_somewhere(
-            workspace, ["checkpoint", "restore", "first", "--replace", "--no-backup"], moments.uniform(0.2, 0.7)
-        )
-        now = state(workspace)
-        if now["memories"] != old["memories"]:
-            restored += 1
-            assert "docs/zebra.md" not in str(now["memories"])
-            assert call(workspace, ["doctor"]).status == 0
-            break
-        assert now == old
-    assert killed
-    assert call(workspace, ["checkpoint", "create", "last"]).status == 0
-    wanted = {one["name"] for one in call(workspace, ["checkpoint", "list", "--json"]).json["checkpoints"]}
-    files = list((workspace / "memory.db.checkpoints").iterdir())
-    assert len(files) == 2 * len(wanted) + 1  # a file and a leaf of each, and the lock
 
 
 @pytest.mark.requirement("M14", "M14.running")

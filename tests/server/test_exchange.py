@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -14,7 +13,7 @@ import pytest
 from storing.contents import contents
 
 from tests.server.doors import COMMAND, Ran, call, environment
-from tests.server.test_checkpoints import here, killed_somewhere
+from tests.server.test_checkpoints import here
 
 
 def other(workspace: Path) -> Path:
@@ -327,26 +326,6 @@ def test_a_file_that_cannot_be_made_undoes_all_of_it(workspace: Path) -> None:
     assert ran.json["error"]["code"] == "E066"
     assert [path.name for path in (root / "docs").iterdir()] == ["storage"]
     assert here(root, ["search", "ranks", "--json"]).json["results"] == []
-
-
-@pytest.mark.requirement("M14", "M14.whole")
-def test_a_killed_import_has_happened_or_not(workspace: Path) -> None:
-    out = exported(workspace)
-    root = other(workspace)
-    assert here(root, ["import", str(out)]).status == 0
-    text = out / "memories/docs/fusion.md"
-    old = contents(root / "memory.db")["memories"]
-    moments = random.Random(14)
-    killed = 0
-    for number in range(4):
-        text.write_text(f"# Fusion\n\nEdited for the time {number}.\n")
-        killed += killed_somewhere(root, ["import", str(out), "--replace"], moments.uniform(0.3, 1.2))
-        now = contents(root / "memory.db")["memories"]
-        assert now == old or "docs/fusion.md" in str(now)
-        assert call(root, ["doctor"]).status == 0
-    assert call(root, ["import", str(out), "--replace", "--json"]).status == 0
-    assert (root / "docs/fusion.md").read_text() == text.read_text()
-    assert list((root / "memory.db.checkpoints").glob("*.partial*")) == []
 
 
 @pytest.mark.requirement("M14", "I9")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,17 +14,6 @@ from tests.server.test_mcp_stdio import calls
 OLD = "# Cache of answers\n\nThe cache of answers lives in Redis and is kept for one hour by every worker.\n"
 NEW = "# Cache of answers\n\nThe cache of answers no longer lives in Redis and is kept for one hour by every worker.\n"
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from speckit_memory import Memory
-from speckit_memory.memory.indexing import judging
-judging.judged = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-root = Path(sys.argv[1])
-with Memory.open(root / "memory.db", root=root) as memory:
-    memory.save_file(root / "docs" / "new.md")
-"""
 
 
 @pytest.fixture
@@ -93,33 +79,6 @@ def test_an_answer_that_was_pasted_into_a_file_is_not_remembered_again(folder: P
         assert len(saved.intake.recalled) >= 2
         rows = memory.search("Redis kept for one hour by every worker", limit=10).results
     assert "docs/pasted.md" not in [row.key for row in rows if "Redis" in row.snippet]
-
-
-@pytest.mark.requirement("M6.killed", "M6.supersede")
-def test_a_verdict_that_a_kill_kept_from_being_reached_is_reached_in_the_background(folder: Path) -> None:
-    [first] = calls(folder, ("memory_save", {"filePath": "docs/old.md"}))
-    assert first["data"]["verdict"]["kind"] == "create"
-    ended = subprocess.run([sys.executable, "-c", KILLED, folder], timeout=240, check=False)
-    assert ended.returncode == -signal.SIGKILL
-    marks = "SELECT created_by, strength FROM causal_edges"
-    assert stored(folder, "SELECT key FROM memories ORDER BY id") == [("docs/old.md",), ("docs/new.md",)]
-    assert stored(folder, marks) == []
-
-    [again] = calls(folder, ("memory_save", {"filePath": "docs/new.md"}))
-    assert again["data"]["outcome"] == "unchanged"
-    verdicts = [
-        job for job in call(folder, ["maintain", "--dry-run", "--json"]).json["jobs"] if job["job"] == "verdicts"
-    ]
-    assert verdicts[0]["count"] == 0  # the save may be under way
-    with Memory.open(folder / "memory.db", root=folder) as memory, memory.database.write() as txn:
-        txn.connection.execute("UPDATE scanned_memories SET scanned_at = scanned_at - 300")
-        txn.connection.execute("DELETE FROM job_runs")
-    assert call(folder, ["maintain"]).status == 0
-    assert stored(folder, marks) == [("prediction_error", 0.5)]
-    assert stored(folder, "SELECT 1 FROM scanned_memories WHERE content_hash = ''") == []
-    found = call(folder, ["search", "where does the cache of answers live", "--json"]).json["results"]
-    [old] = [row for row in found if row["key"] == "docs/old.md"]
-    assert [other["key"] for other in old["notes"]["superseded_by"]] == ["docs/new.md"]
 
 
 @pytest.mark.requirement("M7.withdrawn", "M7.history", "M7.undo")

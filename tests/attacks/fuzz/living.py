@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from crashing import crash_at
+
 from speckit_memory.engine import Memory
 from speckit_memory.engine.searching import Searching
 from speckit_memory.errors import SpeckitError
@@ -18,7 +20,6 @@ from speckit_memory.memory.store.segments import shelf
 from speckit_memory.memory.store.tables import selections
 from speckit_memory.memory.store.writing import writer
 from tests.attacks.fuzz import second_model
-from tests.attacks.fuzz.dying import dying, set_back
 from tests.attacks.fuzz.shared import folder, model
 
 BEGINS = 1_800_000_000.0
@@ -243,19 +244,14 @@ class Life:
     def kill(self, number: int, point: int) -> None:
         """The process is killed at some point of something else, and another one goes on with what it left."""
         event = KILLED[number % len(KILLED)]
-        aside = self.root.with_name(f"{self.root.name}.aside")
-        shutil.rmtree(aside, ignore_errors=True)
-        with (
-            dying(self.memory.database, self.root, aside, number + int(1.85**point)) as death,
-            suppress(SpeckitError),
-        ):
+        self.memory.close()
+        at = number + int(1.85**point)
+        with crash_at(self.root, at) as crash, suppress(SpeckitError), opened(self.root) as self.memory:
             event(self, number + point, point)
-        if death.reached:
-            self.memory.close()
-            set_back(self.root, aside)
+        self.memory = opened(self.root)
+        if crash.reached:
             self.now += AFTER_A_DEATH
-            self.memory = opened(self.root)
-            assert self.memory.check() == (), f"{event.__name__} that was killed leaves a store that is wrong"
+            assert self.memory.check() == (), f"{event.__name__} that was killed leaves a store that is wrong: {crash}"
 
     def forget_segment(self) -> None:
         """Takes the segment away, as if none had ever been written. The store must be closed."""

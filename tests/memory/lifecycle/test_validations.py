@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crashing import every_point
+from storing.contents import contents
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.confidence import BIRTH
@@ -205,38 +206,25 @@ def test_of_judgements_that_two_processes_give_at_once_none_is_lost(database: Da
     assert (judged.confidence, judged.validation_count) == (0.5, 360)
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from speckit_memory.memory.lifecycle.validations import validate
-from speckit_memory.memory.store.file.connection import Database
-def die(_, statement, __):
-    if statement.startswith(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return True
-with Database.open(Path(sys.argv[1])) as database:
-    database.reader().exec_trace = die
-    validate(database, "note.md", True, promote=True, now=1000.0)
-"""
-
-
 @pytest.mark.requirement("F17")
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE memories SET validation_count",  # confidence is written, the count is not
-        "INSERT INTO promotions",
-        "UPDATE memories SET tier",  # the promotion is recorded, the tier is not changed
-        "COMMIT",
-    ],
-)
-def test_a_process_killed_in_the_middle_leaves_neither_half(database: Database, statement: str) -> None:
-    judge(database, *[True] * 5)
-    before = everything(database)
-    killed = subprocess.run([sys.executable, "-c", KILLED, database.path, statement], cwd=PROJECT, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    assert everything(database) == before
-    assert database.check() == []
+@pytest.mark.usefixtures("lengthy")
+def test_wherever_a_promotion_crashes_neither_half_is_left(tmp_path: Path) -> None:
+    origin, store = tmp_path / "origin", tmp_path / "root" / "store.db"
+    with Database.open(origin / store.name) as database:
+        put(database, NOTE)
+        judge(database, *[True] * 5)
+    before, found = contents(origin / store.name), []
+
+    def validated() -> None:
+        with Database.open(store) as database:
+            validate(database, "note.md", True, promote=True, now=NOW)
+
+    for crash in every_point(origin, store.parent, validated):
+        with Database.open(store) as database:
+            assert database.check() == [], crash
+        if (stored := contents(store)) not in found:
+            found.append(stored)
+    assert found == [before, contents(store)]
 
 
 @pytest.mark.requirement("F17.birth")

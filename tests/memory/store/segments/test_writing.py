@@ -1,12 +1,10 @@
-"""Writers of segments: refused, killed, two at a time, and beside readers. Real processes where it matters."""
+"""Writers of segments: refused, two at a time, and beside readers. Real processes where it matters."""
 
 from __future__ import annotations
 
 import errno
 import os
-import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -31,7 +29,6 @@ from speckit_memory.memory.store.writing import writer
 
 ROOT = Path(__file__).parents[4]
 KEYS = [f"notes/{number}" for number in range(shelf.FEWEST)]
-KILLS = 50
 
 
 @pytest.fixture
@@ -274,20 +271,13 @@ def test_what_others_keep_in_the_folder_stays(store: Database) -> None:
 
 
 WRITER = """
-import os, sys, time
+import sys, time
 from pathlib import Path
 from storing.segments import filled, small_build
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.segments import writing
 store, name, until = Path(sys.argv[1]), sys.argv[2], time.monotonic() + float(sys.argv[3])
 print("ready", flush=True)
-while name.startswith("killed") and sys.stdin.readline():  # a process for every line, quicker than from the start
-    if not (child := os.fork()):
-        print(os.getpid(), flush=True)
-        name = f"writer {os.getpid()}"
-        break
-    os.waitpid(child, 0)
-    print("ended", flush=True)
 with Database.open(store) as database:
     turn = 0
     while time.monotonic() < until:
@@ -335,34 +325,6 @@ def begin(script: str, *arguments: object) -> subprocess.Popen[str]:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
-
-
-def test_a_writer_killed_at_any_moment_breaks_nothing_and_what_it_leaves_goes(store: Database) -> None:
-    moments, left = random.Random(10), 0
-    with begin(WRITER, store.path, "killed", 600) as nursery:
-        assert nursery.stdin is not None
-        assert nursery.stdout is not None
-        for attempt in range(KILLS):
-            nursery.stdin.write("\n")
-            nursery.stdin.flush()
-            writer = int(nursery.stdout.readline())
-            time.sleep(moments.uniform(0.0, 0.15))
-            os.kill(writer, signal.SIGKILL)
-            assert nursery.stdout.readline() == "ended\n"
-            with store.snapshot_read() as connection:
-                held = shelf.held(connection, store.path)
-                stored = connection.execute("SELECT count(*) FROM memories").get
-            assert held.finding is None, attempt
-            if held.segment is not None:
-                assert len(held.segment.array("ids")) + (held.behind or 0) >= stored
-                held.segment.verify()
-            left += "leftover" in kinds(store)
-        nursery.kill()
-    assert store.check() == []
-    writing.write(store, small_build, only_if_due=False)
-    assert kinds(store) == []
-    assert names(store) == [segment_of(store.path).name, segment_of(store.path).name + ".stamp"]
-    assert left, "no kill left anything: the moments were badly chosen"
 
 
 def test_what_readers_see_beside_writers_is_a_state_that_was(store: Database) -> None:
