@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from storing.segments import Built, cut, filled, segment_of, small_build
+from storing.segments import Built, filled, segment_of, small_build
 
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.errors import SpeckitError
@@ -139,9 +139,8 @@ def test_the_log_of_a_store_counts_wherever_a_link_leads(
         writing.write(database, small_build, only_if_due=False)
 
 
-@pytest.mark.usefixtures("modes_respected")
-def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(tmp_path: Path) -> None:
-    with Database.open(tmp_path / "store.db") as store:
+def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(as_nobody: Path) -> None:
+    with Database.open(as_nobody / "store.db") as store:
         filled(store, KEYS)
         writing.write(store, small_build)
         folder = shelf.folder_of(store.path)
@@ -254,7 +253,7 @@ def test_it_goes_where_another_would_be_due_and_few_memories_are_left(
     elif why == "missing":
         file.unlink()
     else:
-        cut(file)
+        file.write_bytes(file.read_bytes()[:-1])
     assert kinds(store) == [why]
 
     assert writing.write(store, small_build) is None
@@ -328,7 +327,6 @@ def begin(script: str, *arguments: object) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.usefixtures("processes")
 def test_what_readers_see_beside_writers_is_a_state_that_was(store: Database) -> None:
     seconds = float(os.environ.get("SEGMENT_SOAK_SECONDS", "4"))
     writers = [begin(WRITER, store.path, name, seconds) for name in ("one", "two")]
@@ -367,7 +365,6 @@ with Database.open(store) as database:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/smaps tells it")
-@pytest.mark.usefixtures("processes")
 def test_two_processes_share_the_pages_of_a_segment(store: Database) -> None:
     count = 2_000_000
 
