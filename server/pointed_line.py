@@ -10,8 +10,8 @@ from speckit_memory.errors.codes import CODES
 from speckit_memory.server.folding import cells
 from speckit_memory.server.output import MAX_WIDTH, printable
 
-LEAST_CHARACTERS = 20
-"""Of a line that are shown, however narrow the terminal is."""
+LEAST_ROOM = 60
+"""Columns of a terminal from which on a line is shown: less of it would tell nothing."""
 GAP = " | "
 
 
@@ -21,7 +21,8 @@ def pointed_line(problem: Problem, room: int | None) -> list[str]:
     Lines of documents are not shown: a problem with one may be the secret in it.
     """
     where = problem.where
-    if where is None or where.path is not None or CODES[problem.code].category != "configuration":
+    narrow = room is not None and room < LEAST_ROOM
+    if narrow or where is None or where.path is not None or CODES[problem.code].category != "configuration":
         return []
     try:
         line = read_text(Path(where.file)).split("\n")[where.line - 1].expandtabs(1)
@@ -30,7 +31,7 @@ def pointed_line(problem: Problem, room: int | None) -> list[str]:
     if not line.strip():
         return []
     number = f"{where.line:>5}"
-    size = max(min(room or MAX_WIDTH, MAX_WIDTH) - len(number) - len(GAP) - 2, LEAST_CHARACTERS)
+    size = min(room or MAX_WIDTH, MAX_WIDTH) - len(number) - len(GAP) - 2
     column = min(where.column - 1, len(line))
     start = max(min(column - size // 2, len(line) - size), 0)
     ahead, shown = printable(line[start:column]), printable(line[start : start + size])

@@ -11,7 +11,7 @@ from speckit_memory.server.fitting_actions import COMMAND
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
-WORDS = [
+WORDS: list[tuple[str, dict[str, Any], str]] = [
     ("memory_save", {"text": "x"}, "did you mean 'content'?"),
     ("memory_save", {"body": "x"}, "did you mean 'content'?"),
     ("memory_save", {"content": "x", "tags": ["y"]}, "did you mean 'triggerPhrases'?"),

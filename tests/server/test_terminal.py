@@ -23,7 +23,7 @@ COMMANDS = {
     "loose words": ["search", "why", "are", "ranks", "fused", "--limit", "1"],
     "plan": ["pipeline", "plan", "why are ranks fused"],
     "flags": ["flags", "list"],
-    "doctor": ["doctor"],
+    "doctor": ["doctor", "-v"],
     "index": ["index", "docs"],
     "help": ["search", "--help"],
     "unknown command": ["serach"],
@@ -63,6 +63,7 @@ def test_nothing_is_wider_than_the_terminal(place: Path, name: str, columns: int
 def test_a_narrow_terminal_loses_nothing(place: Path, name: str) -> None:
     wide, narrow = (on_terminal(place, COMMANDS[name], columns).lines for columns in (400, 40))
     packed = re.sub(r"\s", "", "".join(narrow))
+    wide = [line for line in wide if " | " not in line]  # lines of the file itself, which need their room
     assert [word for line in wide for word in line.split() if word not in packed] == []
 
 
