@@ -182,6 +182,7 @@ with Database.open(Path(sys.argv[1])) as database:
 
 
 @pytest.mark.requirement("F17")
+@pytest.mark.usefixtures("processes")
 def test_of_judgements_that_two_processes_give_at_once_none_is_lost(database: Database) -> None:
     judges = [
         subprocess.Popen(

@@ -327,6 +327,7 @@ def begin(script: str, *arguments: object) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_readers_see_beside_writers_is_a_state_that_was(store: Database) -> None:
     seconds = float(os.environ.get("SEGMENT_SOAK_SECONDS", "4"))
     writers = [begin(WRITER, store.path, name, seconds) for name in ("one", "two")]
