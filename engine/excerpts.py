@@ -19,6 +19,7 @@ MARGIN = 0.15
 """Share of a piece that is kept for what stands around its words."""
 _LINE_END = re.compile(r"(?<![ \t])[ \t]++\n")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_DASHES = re.compile(r"[ \t]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|?+)++")
 _SPACE = re.compile(r"\s")
 _WITHIN_WORDS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _SNAP = 40
@@ -32,8 +33,8 @@ def excerpt(passage: Passage, words: Sequence[str], characters: int) -> str:
 
     It is the piece that holds the most different words, or two of half the length in lines of their own where these
     hold more: the second one is where most of the words stand that the first lacks. Line breaks stay, so that code and
-    tables keep their shape. HTML comments, such as ANCHOR tags, are left out: they are not meant for readers. Time
-    grows with the length of the text.
+    tables keep their shape, and rows of a table stand below its head. HTML comments, such as ANCHOR tags, are left out:
+    they are not meant for readers. Time grows with the length of the text.
     """
     if characters <= 0:
         return ""
@@ -43,14 +44,39 @@ def excerpt(passage: Passage, words: Sequence[str], characters: int) -> str:
     places = _places(text.lower(), words)
     one, told = _piece(text, places, characters)
     if told.issuperset([word for _, word in places]):
-        return _from_word_to_word(text, one)
+        return _with_head(text, one, places)
     first, in_first = _piece(text, places, characters // 2)
     others = [(at, word) for at, word in places if word not in in_first]
     second, in_second = _piece(text, others, characters - characters // 2)
     apart = first[1] < second[0] or second[1] < first[0]
     if not apart or len(in_first | in_second) <= len(told):
-        return _from_word_to_word(text, one)
-    return "\n".join(_from_word_to_word(text, piece) for piece in sorted((first, second)))
+        return _with_head(text, one, places)
+    found = sorted(((first, places), (second, others)), key=lambda each: each[0])
+    return "\n".join(_with_head(text, piece, around) for piece, around in found)
+
+
+def _with_head(text: str, piece: Span, places: Sequence[tuple[int, str]]) -> str:
+    """The piece, below the head of the table in whose rows it begins: alone, they do not say what stands in them. The
+    piece gives way to it, unless the head is longer than half of it."""
+    head, characters = _head_of_table(text, piece[0]), piece[1] - piece[0]
+    if head and len(head) < characters // 2:
+        shorter, _ = _piece(text, places, characters - len(head) - 1)
+        if _head_of_table(text, shorter[0]) == head:
+            return f"{head}\n{_from_word_to_word(text, shorter)}"
+    return _from_word_to_word(text, piece)
+
+
+def _head_of_table(text: str, at: int) -> str:
+    """The first line of the table in whose rows a place lies, "" for any other place."""
+    *above, line = text[: text.find("\n", at) if text.find("\n", at) >= 0 else len(text)].split("\n")
+    if "|" not in line:
+        return ""
+    for number in range(len(above) - 1, 0, -1):
+        if "|" not in above[number]:
+            return ""
+        if _DASHES.fullmatch(above[number]):
+            return above[number - 1].strip()
+    return ""
 
 
 def _readable(text: str) -> str:

@@ -11,8 +11,8 @@ from typing import Literal
 from speckit_memory.config.formats import FORMATS
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.memory.indexing import anchors, front_matter, known_sections
+from speckit_memory.memory.indexing.commonmark import Leaf, leaves
 from speckit_memory.memory.indexing.encoding import clean
-from speckit_memory.memory.indexing.markdown import Leaf, leaves
 from speckit_memory.memory.indexing.title import plain_text
 
 _BLANK_START = re.compile(r"(?:[ \t]*+\n)*+")

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from speckit_memory.errors import Problem, Where
+from speckit_memory.memory.indexing.commonmark import Leaf, leaves
+from speckit_memory.memory.indexing.html_blocks import RAW_HTML
 from speckit_memory.memory.indexing.limits import MOST_TAGS, Limits
-from speckit_memory.memory.indexing.markdown import RAW_HTML, Leaf, leaves
 
 # Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.
 # Another comment cannot begin in a name, so that tags that are never closed are read once.

@@ -7,8 +7,8 @@ from html import unescape
 from itertools import islice
 from pathlib import PurePosixPath
 
+from speckit_memory.memory.indexing.commonmark import leaves
 from speckit_memory.memory.indexing.limits import cut_at_word
-from speckit_memory.memory.indexing.markdown import leaves
 
 LONGEST_TITLE = 120
 """Characters, the ellipsis included."""

@@ -99,3 +99,15 @@ def test_two_pieces_never_tell_more_than_one_that_holds_all_words(text: str, wor
     _, told = _piece(text, places, characters)
     if told == {word for _, word in places}:
         assert "\n" not in shown(text, words, characters)
+
+
+@pytest.mark.requirement("T24.kept")
+def test_rows_of_a_table_are_shown_below_its_head() -> None:
+    rows = "".join(f"| option-{number} | {number} | seconds of patience |\n" for number in range(60))
+    text = f"Settings.\n\n| name | default | meaning |\n|---|--:|---|\n{rows}| quokka | 30 | how many sleep |\n{rows}"
+    piece = shown(text, ["quokka"], 240)
+    assert piece.startswith("| name | default | meaning |\n… ")
+    assert "| quokka | 30 | how many sleep |" in piece
+    assert len(piece) <= 250
+    assert shown(text, ["settings"], 240).count("| name |") == 1
+    assert "name" not in shown(f"{text}\n\n{FILLER}zebra{FILLER}", ["zebra"], 240)

@@ -471,7 +471,7 @@ def test_a_broken_line_of_front_matter_is_told_and_the_others_count(workspace: P
     file.write_text("---\ntitle: Re: herons\ntier: critical\nlost: a: b\n  - c\ntriggers: [wade]\n---\nThey wade.\n")
     saved = call(workspace, ["save", NOTE, "--json"])
     assert saved.status == 0, saved.err
-    assert [problem["where"]["line"] for problem in saved.json["problems"]] == [2, 4]
+    assert [(each["code"], each["where"]["line"]) for each in saved.json["problems"]] == [("E099", 2), ("E099", 4)]
     shown = call(workspace, ["show", NOTE, "--json"]).json
     assert (shown["title"], shown["tier"]) == ("Re: herons", "critical")
     assert call(workspace, ["update", NOTE, "--tier", "normal"]).status == 0

@@ -44,7 +44,7 @@ def _streams(*files: io.IOBase) -> Iterator[None]:
     try:
         for descriptor, file in enumerate(files):
             os.dup2(file.fileno(), descriptor)
-        encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+        encoding = os.environ.get("PYTHONIOENCODING", "").partition(":")[0] or "utf-8"
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding)
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
             raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))

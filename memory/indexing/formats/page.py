@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from speckit_memory.memory.indexing.formats.readable import Readable
-from speckit_memory.memory.indexing.markdown import opens_html
+from speckit_memory.memory.indexing.html_blocks import opens_html
 
 MOST_NESTED = 12
 """Lists within lists that are indented; deeper ones stand where the last of these does."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from speckit_memory.memory.indexing.formats.readable import Readable
+from speckit_memory.memory.indexing.html_blocks import opens_html
 from speckit_memory.memory.indexing.limits import LONGEST_OUTLINED
-from speckit_memory.memory.indexing.markdown import opens_html
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing.formats.outline import Outline, Title

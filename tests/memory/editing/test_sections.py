@@ -67,7 +67,7 @@ def check_edits(text: str, content: str = "Wholly new *text*.\n\n> Quoted\n") ->
         above = text[:start] + "\n".join(lines[: line + 1])
         for how in ("append", "replace"):
             try:
-                after = edited(text, "a.md", how, name, content)  # type: ignore[arg-type]
+                after = edited(text, "a.md", how, name, content)
             except SpeckitError:
                 refused += 1
                 continue
