@@ -50,7 +50,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             again=nothing,
             hints=(*found.hints, *((MORE,) if found.cut else ())),
             row_text=_link_text,
-            facts=one_line(found.words.get(found.id, "")) if includeMemoryDetails else "",
+            facts=quoted(found.words.get(found.id, "")) if includeMemoryDetails else "",
         )
 
     return memory_drift_why

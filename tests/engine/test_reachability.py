@@ -54,7 +54,7 @@ ALONE = {"single": "bm25", "handover": "resume"}
 PLAN_ALONE = {"coverage"}
 BUILD_ON: dict[str, tuple[str, ...]] = {
     "min_max": ("channel_floor", "mmr"), "standardise": ("maxsim",), "token_budget": ("confidence_cut",),
-    "channel_floor": ("pin",),
+    "channel_floor": ("pin", "composite"),
 }  # fmt: skip
 """What needs the scale that a step gives, or leaves it nothing to do: left out on both sides when that step is."""
 NOTES_ALONE = {"attribution", "constitutional_guarantee", "encoder_notice", "evidence_gap", "superseded"}

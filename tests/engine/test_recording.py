@@ -314,6 +314,7 @@ def held_elsewhere(path: Path, seconds: float) -> Iterator[subprocess.Popen[str]
 
 
 @pytest.mark.requirement("E1.processes")
+@pytest.mark.usefixtures("processes")
 def test_searches_go_on_while_another_process_writes_for_three_seconds_and_every_one_is_noted(
     saying: Said, path: Path
 ) -> None:

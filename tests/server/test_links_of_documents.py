@@ -99,7 +99,7 @@ def test_where_the_document_cannot_be_edited_the_store_keeps_the_link_and_the_an
     page = workspace / "docs" / "page.html"
     page.write_text("<html><body><h1>Page</h1><p>Emus run.</p></body></html>")
     broken = workspace / "docs" / "broken.md"
-    broken.write_text("---\ntitle: [a\n---\n# Broken\n\nFerrets dig.\n")
+    broken.write_text("---\n{title: a}\n---\n# Broken\n\nFerrets dig.\n")
     assert call(workspace, ["index", "docs"]).status == 0
     for file in (page, broken):
         held, key = file.read_bytes(), f"docs/{file.name}"

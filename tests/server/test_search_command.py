@@ -286,7 +286,8 @@ def test_a_reader_sees_what_has_replaced_a_memory(shapes: Path) -> None:
     assert re.search(r"    old\.md:1 · id \d+ · superseded by new\.md\n", call(shapes, search).out)
     rows = call(shapes, ["search", "lemming follows rank", "--json"]).json["results"]
     by_key = {row["key"]: row for row in rows}
-    successor = {"id": by_key["new.md"]["id"], "key": "new.md", "title": "Lemming by score"}
+    said = {"title": "Lemming by score", "words": "The lemming follows the score."}
+    successor = {"id": by_key["new.md"]["id"], "key": "new.md", **said}
     assert by_key["old.md"]["notes"]["superseded_by"] == [successor]
 
 

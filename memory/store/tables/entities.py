@@ -10,6 +10,7 @@ import apsw
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, value
 
+THERE = "memory_id NOT IN (SELECT memory_id FROM absences)"
 _OUTDATED = "FROM memories m LEFT JOIN entity_scans s ON s.memory_id = m.id WHERE s.content_hash IS NOT m.content_hash"
 
 
@@ -71,11 +72,12 @@ def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tupl
 
 
 def shared(connection: apsw.Connection, most: int) -> list[Held]:
-    """Each name that 2 to `most` memories have, with each of them: by number of holders, name and memory."""
+    """Each name that 2 to `most` memories whose files are there have, with each of them: by number of holders, name and memory."""
     found = rows(
         connection,
-        "SELECT entity, holders, telling, memory_id FROM memory_entities JOIN "
-        "(SELECT entity, count(*) AS holders, max(kind <> 'language') AS telling FROM memory_entities GROUP BY entity "
+        f"WITH held AS (SELECT * FROM memory_entities WHERE {THERE}) "
+        "SELECT entity, holders, telling, memory_id FROM held JOIN "
+        "(SELECT entity, count(*) AS holders, max(kind <> 'language') AS telling FROM held GROUP BY entity "
         "HAVING count(*) BETWEEN 2 AND ?) USING (entity) ORDER BY holders, entity, memory_id",
         (most,),
     )
