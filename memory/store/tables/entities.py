@@ -72,7 +72,7 @@ def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tupl
 
 
 def shared(connection: apsw.Connection, most: int) -> list[Held]:
-    """Each name that 2 to `most` memories whose files are there have, with each of them: by number of holders, name and memory."""
+    """Each name that 2 to `most` memories have whose files are there, with each of them: by holders, name, memory."""
     found = rows(
         connection,
         f"WITH held AS (SELECT * FROM memory_entities WHERE {THERE}) "
