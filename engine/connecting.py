@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from speckit_memory.config.settings import Settings
 from speckit_memory.engine.following import Following
@@ -35,8 +35,6 @@ class Connecting(ABC):
     @abstractmethod
     def _followed(self) -> Following:
         """The open store."""
-
-    settings: Any
 
     @abstractmethod
     def save_file(self, path: str | Path, *, force: bool = False) -> Saved:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import TextIO
 
 import click
@@ -38,16 +39,24 @@ def show(error: SpeckitError, as_json: bool) -> int:
     if as_json:
         print_json(error.as_json())
     else:
-        shown = error.problems[:SHOWN_PROBLEMS]
-        hints = {(problem.code, problem.hint): place for place, problem in enumerate(shown)}
-        steps = {(problem.code, problem.actions): place for place, problem in enumerate(shown)}
-        for place, problem in enumerate(shown):
-            # What problems have in common is told once, below the last of them.
-            hinted = hints[problem.code, problem.hint] == place
-            click.echo(lines(problem, hinted=hinted, advised=steps[problem.code, problem.actions] == place), err=True)
-        if further := error.problems[SHOWN_PROBLEMS:]:
-            click.echo(f"… and {len(further):,} more problems", err=True)
+        show_problems(error.problems, sys.stderr)
     return error.exit_status
+
+
+def show_problems(problems: Sequence[Problem], stream: TextIO) -> None:
+    """Prints as many problems as anybody reads, and the number of the others.
+
+    What problems have in common is told once, below the last of them.
+    """
+    shown = problems[:SHOWN_PROBLEMS]
+    hints = {(problem.code, problem.hint): place for place, problem in enumerate(shown)}
+    steps = {(problem.code, problem.actions): place for place, problem in enumerate(shown)}
+    for place, problem in enumerate(shown):
+        hinted = hints[problem.code, problem.hint] == place
+        advised = steps[problem.code, problem.actions] == place
+        click.echo(lines(problem, stream=stream, hinted=hinted, advised=advised), file=stream)
+    if further := problems[SHOWN_PROBLEMS:]:
+        click.echo(f"… and {len(further):,} more problems", file=stream)
 
 
 def lines(

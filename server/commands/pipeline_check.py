@@ -12,7 +12,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridged
 from speckit_memory.server import completion
 from speckit_memory.server.environment import remarks
-from speckit_memory.server.failures import SHOWN_PROBLEMS, lines
+from speckit_memory.server.failures import show_problems
 from speckit_memory.server.options import Common, shared
 from speckit_memory.server.output import print_json, wrapped
 
@@ -31,10 +31,7 @@ def command(common: Common, file: str) -> int:
         if common.as_json:
             print_json(error.as_json())
         else:
-            for problem in error.problems[:SHOWN_PROBLEMS]:
-                click.echo(lines(problem, stream=sys.stdout))
-            if further := error.problems[SHOWN_PROBLEMS:]:
-                click.echo(f"… and {len(further):,} more")
+            show_problems(error.problems, sys.stdout)
             count = len(error.problems)
             click.echo(wrapped(f"{count:,} problem{'s' if count > 1 else ''} in {abridged(file)}"))
         return error.exit_status

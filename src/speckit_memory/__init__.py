@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing.prediction_error import Verdict as Verdict
     from speckit_memory.memory.indexing.quality import Quality as Quality
     from speckit_memory.memory.indexing.recalled import Recalled as Recalled
+    from speckit_memory.memory.indexing.restored_files import Disagreements as Disagreements
     from speckit_memory.memory.indexing.secrets import Secret as Secret
     from speckit_memory.memory.indexing.spaces import Built as Built
     from speckit_memory.memory.indexing.spaces import Changed as Changed
@@ -186,6 +187,7 @@ _MODULES = {
     "memory.indexing.prediction_error": ("Verdict",),
     "memory.indexing.quality": ("Quality",),
     "memory.indexing.recalled": ("Recalled",),
+    "memory.indexing.restored_files": ("Disagreements",),
     "memory.indexing.secrets": ("Secret",),
     "memory.indexing.spaces": ("Built", "Changed"),
     "memory.indexing.suspicions": ("Suspicion",),

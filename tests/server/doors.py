@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -43,6 +44,12 @@ DOCUMENTS = {
     "docs/tone.md": "# Tone\n\nBe or not to be: what this is about is how we write to one another.\n",
     "docs/long.md": "# Long passage\n\n" + "The quokka cache keeps warm entries close to the reader. " * 60 + "\n",
 }
+
+
+def note_as_read(store: Path, file: Path, key: str) -> None:
+    """Has a store take this file for the one that it read: a copy, or a change behind its back, shows in its ctime."""
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE memories SET ctime_ns = ? WHERE key = ?", (file.stat().st_ctime_ns, key))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import Scoring, Snapshot, StoredEvaluation
 from speckit_memory.server.cli import ROOT, run
-from tests.server.doors import at
+from tests.server.doors import at, note_as_read
 
 WORK = (
     "evaluation.tuning.tune", "evaluation.calibration.calibrate", "evaluation.run.run",
@@ -145,6 +145,10 @@ def count(document: Any) -> int:
     return len(next(value for value in document.values() if isinstance(value, list)))
 
 
+def linked(document: Any) -> list[tuple[str, str]]:
+    return [(link["relation"], link["target"]) for link in document["links"]]
+
+
 @dataclass(frozen=True)
 class Example:
     """What a parameter is tried with, and how the outcomes with and without it must differ.
@@ -219,6 +223,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--session": E("s", show(lambda x: bool(x["results"]), True, False), before=f"search {SEARCH} --session s"),
         "--deadline-ms": E("0.000001", show(lambda x: len(x["notes"]["degraded"]), 0, 1)),
         "--explain": E("", add("explanations")),
+        "--verbose": E("", lambda a, b: ["surfaced because" in x.out for x in (a, b)] == [False, True],
+                       "'rank fusion'"),
         "--why-not": E("docs/tone.md", add("why_not")),
         "--shadow": E("bm25", add("shadows")),
         "--pipeline": E("bm25", show("pipeline.name", "default", "bm25")),
@@ -232,10 +238,12 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     }),
     "doctor": ("--json", {
         "--fix": E("", lambda a, b: ["memories need none" in x.out for x in (a, b)] == [True, False]),
+        "--verbose": E("", lambda a, b: ["ok  sqlite" in x.out for x in (a, b)] == [False, True], ""),
         "--repair": E("", lambda a, b: ["to be mended" in x.out for x in (a, b)] == [False, True], ""),
         "--db": E("docs/tone.md", end(0, 1)), "--pipeline": E("docs/tone.md", end(0, 1)),
         "--set": E("bm25.b=7", end(0, 1)),
     }),
+    "help": ("list", {"names": E("search")}),
     "match": (SPOKEN, {
         "prompt": E("'no phrase'", show(lambda x: [row["key"] for row in x["results"]], ["docs/fusion.md"], [])),
         "--limit": E("1", hand_on("match_triggers", "limit")),
@@ -259,6 +267,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--tier": E("golden", end(0, 2), DRAFT), "--trigger": E("' '", end(0, 2), DRAFT),
         "--append": E("", end(1, 0), TEXT), "--replace": E("", end(1, 2), TEXT),
         "--section": E("absent", end(0, 2), f"{TEXT} --append"),
+        "--supersedes": E("docs/cjk.md", show(linked, [], [("supersedes", "docs/cjk.md")])),
+        "--relates-to": E("docs/cjk.md", show(linked, [], [("supports", "docs/cjk.md")])),
         "--force": E("", end(2, 0), BROKEN), "--skip-preflight": E("", end(2, 0), BROKEN),
         "--dry-run": E("", show("outcome", "updated", "dry_run")),
         "--session": E("s", hand_on("save_file", "session")),
@@ -377,11 +387,11 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     # a schema is JSON with and without the option, which is taken because every command takes it
     "pipeline schema": ("", {"--json": E("", lambda a, b: a.json == b.json != {})}),
     "pipeline tune": (f"bm25 {ONE} --out out.yaml --json", {
-        "source": E("rrf"),
+        "source": E("rrf"), "--db": E("elsewhere/memory.db", line=f"bm25 {OWN} --out out.yaml"),
         "--out": E("nowhere/out.yaml", lambda a, b: bool(a.work) and not b.work and b.status == 2),
     }),
     "pipeline calibrate": (f"default {ONE} --out out.yaml --json", {
-        "source": E("quality"),
+        "source": E("quality"), "--db": E("elsewhere/memory.db", line=f"default {OWN} --out out.yaml"),
         "--out": E("nowhere/out.yaml", lambda a, b: bool(a.work) and not b.work and b.status == 2),
         "--false-alarms": E("0.07"),
     }),
@@ -403,7 +413,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--step": E("fuse"), "--values": E("1,2"), "--db": E("elsewhere/memory.db", line=OWN),
     }),
     "eval judge": (f"{ONE} --pipeline rrf --json", {
-        "--experiment": E("0123456789ab", set_going("of_dataset", "of_experiment"), instead=f"{ONE} --pipeline rrf"),
+        "--experiment": E("0123456789ab", set_going("of_source", "of_experiment"), instead=f"{ONE} --pipeline rrf"),
         "--command": E("''", end(1, 2)), "--timeout": E("0", end(1, 2)), "--by": E("", end(1, 2)),
         "--limit": E("0", end(1, 2)), "--qrels": E("none.txt", end(1, 2)), "--qrels-out": E("", end(1, 2)),
     }),
@@ -413,7 +423,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     }),
     "eval scorings": ("--json", {"--db": E("nowhere/memory.db")}),
     "eval history": ("--json", {"--metric": E("MRR@5"), "--db": E("nowhere/memory.db")}),
-    "eval ablate": (f"{ONE} --json", {}),
+    "eval ablate": (f"{ONE} --json", {"--db": E("elsewhere/memory.db", line=OWN)}),
     "eval tokens": (f"{ONE} --json", {
         "--budget": E("700"), "--form": E("excerpt=20"), "--db": E("elsewhere/memory.db", line=OWN),
     }),
@@ -559,6 +569,7 @@ def outcome(
     def run_lines(*lines: str) -> Outcome:
         shutil.rmtree(workspace, ignore_errors=True)
         shutil.copytree(prepared, workspace)
+        note_as_read(workspace / "memory.db", workspace / "docs" / "tone.md", "docs/tone.md")
         monkeypatch.chdir(workspace)
         status = 0
         for line in lines:

@@ -21,14 +21,13 @@ from mcp import Client
 
 from speckit_memory.config.settings import settings
 from speckit_memory.engine import Memory
-from speckit_memory.engine.vectors_to_come import WHO_EMBEDS
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.server.app import MemoryServer, build
 from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
-from tests.server.doors import at
+from tests.server.doors import at, note_as_read
 
 FILES = {
     "docs/cache/spec.md": "---\ntitle: Quokka cache\nimportance_tier: important\ncontext_type: decision\n---\n"
@@ -137,6 +136,10 @@ def changes(name: str) -> Differ:
 
 def known(answer: Answer) -> int:
     return int(answer["data"]["updated"] + answer["data"]["unchanged"])
+
+
+def linked(answer: Answer) -> list[tuple[str, str]]:
+    return [(link["relation"], link["target"]) for link in answer["data"]["links"]]
 
 
 def folders(answer: Answer) -> list[str]:
@@ -313,6 +316,12 @@ CASES: dict[str, dict[str, Case]] = {
         "sessionId": Case({"filePath": "notes/new.md"}, ("s", "t"), attended("notes/new.md"), look=resumed),
         "sessionId: edit": Case(APPENDED, ("s", "t"), attended(FIX), look=resumed),
         "sessionId: content": Case(WORDS, ("s", "t"), attended("notes/n.md"), between=REMOVED, look=resumed),
+    } | {
+        f"{name}{way}": Case(shared, (None, [BUG]), both(linked, [], [(relation, BUG)]), between=between)
+        for name, relation in (("supersedes", "supersedes"), ("relates_to", "supports"))
+        for way, shared, between in (
+            ("", {"filePath": FIX}, ()), (": edit", APPENDED, ()), (": content", WORDS, REMOVED),
+        )
     },
     "memory_match_triggers": {
         "prompt": Case({}, ("a plain word", "the sacred spoon of tea"), both("data.count", 0, 1), SPOON),
@@ -491,6 +500,7 @@ def indexed_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def memory(indexed_files: Path, tmp_path: Path) -> Iterator[Memory]:
     shutil.copytree(indexed_files, tmp_path, dirs_exist_ok=True)
+    note_as_read(tmp_path / "m.db", tmp_path / BUG, BUG)
     with Memory.open(tmp_path / "m.db", root=tmp_path, environ={}, strict=True) as opened:
         yield opened
 
@@ -630,6 +640,6 @@ def test_a_partial_update_is_allowed_where_the_model_fails(memory: Memory, monke
     assert refused["error"]["code"] == "E081"
     assert "nothing was changed" in refused["error"]["message"]
     assert allowed["data"]["embedding_pending"]
-    assert any(hint.endswith(f"vectors follow: {WHO_EMBEDS}") for hint in allowed["hints"])
+    assert any("vectors follow: a running server makes them" in hint for hint in allowed["hints"])
     assert allowed["data"]["was"] == {"title": "Fix"}
     assert "title: Other" in file.read_text(encoding="utf-8").replace('"', "") != before

@@ -39,7 +39,7 @@ class Durations:
         """Adds up the phases of each test."""
         self._tests[report.nodeid] = self._tests.get(report.nodeid, 0.0) + report.duration
         if report.when == "teardown":
-            self._fixtures += [tuple(value) for name, value in report.user_properties if name == "fixture"]  # type: ignore[misc]  # three values each
+            self._fixtures += [tuple(value) for name, value in report.user_properties if name == "fixture"]  # type: ignore[misc,arg-type]  # three values each
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Writes the file, unless this is a worker, or a few tests by name."""
