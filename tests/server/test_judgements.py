@@ -156,7 +156,10 @@ def test_what_comes_back_into_a_copy_that_went_another_way_keeps_its_order(works
 def before_judgements_were_kept(file: Path) -> None:
     """Makes a store one of the version before."""
     with closing(apsw.Connection(str(file))) as old:
-        old.execute("DROP TABLE judgements; DELETE FROM migrations WHERE name >= '0019'")
+        old.execute(
+            "DROP TABLE judgements; DROP TABLE absences; DROP TABLE restorations; DROP TABLE removed_files;"
+            "ALTER TABLE memories DROP COLUMN ctime_ns; DELETE FROM migrations WHERE name >= '0019'"
+        )
 
 
 @pytest.mark.requirement("F17.undone")

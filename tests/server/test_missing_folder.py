@@ -71,7 +71,8 @@ def test_an_empty_store_is_told_as_that(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     assert call(tmp_path, ["index", "docs"]).status == 0
 
-    assert [first for first, *_ in all_doors(tmp_path, "docs")[1]] == [EMPTY_STORE] * 5
+    tool = "the store is empty: run `memory_index_scan`"
+    assert [first for first, *_ in all_doors(tmp_path, "docs")[1]] == [tool, tool, EMPTY_STORE, EMPTY_STORE, tool]
 
 
 @pytest.mark.requirement("T7.parameters")

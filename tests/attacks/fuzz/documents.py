@@ -12,7 +12,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.errors.codes import CODES
 from speckit_memory.memory.indexing import anchors
 from speckit_memory.memory.indexing.chunks import split
-from tests.attacks.fuzz.shared import NOTES, damaged, folder, opened
+from tests.attacks.fuzz.shared import NOTES, damaged, folder, give_up_absent, opened
 from tests.attacks.fuzz.target import CORPUS, Target, same
 
 TOKENS = (
@@ -72,7 +72,10 @@ def _come_and_gone(memory: Memory, data: bytes) -> None:
         assert not kept
     assert memory.database.check() == []
     file.unlink()
-    memory.index([file.parent])
+    gone = memory.index([file.parent])
+    assert len(gone.absent) == bool(kept)
+    assert not memory.list()[0]
+    give_up_absent(memory)
     connection = memory.database.reader()
     left = {table: connection.execute(f"SELECT count(*) FROM {table}").get for table in TABLES}
     assert not any(left.values()), left

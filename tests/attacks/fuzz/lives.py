@@ -23,7 +23,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.tables.judgements import Judgement
 from tests.attacks.fuzz.living import EVENTS, KILLED, MODELS, QUESTIONS, Life, opened
 from tests.attacks.fuzz.made_anew import differences, indexes
-from tests.attacks.fuzz.shared import folder, said_with_codes
+from tests.attacks.fuzz.shared import folder, give_up_absent, said_with_codes
 from tests.attacks.fuzz.target import Target
 
 NAMED = {event.__name__: event for event in EVENTS}
@@ -95,8 +95,17 @@ def held(life: Life) -> None:
         anew.write_segment()
     with opened(life.root) as mapped:
         assert told(mapped, life.now) == lived, "reading every file again, or a segment, changes answers"
+        _follow_files(mapped, life.docs)
     different = differences(indexes(store), *_made_anew(life, serving))
     assert not different, f"the indexes are not those of a store that is made of the same files: {different}"
+
+
+def _follow_files(memory: Memory, docs: Path) -> None:
+    """Has a store hold what its files say alone: nothing of a restored checkpoint, and nothing whose file is away."""
+    with memory.database.write() as txn:
+        txn.connection.execute("DELETE FROM restorations; DELETE FROM removed_files")
+    memory.index([docs], force=True)
+    give_up_absent(memory)
 
 
 def _made_anew(life: Life, serving: str) -> tuple[dict[str, list[Any]], set[str]]:

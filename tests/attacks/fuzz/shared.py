@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import shutil
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.memory.indexing.embedders import StaticEmbedder
+from speckit_memory.memory.lifecycle import absence
 
 NOTES = {
     "docs/fusion.md": (
@@ -52,6 +54,13 @@ def opened(root: Path, pipeline: str = "default", **more: Any) -> Memory:
     memory = Memory.open(root / "memory.db", pipeline, root=root, environ={}, **more)
     memory._open._models.embedder = model()  # read once for all stores
     return memory
+
+
+def give_up_absent(memory: Memory) -> None:
+    """Deletes what is absent for good, as maintenance does once its time is over."""
+    with memory.database.write() as txn:
+        while absence.delete_over(txn, math.inf, 0.0):
+            pass
 
 
 def with_notes() -> Path:
