@@ -192,6 +192,8 @@ def older_schema(path: Path, backup: Path) -> None:
         "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; DROP TABLE former_keys; "
         "DROP TABLE store_identity; "
         "DROP TABLE embedding_models; DROP TABLE embedding_build; DROP TABLE summaries; DROP TABLE judgements; "
+        "DROP TABLE absences; DROP TABLE restorations; DROP TABLE removed_files; "
+        "ALTER TABLE memories DROP COLUMN ctime_ns; "
         "DELETE FROM migrations WHERE name >= '0008'"
     )
     connection.close()

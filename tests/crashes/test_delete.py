@@ -113,8 +113,8 @@ def test_wherever_an_undoing_crashes_the_next_one_finishes_it_and_later_changes_
             seen.add((bool(there), len(away), open_))
             if there:
                 memory.validate(A, useful=True)
-            if (there, away) == ({A, B}, [B]):  # an index run in between takes the memory whose file is away
-                assert memory.index([root / "docs"]).deleted == [B], crash
+            if (there, away) == ({A, B}, [B]):  # an index run in between finds the file away
+                assert memory.index([root / "docs"]).vanished == [B], crash
             try:
                 memory.undelete(name)
             except NotFoundError:  # it was over but for a file, which the next deletion takes away

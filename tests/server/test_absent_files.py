@@ -190,9 +190,7 @@ def test_a_locale_that_cannot_spell_a_name_costs_nothing(known: Path, processes:
     ran = call(known, ["index", "docs"], {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, spawned=True)
 
     assert ran.status == 0
-    assert "absent: 1 memory without its file" in ran.out
-    assert "the locale cannot spell the name" in ran.err
-    assert index(known)["returned"] == ["docs/café.md"]
+    assert "nothing has changed" in ran.out
     assert learned(known) == before
 
 
