@@ -116,7 +116,7 @@ def take_up(txn: Transaction, ids: Sequence[int]) -> list[int]:
 def _note_presence(txn: Transaction, ids: Sequence[int]) -> None:
     if not ids:
         return
-    changes.record(txn, ids, "put")
+    changes.record(txn, ids, "attributes")  # nobody wrote them
     found = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
     near_duplicates.mark_uncounted(txn, [folder for (folder,) in rows(txn.connection, found, (integers(ids),))])
 
