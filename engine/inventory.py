@@ -13,7 +13,8 @@ from speckit_memory.engine.following import Following
 from speckit_memory.engine.questions import normalised_folder, texts
 from speckit_memory.errors import NotFoundError
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables import absences, changes
+from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.pipeline.ports import Passage
 
 if TYPE_CHECKING:
@@ -94,7 +95,10 @@ class Inventory(ABC):
         if last is None or now == last:
             return Since(now, False)
         found = self._followed.run(lambda opened: changes.content_since(opened.database.reader(), last))
-        return Since(now, True) if found is None else Since(found[0], any(kind in _WRITTEN for _, kind in found[1]))
+        if found is None or any(kind in _WRITTEN for _, kind in found[1]):
+            return Since(now if found is None else found[0], True)
+        moved = self._followed.run(lambda opened: get_meta(opened.database.reader(), absences.CHANGED))
+        return Since(found[0], int(moved or 0) > last)
 
     def states(self, names: Iterable[int | str]) -> dict[int | str, str]:
         """A mark of what each memory says, by the id or key that was asked; one that is not there has none.
@@ -108,6 +112,8 @@ class Inventory(ABC):
             try:
                 found = reader.get_memory(opened.database.reader(), name)
             except NotFoundError:
+                return ""
+            if absences.since(opened.database.reader(), found.id) is not None:
                 return ""
             return f"{found.id}:{found.key}:{found.content_hash}:{found.title}"
 

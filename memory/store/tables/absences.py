@@ -15,6 +15,8 @@ from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import integers, rows, value
 from speckit_memory.memory.store.records import EARLIEST
 
+CHANGED = "presence_changed"
+"""The store's fact that numbers the last change by which a memory became absent or was taken up again."""
 PRESENT = "NOT EXISTS (SELECT 1 FROM absences WHERE absences.memory_id = memories.id)"
 """SQL for a row of `memories` whose file is there, or that never had one."""
 

@@ -31,6 +31,7 @@ from speckit_memory.memory.store.tables import (
     token_sets,
     vectors,
 )
+from speckit_memory.memory.store.tables.meta import set_meta
 from speckit_memory.memory.store.tables.promotions import settle, tier_in_force
 from speckit_memory.memory.store.writing import near_duplicates
 from speckit_memory.memory.store.writing.rows import Entry, insert, new_places, passages_placed
@@ -117,6 +118,7 @@ def _note_presence(txn: Transaction, ids: Sequence[int]) -> None:
     if not ids:
         return
     changes.record(txn, ids, "attributes")  # nobody wrote them
+    set_meta(txn, absences.CHANGED, str(changes.latest(txn.connection)))
     found = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
     near_duplicates.mark_uncounted(txn, [folder for (folder,) in rows(txn.connection, found, (integers(ids),))])
 
