@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.errors.names import shown
-from speckit_memory.memory.indexing import secrets
-from speckit_memory.memory.indexing.secrets import Secret
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.secrets import Secret
 
 
 def screened(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
     """The text as the workspace at `root` wants it stored, and the secrets that were left out of it."""
+    from speckit_memory.memory.indexing import secrets  # a search has no use for it
+
     given = shown(text)
     if not secrets.redact(given, addresses=True)[1]:  # most texts, whatever the workspace says
         return given, ()

@@ -151,7 +151,7 @@ def test_a_calibrated_threshold_keeps_the_stated_rate_and_finds_foreign_question
     assert (ran.json["threshold"]["start"], ran.json["before"], len(ran.json["left_out"])) == (None, None, 2)
     text = out.read_text()
     fitted = ran.json["threshold"]["fitted"]
-    assert f"{{use: evidence_gap, form: coverage, min_coverage: {fitted}, false_alarm_rate: 0.2}}" in text
+    assert f"{{id: evidence_gap, form: coverage, min_coverage: {fitted}, false_alarm_rate: 0.2}}" in text
     assert f"# min_coverage: another form -> {fitted:g} (by fold: " in text
     assert "#   speckit-memory pipeline calibrate " in text
     assert call(tmp_path, ["pipeline", "check", out]).status == 0
