@@ -29,6 +29,7 @@ FINDABLE = "\n\n# The quokka lives here\n\nA quokka among much else.\n"
 
 
 @pytest.mark.requirement("I9", "T4", "T22")
+@pytest.mark.usefixtures("exhaustive")
 def test_the_server_saves_scans_and_goes_on_answering(tmp_path: Path, tally: Tally) -> None:
     for name, size in SAVED.items():
         (tmp_path / f"{name}.md").write_text(SHAPES[name](size) + FINDABLE)

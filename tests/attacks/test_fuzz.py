@@ -31,6 +31,7 @@ def test_every_kept_input_belongs_to_a_target(tally: Tally) -> None:
 
 
 @pytest.mark.parametrize("target", ORDINARY, ids=lambda target: target.name)
+@pytest.mark.usefixtures("exhaustive")
 def test_a_round_of_new_inputs_breaks_no_promise(target: Target, tally: Tally) -> None:
     fuzzed = Fuzzed(target, tally)
 

@@ -90,6 +90,7 @@ def test_the_longest_queries_are_answered_alike_twice_and_within_bounds(
     assert not first.notes.degraded
 
 
+@pytest.mark.usefixtures("exhaustive")
 def test_of_thousands_of_words_the_rarest_known_ones_are_compared(memory: Memory, tally: Tally) -> None:
     store = memory.store()
     scope = store.attributes.scope(Filter(), 0.0)

@@ -141,6 +141,7 @@ def run(memory: Still, pipeline: Pipeline, session: str) -> tuple[list[Answer], 
         memory._searching.runner = whole
 
 
+@pytest.mark.usefixtures("exhaustive")
 def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Still]) -> None:
     _, memory = asked
 

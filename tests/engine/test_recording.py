@@ -276,6 +276,7 @@ def test_a_file_that_cannot_be_used_stops_noting_and_nothing_else(
     assert before == (path.read_bytes() if path.is_file() else b"")
 
 
+@pytest.mark.usefixtures("exhaustive")
 def test_a_locked_file_is_waited_for_off_the_path_of_answers(saying: Said, path: Path) -> None:
     with saying() as memory:
         memory.served(memory.search("rank fusion"))

@@ -226,6 +226,7 @@ def test_whoever_writes_into_a_folder_removes_what_killed_processes_left_there(
 
 
 @pytest.mark.requirement("M2", "T28.chosen")
+@pytest.mark.usefixtures("processes")
 def test_what_a_short_session_reads_counts_though_the_server_is_still_warming_up(workspace: Path) -> None:
     """A service that lets the first question wait, as a slow one does, keeps the warming up from ending."""
     over = threading.Event()

@@ -68,6 +68,7 @@ def log_is_read(root: Path) -> bool:
 
 
 @pytest.mark.requirement("P4.hanging")
+@pytest.mark.usefixtures("exhaustive")
 def test_a_step_that_hangs_is_given_up_and_its_state_let_go_though_nobody_searches_any_more(
     memory: Memory, root: Path, hangs: Callable[[Any], None]
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_step_that_hangs_is_given_up_and_its_state_let_go_though_nobody_search
 
 
 @pytest.mark.requirement("P4.hanging")
+@pytest.mark.usefixtures("exhaustive")
 def test_while_a_variant_hangs_others_miss_queries_and_then_go_on(memory: Memory, hangs: Callable[[Any], None]) -> None:
     control = memory.pipeline
     first, second = (
@@ -109,6 +111,7 @@ def test_while_a_variant_hangs_others_miss_queries_and_then_go_on(memory: Memory
 
 
 @pytest.mark.requirement("P4.served")
+@pytest.mark.usefixtures("exhaustive")
 def test_a_long_log_is_taken_up_by_the_thread_of_the_variants_while_no_search_waits_for_it(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -205,6 +205,7 @@ def test_a_full_queue_drops_and_counts(memory: Memory, root: Path, monkeypatch: 
 
 @pytest.mark.requirement("P4.queue")
 @pytest.mark.parametrize("place", ["beside", "idle"])
+@pytest.mark.usefixtures("exhaustive")
 def test_under_steady_load_no_state_is_held_for_long_and_the_log_can_begin_anew(
     memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch, place: placement.Place
 ) -> None:

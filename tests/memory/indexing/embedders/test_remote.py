@@ -219,6 +219,7 @@ def test_an_answer_without_end_is_not_read(service: Service, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("how", ["silent", "dripping"])
+@pytest.mark.usefixtures("exhaustive")
 def test_a_slow_service_is_not_waited_for(service: Service, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedder_module, "ATTEMPTS", 2)
 

@@ -139,8 +139,9 @@ def test_the_log_of_a_store_counts_wherever_a_link_leads(
         writing.write(database, small_build, only_if_due=False)
 
 
-def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(as_nobody: Path) -> None:
-    with Database.open(as_nobody / "store.db") as store:
+@pytest.mark.usefixtures("modes_respected")
+def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "store.db") as store:
         filled(store, KEYS)
         writing.write(store, small_build)
         folder = shelf.folder_of(store.path)
@@ -366,6 +367,7 @@ with Database.open(store) as database:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/smaps tells it")
+@pytest.mark.usefixtures("processes")
 def test_two_processes_share_the_pages_of_a_segment(store: Database) -> None:
     count = 2_000_000
 
