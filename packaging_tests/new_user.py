@@ -1,5 +1,5 @@
-"""A first day with an installed server, as an agent has it: the server is started as the client's file says, from
-elsewhere; what came of it is printed."""
+"""A first day with an installed server, as an agent has it: the server is started as the client's file says, in the
+folder of the project; what came of it is printed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TASK: dict[str, Any] = {
 }  # fmt: skip
 
 
-async def main(file: str, elsewhere: str) -> None:
+async def main(file: str, folder: str) -> None:
     configured = json.loads(Path(file).read_text())["mcpServers"]["speckit-memory"]
-    server = StdioServerParameters(**configured, cwd=elsewhere)
+    server = StdioServerParameters(**configured, cwd=folder)
     report: dict[str, Any] = {}
 
     async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -127,7 +128,8 @@ def test_the_first_day_of_a_new_user(installed: Path, project: Path) -> None:
     assert "2 created" in typed("index", ".")  # neither the generated section of AGENTS.md nor the ignored draft
 
     program = Path(__file__).with_name("new_user.py")
-    talked = run(sys.executable, program, project / ".mcp.json", home, cwd=home, HOME=str(home))
+    path = os.pathsep.join((str(installed.parent), os.environ["PATH"]))  # the file names the script and no folder
+    talked = run(sys.executable, program, project / ".mcp.json", project, cwd=home, HOME=str(home), PATH=path)
 
     assert talked.returncode == 0, talked.stdout + talked.stderr
     told = json.loads(talked.stdout)
@@ -142,5 +144,5 @@ def test_the_first_day_of_a_new_user(installed: Path, project: Path) -> None:
     status = run("git", "status", "--porcelain", "--untracked-files=all", cwd=project).stdout.split()[1::2]
     assert status == [
         ".codex/config.toml", ".cursor/mcp.json", ".mcp.json", ".speckit/.gitignore", ".speckit/config.yaml",
-        ".speckit/pipeline.yaml", ".vscode/mcp.json", ".zed/settings.json", "AGENTS.md", decision, pool,
+        ".speckit/pipeline.schema.json", ".speckit/pipeline.yaml", ".vscode/mcp.json", ".zed/settings.json", "AGENTS.md", decision, pool,
     ]  # fmt: skip
