@@ -144,5 +144,6 @@ def test_the_first_day_of_a_new_user(installed: Path, project: Path) -> None:
     status = run("git", "status", "--porcelain", "--untracked-files=all", cwd=project).stdout.split()[1::2]
     assert status == [
         ".codex/config.toml", ".cursor/mcp.json", ".mcp.json", ".speckit/.gitignore", ".speckit/config.yaml",
-        ".speckit/pipeline.schema.json", ".speckit/pipeline.yaml", ".vscode/mcp.json", ".zed/settings.json", "AGENTS.md", decision, pool,
+        ".speckit/pipeline.schema.json", ".speckit/pipeline.yaml", ".vscode/mcp.json", ".zed/settings.json",
+        "AGENTS.md", decision, pool,
     ]  # fmt: skip
