@@ -30,6 +30,9 @@ _TRIMMED = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
+_PLAIN = re.compile(r"(?:(?:[^\W\d_]|\d{1,9}(?![\d.)]))[^\n]*+(?:\n|\Z))++(?=[ \t]*+(?:\n|\Z))")
+"""A paragraph that no line of can be anything else: each begins with a letter or a number that counts nothing, and a
+blank line follows. In one step, as most texts are made of little else."""
 _BLANKS = re.compile(r"[ \t\n]*")
 _HEADING = re.compile(r"(#{1,6})(?=[ \t\n]|\Z)")
 _FENCE = re.compile(r"(`{3,}+(?=[^`\n]*(?:\n|\Z))|~{3,}+)")
@@ -109,9 +112,16 @@ class _Reader:
         while at < size:
             line = _next_line_with_text(text, at)
             if line > at:
-                self._blank_lines()
+                if self.kind or self.containers:
+                    self._blank_lines()
                 at = line
             if at < size:
+                if not (self.kind or self.containers) and (plain := _PLAIN.match(text, at)):
+                    yield from self.done
+                    self.done.clear()
+                    yield Leaf("paragraph", at, plain.end())
+                    at = plain.end()
+                    continue
                 end = _line_end(text, at)
                 if not self.containers and self.kind in ("", "paragraph") and text[at].isalpha():
                     if not self.kind:  # most lines of most texts
