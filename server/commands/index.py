@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from speckit_memory.memory.indexing import IndexReport, Progress
 
 OUTCOMES = ("created", "updated", "renamed", "unchanged", "deleted")
+CHANGES = ("created", "updated", "renamed", "deleted", "vanished", "returned")
 COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links", "recalled", "mended")
 SHOWN_PROBLEMS = 20
 
@@ -192,7 +193,7 @@ def show(report: IndexReport, seconds: float) -> None:
     from speckit_memory.server.absent_files_text import absence_lines
 
     counts = ", ".join(f"{len(getattr(report, outcome)):,} {outcome}" for outcome in OUTCOMES)
-    if not any(getattr(report, outcome) for outcome in OUTCOMES if outcome != "unchanged"):
+    if not any(getattr(report, outcome) for outcome in CHANGES):
         there = counted(len(report.unchanged), "document")
         counts = f"nothing has changed: {there} as before" if report.unchanged else "nothing has changed: no documents"
     click.echo(wrapped(f"dry run, nothing written: {counts}" if report.dry_run else counts))

@@ -197,6 +197,7 @@ def test_a_locale_that_cannot_spell_a_name_costs_nothing(known: Path, processes:
 def test_one_line_tells_of_them_by_both_doors(known: Path) -> None:
     (known / "docs/storage").rename(known / "gone")
     printed = " ".join(call(known, ["index", "docs"]).out.split())
+    assert "nothing has changed" not in printed
     [scanned] = calls(known, ("memory_index_scan", {"specFolder": "docs"}))
     line = (
         f"absent: 2 memories without their files ({BACKUP}, {WAL}): no search finds them; kept for 90 days with all "
