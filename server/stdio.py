@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from speckit_memory.server.workspace import Workspace
 
 
-def _workspace(served: Served) -> tuple[Workspace, list[Any]]:
+def workspace_of_client(served: Served) -> tuple[Workspace, list[Any]]:
     """What is served, and who has it chosen."""
     from speckit_memory.server.app import workspace_of
 
@@ -34,15 +34,14 @@ def _workspace(served: Served) -> tuple[Workspace, list[Any]]:
     return chosen, [ClientRoots(chosen)]
 
 
-def server_of(served: Served, limits: ThreadLimits) -> tuple[Workspace, MemoryServer]:
-    """The workspace that is served, and the server of its tools, which `limits` keep from running all at once."""
+def server_of(served: Served, workspace: Workspace, middleware: list[Any], limits: ThreadLimits) -> MemoryServer:
+    """The server of the tools over a workspace, which `limits` keep from running all at once."""
     from speckit_memory.server.app import build
 
-    workspace, middleware = _workspace(served)
     # tools are listed before a workspace is chosen: all of them, unless all workspaces want fewer
     wanted = set(served.profiles)
     profile = wanted.pop() if len(wanted) == 1 else "full"
-    server = build(
+    return build(
         workspace,
         warm_up=served.warm_up,
         limits=limits,
@@ -50,7 +49,6 @@ def server_of(served: Served, limits: ThreadLimits) -> tuple[Workspace, MemorySe
         watch=served.watch,
         middleware=middleware,
     )
-    return workspace, server
 
 
 def serve_stdio(served: Served) -> NoReturn:
@@ -70,6 +68,7 @@ def serve_stdio(served: Served) -> NoReturn:
     from speckit_memory.server.worker_calls import ThreadLimits
 
     served.log_broken()
+    workspace, middleware = workspace_of_client(served)
     limits = ThreadLimits()
 
     def finish(status: int) -> NoReturn:
@@ -96,6 +95,7 @@ def serve_stdio(served: Served) -> NoReturn:
         finish(0)
 
     async def serve() -> None:
+        server = server_of(served, workspace, middleware, limits)
         gc.freeze()
         gc.enable()
         async with anyio.create_task_group() as group:
@@ -104,7 +104,6 @@ def serve_stdio(served: Served) -> NoReturn:
             await server.run_on(wire)
             finish(0)
 
-    workspace, server = server_of(served, limits)
     wire = Wire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)
     try:
         anyio.run(serve)

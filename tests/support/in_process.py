@@ -97,7 +97,8 @@ async def connected(root: Path, environ: Mapping[str, str], *arguments: str, **c
             status = run_command(["serve", "--no-warm-up", *arguments])
         assert wanted, f"serve ended with {status}"
         limits = ThreadLimits()
-        workspace, server = stdio.server_of(wanted[0], limits)
+        workspace, middleware = stdio.workspace_of_client(wanted[0])
+        server = stdio.server_of(wanted[0], workspace, middleware, limits)
         try:
             async with Client(server, **client) as connection:
                 yield connection
