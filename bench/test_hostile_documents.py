@@ -30,7 +30,7 @@ TYPICAL = (
 """One of every kind, for a run that must be short."""
 TIMES = 300
 """So many times the piece of plain Python: fifteen seconds where that takes 0.05. On one kind of processor ten million
-characters of CSV take 218 times as long, two thirds of it for cutting distinct words."""
+characters of CSV take 218 times as long, more than half of it for cutting distinct words."""
 MEGABYTES = 290
 """Of 1,048,576 bytes: 252 were measured, of ten million characters of a table, since words and pieces that were cut are
 kept (docs/decisions/0052-indexing-in-several-processes.md). Of texts that Python holds in several bytes for each
