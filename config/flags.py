@@ -102,12 +102,12 @@ def declared_flags(
 ) -> tuple[dict[str, Flag], list[Problem]]:
     """The flags as their files have them, whatever the environment switches, and everything wrong with the files."""
     shipped, problems = _shipped() if text is None else _lowest(text, file)
-    upon = list(extensions)
+    files = list(extensions)
     if text is None:
         workspace, unusable = workspace_flags(resolved(root_named_in(environ)))
-        upon.append(workspace)
+        files.append(workspace)
         problems = [*problems, *unusable]
-    return layered(upon, problems, shipped), problems
+    return layered(files, problems, upon=shipped), problems
 
 
 def _lowest(text: str | None, file: str) -> tuple[dict[str, Flag], list[Problem]]:
@@ -124,8 +124,8 @@ def _shipped() -> tuple[dict[str, Flag], list[Problem]]:
 def layered(
     files: Sequence[FlagFile], problems: list[Problem], upon: Mapping[str, Flag] | None = None
 ) -> dict[str, Flag]:
-    """The flags of files laid upon one another and `upon` others, the lowest first. What cannot be used joins the
-    `problems`."""
+    """The flags of files laid upon one another, the lowest first, and all of them `upon` other flags. What cannot be
+    used joins the `problems`."""
     flags = dict(upon or {})
     for file in files:
         for item in file.entries:

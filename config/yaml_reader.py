@@ -143,8 +143,8 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
 def _sound(text: str, file: str, first_line: int) -> Node | None:
     """The value of a text that nothing is wrong with, in one pass; None for any other, which is then read with care.
 
-    Anchors, tags of one's own and several documents are looked at there, too. Nodes cannot be changed, so that a text
-    which is read again, as the shipped flags are by every command several times, is not parsed again.
+    Anchors, tags of one's own and several documents are looked at there, too. A text that is read again, as the
+    shipped pipeline is several times by one command, is not parsed again: nodes cannot be changed.
     """
     reader = _Reader(file, first_line)
     waiting: list[_Collection] = []

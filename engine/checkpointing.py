@@ -16,6 +16,7 @@ from speckit_memory.engine.following import Following
 from speckit_memory.engine.questions import normalised_folder
 from speckit_memory.engine.screening import storable
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.indexing import secrets
 from speckit_memory.pipeline.withdrawal import require_wanted
 
 if TYPE_CHECKING:
@@ -81,8 +82,6 @@ class Checkpointing(ABC):
 
         Raises E030, E062 (not written: nothing is left), E063 (the name is taken) and E080 (an empty folder).
         """
-        from speckit_memory.memory.indexing import secrets
-
         _require_short(metadata)
         if kind := secrets.named(name):
             message = f"the name of the checkpoint holds a secret ({kind}); nothing was made"

@@ -287,8 +287,8 @@ class Deleting(Checkpointing):
 
 
 def _kept(opened: assembly.OpenStore, *, away: bool) -> Sequence[Deletion]:
-    """The deletions of which a memory or a file is away, or those of which all is there: they were killed before they
-    took anything, or their undoing was before it was over."""
+    """With `away` the deletions of which a memory or a file is away; else those of which everything is there, because
+    their process was killed before it took anything, or the one that undid them before it was done."""
     from speckit_memory.memory.editing import aside
     from speckit_memory.memory.store.checkpoints import deletions
 

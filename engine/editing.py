@@ -180,14 +180,14 @@ class Editing(ABC):
 
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
-        edited_path = self.settings.root / self._editable(name).key
-        links = saved_links.wanted(cast("Memory", self), self.settings.root, edited_path, supersedes, relates_to)
-        content, left_out = screened(content, self.settings.root)
+        root: Path = self.settings.root
+        before = self._editable(name)
+        links = saved_links.wanted(cast("Memory", self), root, root / before.key, supersedes, relates_to)
+        content, left_out = screened(content, root)
         if dry_run:
             from speckit_memory.memory.editing import document_file
 
-            before = self._editable(name)
-            old = document_file.opened(self.settings.root, before.key, before.content_hash)
+            old = document_file.opened(root, before.key, before.content_hash)
             text = edited(old.text, before.key, how, section, content)
             saved = self._followed.run(
                 lambda opened: opened.indexer.preview(

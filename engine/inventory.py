@@ -91,14 +91,20 @@ class Inventory(ABC):
     def since(self, last: int | None) -> Since:
         """What came of the store after its change number `last`, by any process; None asks for the number alone. Use of
         a memory is no change of it."""
-        now = self._followed.run(lambda opened: opened.database.latest())
-        if last is None or now == last:
-            return Since(now, False)
-        found = self._followed.run(lambda opened: changes.content_since(opened.database.reader(), last))
-        if found is None or any(kind in _WRITTEN for _, kind in found[1]):
-            return Since(now if found is None else found[0], True)
-        moved = self._followed.run(lambda opened: get_meta(opened.database.reader(), absences.CHANGED))
-        return Since(found[0], int(moved or 0) > last)
+
+        def came(opened: OpenStore) -> Since:
+            now = opened.database.latest()
+            if last is None or now == last:
+                return Since(now, False)
+            connection = opened.database.reader()
+            found = changes.content_since(connection, last)
+            if found is None:
+                return Since(now, True)
+            number, log = found
+            written = any(kind in _WRITTEN for _, kind in log)
+            return Since(number, written or int(get_meta(connection, absences.CHANGED) or 0) > last)
+
+        return self._followed.run(came)
 
     def states(self, names: Iterable[int | str]) -> dict[int | str, str]:
         """A mark of what each memory says, by the id or key that was asked; one that is not there has none.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os.path import lexists
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from speckit_memory.config.formats import PLAIN
 from speckit_memory.config.workspace_file import SourcePatterns
@@ -81,20 +81,15 @@ def drafted(
 
 def written_before(root: Path, draft: Draft) -> str:
     """The key of the file that holds the text of a draft already, under a name that was free for it; "" for none."""
-    name, number = draft.key, 1
-    while True:
-        if draft.folder is not None:
-            end = "" if number == 1 else f"-{number}"
-            name = str(PurePosixPath(draft.folder, f"{naming.file_name(draft.title)}{end}.md"))
+    keys = [draft.key] if draft.folder is None else naming.possible_keys(draft.folder, draft.title)
+    for key in keys:
         try:
-            text = clean(document_file.opened(root, name).text)
+            text = clean(document_file.opened(root, key).text)
         except SpeckitError:
             return ""
         if _body(text) == _body(draft.text):
-            return name
-        if draft.folder is None or number == naming.MOST_ALIKE:
-            return ""
-        number += 1
+            return key
+    return ""
 
 
 def _body(text: str) -> str:

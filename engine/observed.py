@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.engine.questions import Question
+from speckit_memory.engine.screening import with_texts
 from speckit_memory.memory.indexing.secrets import redact
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
@@ -145,13 +146,7 @@ def _asked(question: Question) -> dict[str, Any]:
     changes nothing."""
     values = {field.name: (getattr(question, field.name), field.default) for field in fields(question)}
     return {
-        name: _without_secrets(list(value) if isinstance(value, tuple) else value)
+        name: with_texts(list(value) if isinstance(value, tuple) else value, lambda text: redact(text)[0])
         for name, (value, default) in values.items()
         if value != default and name != "session"
     }
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_secrets(each) for each in value]
-    return redact(value)[0] if isinstance(value, str) else value

@@ -120,11 +120,15 @@ def written(
     present = _present(before, environ)
     document = before.documents[0]
     in_place = rewritten(document, overrides, present, name=file.stem, heading=heading, remarks=remarks)
-    if in_place is not None:
-        again, _, problems = _examined(read_text(in_place, str(file)), environ)
-        if not problems and again.hash == checked.hash:
-            return in_place
+    if in_place is not None and _reads_as(in_place, file, checked, environ):
+        return in_place
     return as_yaml(checked, heading=heading, remarks=remarks)
+
+
+def _reads_as(text: str, file: Path, wanted: Checked, environ: Mapping[str, str]) -> bool:
+    """Whether a text that stands in this file is a pipeline without problems that does what is wanted."""
+    again, _, problems = _examined(read_text(text, str(file)), environ)
+    return not problems and again.hash == wanted.hash
 
 
 def _present(source: PipelineSource, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -151,10 +155,8 @@ def extension(
     named = source.source in presets()
     below = source.source if named else relpath(source.source, file.parent)
     text = extending(below, overrides, present, slots, name=file.stem, heading=heading, remarks=remarks)
-    if named or Path(source.source).is_file():
-        again, _, problems = _examined(read_text(text, str(file)), environ)
-        if not problems and again.hash == checked.hash:
-            return text
+    if (named or Path(source.source).is_file()) and _reads_as(text, file, checked, environ):
+        return text
     return written(source, environ, overrides, file=file, heading=heading, remarks=remarks)
 
 

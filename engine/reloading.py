@@ -43,8 +43,8 @@ CLOCK_SECONDS = 0.1
 @dataclass(frozen=True, slots=True)
 class FilesFollowed:
     """How the files fare: what is `wrong` with them, () for nothing; how often another state was put in force, and when
-    last (epoch seconds), None for never. Of wrong files the last state that could be used answers, or the shipped one
-    `stands_in` where there has been none."""
+    last (epoch seconds), None for never. While they are wrong, the last state that could be used answers; where there
+    has been none, the shipped pipeline `stands_in`."""
 
     wrong: tuple[Problem, ...] = ()
     changes: int = 0

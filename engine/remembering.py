@@ -6,9 +6,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from speckit_memory.config.files.paths import named_path, named_paths
+from speckit_memory.config.settings import Settings
 from speckit_memory.engine import assembly, events
 from speckit_memory.engine.committed_progress import CommittedProgress
 from speckit_memory.engine.consumption import note_validated, noting_written
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 class Remembering(ABC):
     """The operations that write to the open store."""
 
-    settings: Any
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The settings in force."""
 
     @property
     @abstractmethod

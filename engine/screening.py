@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from speckit_memory.config.workspace_file import load_workspace_config
 from speckit_memory.errors.names import shown
-
-if TYPE_CHECKING:
-    from speckit_memory.memory.indexing.secrets import Secret
+from speckit_memory.memory.indexing import secrets
+from speckit_memory.memory.indexing.secrets import Secret
 
 
 def screened(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
     """The text as the workspace at `root` wants it stored, and the secrets that were left out of it."""
-    from speckit_memory.memory.indexing import secrets  # a search has no use for it
-
     given = shown(text)
     if not secrets.redact(given, addresses=True)[1]:  # most texts, whatever the workspace says
         return given, ()
@@ -25,11 +23,16 @@ def screened(text: str, root: Path) -> tuple[str, tuple[Secret, ...]]:
 
 def storable(value: Any, root: Path) -> Any:
     """Plain data with each of its texts, names included, `screened`."""
+    return with_texts(value, lambda text: screened(text, root)[0])
+
+
+def with_texts(value: Any, changed: Callable[[str], str]) -> Any:
+    """Plain data with each of its texts, names included, `changed`."""
     match value:
         case str():
-            return screened(value, root)[0]
+            return changed(value)
         case dict():
-            return {storable(name, root): storable(each, root) for name, each in value.items()}
+            return {with_texts(name, changed): with_texts(each, changed) for name, each in value.items()}
         case list() | tuple():
-            return type(value)(storable(each, root) for each in value)
+            return type(value)(with_texts(each, changed) for each in value)
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from unicodedata import normalize
 
@@ -37,12 +37,18 @@ def file_name(title: str) -> str:
     return f"note-{name}" if name in _RESERVED else name
 
 
+def possible_keys(folder: str, title: str) -> Iterator[str]:
+    """The keys that a new Markdown file in a folder ("" is the root) may have, in the order in which they are tried."""
+    name = file_name(title)
+    for number in range(1, MOST_ALIKE + 1):
+        yield str(PurePosixPath(folder, f"{name}{'' if number == 1 else f'-{number}'}.md"))
+
+
 def free_key(folder: str, title: str, taken: Callable[[str], bool]) -> str:
     """The key of a new Markdown file in a folder ("" is the root) that nothing has yet. Raises E101 when there are
     too many of one name."""
-    name = file_name(title)
-    for number in range(1, MOST_ALIKE + 1):
-        key = str(PurePosixPath(folder, f"{name}{'' if number == 1 else f'-{number}'}.md"))
+    for key in possible_keys(folder, title):
         if not taken(key):
             return key
+    name = file_name(title)
     raise SpeckitError("E101", f"there are {MOST_ALIKE} files called {name} in '{folder}'", actions=("give a path",))

@@ -73,7 +73,7 @@ def try_kills(name: str, indexed: Path, place: Path, kills: int) -> int:
     shutil.copytree(indexed, origin)
     arguments = OPERATIONS[name](origin)
     with embedding_service.running() as service:
-        env = environment(root, SPECKIT_EMBEDDER=MODEL, SPECKIT_EMBEDDER_URL=service.url) if name == "model" else {}
+        env = {"SPECKIT_EMBEDDER": MODEL, "SPECKIT_EMBEDDER_URL": service.url} if name == "model" else {}
 
         def copied() -> Path:
             shutil.rmtree(root, ignore_errors=True)
