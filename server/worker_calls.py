@@ -50,12 +50,12 @@ class WorkerCall(Generic[T]):
     """
 
     def __init__(self, work: Callable[[], T], limiter: anyio.CapacityLimiter) -> None:
-        """To be made in the event loop, where the work begins at once or when there is a free place."""
+        """To be made in the event loop by the first caller; the work begins at once or when there is a free place."""
         self._withdrawal = Withdrawal()
         self._progress: list[CallProgress] = []
         self._guard = Lock()
-        self._callers = self._joined = 0
-        self._closed = False
+        self._callers = 1
+        self._shared = self._closed = False
 
         def run() -> T:
             with self._withdrawal.asking(), telling(self._progress), _working_for(self):
@@ -70,19 +70,20 @@ class WorkerCall(Generic[T]):
     def join(self) -> bool:
         """Adds a caller, who must ask for the `answer` then. False where the work is too far, or has been withdrawn."""
         with self._guard:
-            open_to_all = not (self._closed or self._withdrawal.withdrawn or self._task.done())
-            self._callers += open_to_all
-            self._joined += open_to_all
-            return open_to_all
+            if self._closed or self._withdrawal.withdrawn or self._task.done():
+                return False
+            self._callers += 1
+            self._shared = True
+            return True
 
     def close(self) -> bool:
-        """Lets nobody join from now on; whether several callers have joined. For the thread that does the work."""
+        """Lets nobody join from now on; whether anybody has joined. For the thread that does the work."""
         with self._guard:
             self._closed = True
-            return self._joined > 1
+            return self._shared
 
     async def answer(self, progress: CallProgress | None = None) -> T:
-        """What the work returns or raises, for a caller that has joined."""
+        """What the work returns or raises; each caller asks once."""
         if progress is not None:
             self._progress.append(progress)
         try:
@@ -108,7 +109,6 @@ class EqualCalls(Generic[T]):
         if key is not None and call is not None and call.join():
             return call
         call = begin()
-        call.join()
         if key is not None:
             self._calls[key] = call
         return call
