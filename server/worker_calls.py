@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -101,7 +102,8 @@ class EqualCalls(Generic[T]):
     """The calls under way that equal ones may join, by what makes them equal."""
 
     def __init__(self) -> None:
-        self._calls: dict[Hashable, WorkerCall[T]] = {}
+        # what is done goes with the thread and the callers that held it, and its answer with it
+        self._calls: WeakValueDictionary[Hashable, WorkerCall[T]] = WeakValueDictionary()
 
     def joined(self, key: Hashable | None, begin: Callable[[], WorkerCall[T]]) -> WorkerCall[T]:
         """The call under way with this key, else a new one; None is equal to nothing. For the event loop."""
