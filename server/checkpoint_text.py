@@ -68,7 +68,7 @@ def told_files(done: BroughtBack, undo: str, save: str) -> str:
     parted = done.parted
     lines = []
     if parted.differing:
-        lines.append(f"{_named(parted.differing, 'memory', 'differs from its file', 'differ from their files')}")
+        lines.append(_named(parted.differing, "memory", "differs from its file", "differ from their files"))
     if parted.without_file:
         ways = listed([undo.format(name) for name in done.aside], NAMED)
         back = f" (to bring the files back: {ways})" if ways else ""
