@@ -53,11 +53,9 @@ class Client:
         if self.scope == "user":
             return {**self.also, **entry}
         root = Path(entry["env"][ROOT_VARIABLE])
-        command = self._within(root, entry["command"]) or NAME
+        shared = {**self.also, "command": self._within(root, entry["command"]) or NAME, "args": entry["args"]}
         env = {name: path for name, value in entry["env"].items() if (path := self._within(root, value))}
-        return {**self.also, **entry, "command": command, "env": env} if env else {
-            **self.also, "command": command, "args": entry["args"],
-        }  # fmt: skip
+        return {**shared, "env": env} if env else shared
 
     def _within(self, root: Path, path: str) -> str:
         """A path from the folder that is opened; "" for one outside, or where the client has no name for the folder."""
