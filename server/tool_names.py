@@ -34,7 +34,7 @@ _MEANT = {
     "info count summary statistics": ("memory_stats", ""),
     "snapshot backup": ("checkpoint_create", ""),
 }
-"""The tool for actions that a name may speak of, and the parameter that has it do that where it does more."""
+"""The tool for actions that a name may speak of, and the parameter for them where it has others too."""
 _BY_ACTION = {action: meant for actions, meant in _MEANT.items() for action in actions.split()}
 
 

@@ -69,7 +69,7 @@ class WorkerCall(Generic[T]):
         self._task.add_done_callback(_end)
 
     def join(self) -> bool:
-        """Adds a caller, who must ask for the `answer` then. False where the work is too far, or has been withdrawn."""
+        """Adds a caller, who must ask for the `answer` then. False where it is too late for that."""
         with self._guard:
             if self._closed or self._withdrawal.withdrawn or self._task.done():
                 return False

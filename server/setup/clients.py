@@ -30,8 +30,8 @@ class Client:
         signs: Files or folders of the workspace which show that the client is used there; none where `scope` is "user".
         also: What an entry holds beside `command`, `args` and `env`.
         form: How the file is written.
-        variable: What the client puts the opened folder for, where it documents such a variable. Without one it starts
-            servers in that folder, at or below the workspace.
+        variable: What stands in its file for the opened folder, where it documents such a variable. Without one it
+            starts servers in that folder, at or below the workspace.
     """
 
     name: str
