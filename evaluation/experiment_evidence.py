@@ -92,10 +92,9 @@ def evidenced(
     Nothing comes back where all there is to say is that one metric is the same everywhere. `alike` is how many further
     questions both answered with the same lists. Only judgements of the questions that come first by lot are evidence:
     those that somebody chose to judge speak for no others. Uses are evidence of a query of which something was used.
-    Judgements are
-    where every document that can make a difference has one: for nDCG@10 those among the first ten that stand elsewhere
-    in the two answers, for MRR@5 those among the first five down to the first relevant one of each answer, for
-    Recall@20 those that only one of the two answers has, for Hit@1 the first of each.
+    Judgements are where every document that can make a difference has one: for nDCG@10 those among the first ten that
+    stand elsewhere in the two answers, for MRR@5 those among the first five down to the first relevant one of each
+    answer, for Recall@20 those that only one of the two answers has, for Hit@1 the first of each.
     """
     every = [_of_metric(answers, metric, evidence, alike) for metric in metrics]
     found = [one for one in every if len(one.column) >= FEWEST or not len(one.column) + one.unknown]

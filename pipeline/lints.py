@@ -43,17 +43,18 @@ def _lost_values(effective: Effective) -> Iterator[Lint]:
         present = {(step.id, step.use) for step in effective.listed[slot] if step.where.file != effective.file}
         restated = [step for step in effective.listed[slot] if step.where.file == effective.file]
         for step in restated:
-            shipped = next((one for one in inherited if _gives_way(one, step, present, alone)), None)
+            replaced = next((one for one in inherited if _gives_way(one, step, present, alone)), None)
+            if replaced is None:
+                continue
             said = {entry.key for entry in step.params.entries}
-            lost = [entry.key for entry in shipped.params.entries if entry.key not in said] if shipped else []
-            lost = [key for key in lost if key == WEIGHTS] if alone else lost
-            if shipped and lost:
-                values = ", ".join(f"'{key}'" for key in lost)
-                message = f"'{step.id}' has the component's defaults of {values}, which the step '{shipped.id}' sets "
-                message += f"({shipped.where}); state them here, or change that step: change: [{{id: {shipped.id}}}]"
+            lost = [entry.key for entry in replaced.params.entries if entry.key not in said]
+            if values := ", ".join(f"'{key}'" for key in lost if key == WEIGHTS or not alone):
+                message = f"'{step.id}' has the component's defaults of {values}, which the step '{replaced.id}' sets "
+                message += f"({replaced.where}); state them here, or change that step: change: [{{id: {replaced.id}}}]"
                 yield Lint(step.where, message)
 
 
 def _gives_way(below: Step, step: Step, present: set[tuple[str, str]], alone: bool) -> bool:
+    """Whether a step stands in the place of the one below, which has the same component."""
     same = below.use == step.use and not below.flags and (alone or below.id != step.id)
     return same and (step.replaces == below.id or (below.id, below.use) not in present)

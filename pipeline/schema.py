@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from speckit_memory.config.beside import KEYS, LONGEST_NAME, MODES, MOST_BESIDE, BesideMode
 from speckit_memory.config.pipeline_file import BUDGETS_MS, CANDIDATE_SLOTS, SLOTS
@@ -25,13 +25,7 @@ def file_schema(registry: Registry, presets: list[str]) -> dict[str, Any]:
     for entry in registry:
         definitions[entry.name] = _step_schema(entry, definitions)
         definitions[EDITED + entry.name] = _edited(definitions[entry.name])
-    steps = {slot: _slot(registry.names(*roles)) for slot, roles in SLOT_ROLES.items()}
-    for slot in ("channels", "fusion"):
-        steps[slot]["allOf"][0]["then"]["minItems"] = 1
-    fuser = {"enum": registry.names(Role.FUSER)}
-    first = _by_type({"string": fuser, "object": {"properties": {"use": fuser}}})
-    fusion = steps["fusion"]["allOf"][0]["then"]
-    fusion["prefixItems"] = [{"allOf": [first, fusion["items"]]}]
+    steps = {slot: _slot(slot, registry) for slot in SLOT_ROLES}
     budget = {"type": "number", "exclusiveMinimum": 0}
     return {
         "$schema": DIALECT,
@@ -95,11 +89,19 @@ def _beside(mode: BesideMode, presets: list[str]) -> dict[str, Any]:
     }
 
 
-def _slot(names: list[str]) -> dict[str, Any]:
+def _slot(slot: str, registry: Registry) -> dict[str, Any]:
     """A list of steps in the place of those inherited, or what is to be different with these."""
-    whole = {"type": "array", "items": _step_of(names, "", ["use"])}
-    added = {"type": ["array", "null"], "items": _step_of(names, EDITED, ["use"])}
-    changed = {"type": ["array", "null"], "items": _step_of(names, EDITED, [])}
+    names = registry.names(*SLOT_ROLES[slot])
+    step = _step_of(names, "", "use")
+    whole: dict[str, Any] = {"type": "array", "items": step}
+    if slot in ("channels", "fusion"):
+        whole["minItems"] = 1
+    if slot == "fusion":
+        fuser = {"enum": registry.names(Role.FUSER)}
+        first = _by_type({"string": fuser, "object": {"properties": {"use": fuser}}})
+        whole["prefixItems"] = [{"allOf": [first, step]}]
+    added = {"type": ["array", "null"], "items": _step_of(names, EDITED, "use")}
+    changed = {"type": ["array", "null"], "items": _step_of(names, EDITED, "id")}
     edits = {
         "add": added | {"description": "Steps to add to the inherited ones, at the end unless they say where."},
         "change": changed | {"description": "What is different with inherited steps, named by 'id'."},
@@ -109,14 +111,12 @@ def _slot(names: list[str]) -> dict[str, Any]:
             "description": "Ids of inherited steps.",
         },
     }
-    return {
-        "type": ["array", "object"],
-        **_by_type({"array": whole, "object": {"additionalProperties": False, "properties": edits}}),
-    }
+    return _of_types({"array": whole, "object": {"additionalProperties": False, "properties": edits}})
 
 
-def _step_of(names: list[str], kind: str, required: list[str]) -> dict[str, Any]:
-    """A step of one of these components, by `use`; where that may be left out, by an `id` that is a component's name.
+def _step_of(names: list[str], kind: str, by: Literal["use", "id"]) -> dict[str, Any]:
+    """A step that has the key `by`; its `use` tells which of these components it is, else an `id` that is a component's
+    name. A step by `use` may be the bare name.
 
     Every component is a condition of its own, so that what is wrong is told of the component that is meant, and not
     that none of all of them fits.
@@ -128,14 +128,18 @@ def _step_of(names: list[str], kind: str, required: list[str]) -> dict[str, Any]
             named["not"] = {"required": ["use"]}
         return {"if": named, "then": {"$ref": f"#/$defs/{kind}{name}"}}
 
-    keys = ["use"] if required else ["use", "id"]
+    whole = {"enum": names}
     step: dict[str, Any] = {
-        "required": required or ["id"],
-        "properties": {"use": {"enum": names}},
-        "allOf": [when(key, name) for key in keys for name in names],
+        "required": [by],
+        "properties": {"use": whole},
+        "allOf": [when(key, name) for key in dict.fromkeys(("use", by)) for name in names],
     }
-    types = ["string", "object"] if required else ["object"]
-    return {"type": types, **_by_type({"string": {"enum": names}, "object": step} if required else {"object": step})}
+    return _of_types({"string": whole, "object": step} if by == "use" else {"object": step})
+
+
+def _of_types(forms: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A value of one of these types, in the form of its type."""
+    return {"type": list(forms), **_by_type(forms)}
 
 
 def _by_type(forms: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -150,7 +154,9 @@ def _told_apart(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     told = {key: _told_apart(value) for key, value in schema.items()}
-    return told | _apart(told.pop("anyOf")) if isinstance(told.get("anyOf"), list) else told
+    if isinstance(told.get("anyOf"), list):
+        told.update(_apart(told.pop("anyOf")))
+    return told
 
 
 def _apart(options: list[dict[str, Any]]) -> dict[str, Any]:
@@ -158,7 +164,7 @@ def _apart(options: list[dict[str, Any]]) -> dict[str, Any]:
     forms = {"object" if "$ref" in option else str(option.get("type")): option for option in options}
     if len(forms) < len(options) or "None" in forms or {"integer", "number"} <= forms.keys():
         return {"anyOf": options}
-    return {"type": list(forms), **_by_type(forms)}
+    return _of_types(forms)
 
 
 def _edited(step: dict[str, Any]) -> dict[str, Any]:
@@ -166,8 +172,7 @@ def _edited(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def _step_schema(entry: Registered, definitions: dict[str, Any]) -> dict[str, Any]:
-    params = entry.params.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
-    params = _told_apart(params)
+    params = _told_apart(entry.params.model_json_schema(by_alias=True, ref_template="#/$defs/{model}"))
     definitions.update(params.pop("$defs", {}))
     properties = {
         name: {k: v for k, v in field.items() if k != "title"} for name, field in params.get("properties", {}).items()

@@ -52,9 +52,7 @@ class Answering:
             except BaseException as error:
                 raise as_protocol_error(internal(error), **about) from None
 
-        call = WorkerCall(answer, self._limiter)
-        call.join()
-        return await call.answer()
+        return await WorkerCall(answer, self._limiter).answer()
 
 
 def as_protocol_error(error: SpeckitError, **about: str) -> MCPError:

@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from mcp import MCPError
@@ -64,9 +64,6 @@ from speckit_memory.server.tools import list as list_memories
 from speckit_memory.server.wire import Wire
 from speckit_memory.server.worker_calls import ThreadLimits
 from speckit_memory.server.workspace import Workspace
-
-if TYPE_CHECKING:
-    from speckit_memory.engine import Memory
 
 Limiter = anyio.CapacityLimiter
 
@@ -179,12 +176,13 @@ def workspace_of(
     Answers are given again for so many seconds while nothing changes, see `server.answer_cache`.
     """
     config = replace(settings(common.db, common.pipeline, root), overrides=common.overrides)
-
     # decided once: the folder in which the server was started may be gone when a tool opens the store
-    def opened(create: bool) -> "Memory":
-        return common.open(create=create, root=config.root, stand_in=True)
-
-    return Workspace(opened, config, cache_seconds=cache_seconds, name=name)
+    return Workspace(
+        lambda create: common.open(create=create, root=config.root, stand_in=True),
+        config,
+        cache_seconds=cache_seconds,
+        name=name,
+    )
 
 
 def tools(workspace: Workspace, limits: ThreadLimits, profile: ToolProfile = "full") -> list[SpeckitTool]:

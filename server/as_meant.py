@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckit_memory.errors.echo import LISTED
+from speckit_memory.errors.synonyms import plain
 
 TO_THE_LETTER = frozenset(
     {"confirm", "confirmName", "skipCheckpoint", "skipPreflight", "clearExisting", "force", "promote"}
@@ -54,8 +55,8 @@ class Parameters:
         """
         self._opened = not destructive
         self._forms: dict[str, Mapping[str, Any]] = schema.get("properties", {})
-        plain = Counter(map(_plain, self._forms))
-        self._named = {_plain(name): name for name in self._forms if plain[_plain(name)] == 1}
+        times = Counter(map(_plain, self._forms))
+        self._named = {_plain(name): name for name in self._forms if times[_plain(name)] == 1}
 
     def as_meant(self, arguments: Mapping[str, Any]) -> AsMeant:
         """Valid arguments as they are. What is no spelling of a parameter, or no form of a value of it, stays too, for
@@ -128,8 +129,8 @@ def _joint(said: str, named: list[str], times: int) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without what tells spellings of it apart."""
-    return name.lower().replace("_", "").replace("-", "") if name.isascii() else name
+    """A name without what tells spellings of it apart; in other scripts, only its writer knows what does."""
+    return plain(name) if name.isascii() else name
 
 
 def _read(form: Mapping[str, Any], value: Any) -> tuple[Any, str]:

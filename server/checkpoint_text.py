@@ -61,14 +61,14 @@ def told_restore(result: Restored) -> str:
 
 
 def told_files(done: BroughtBack, undo: str, save: str) -> str:
-    """Which of files and store holds now: the files are as they were, and where they part, the store holds.
+    """Where the store and the files differ now. The files are as they were; the store is what holds.
 
     `undo` is how a deletion is taken back, with the place of its name, and `save` how the text of a file is taken.
     """
     parted = done.parted
     lines = []
     if parted.differing:
-        lines.append(f"{_named(parted.differing, 'memory', 'differs from its file', 'differ from their files')}")
+        lines.append(_named(parted.differing, "memory", "differs from its file", "differ from their files"))
     if parted.without_file:
         ways = listed([undo.format(name) for name in done.aside], NAMED)
         back = f" (to bring the files back: {ways})" if ways else ""

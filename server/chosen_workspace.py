@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from speckit_memory.config.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
@@ -13,9 +12,6 @@ from speckit_memory.errors.echo import listed
 from speckit_memory.server.answer_cache import SECONDS
 from speckit_memory.server.options import Common
 from speckit_memory.server.workspace import NO_WORKSPACE, Workspace
-
-if TYPE_CHECKING:
-    from speckit_memory.engine import Memory
 
 NAMED = 10
 """So many folders are named in an error."""
@@ -37,11 +33,11 @@ class ChosenWorkspace(Workspace):
         self._chosen: Settings | None = None
         self._refused: SpeckitError | None = self._nothing("the client has not said which folder it works in")
         self._common = common
-
-        def opened(create: bool) -> Memory:
-            return common.open(create=create, root=self._config.root, stand_in=True)
-
-        super().__init__(opened, None, cache_seconds=cache_seconds)
+        super().__init__(
+            lambda create: common.open(create=create, root=self._config.root, stand_in=True),
+            None,
+            cache_seconds=cache_seconds,
+        )
 
     @property
     def _config(self) -> Settings:

@@ -19,7 +19,6 @@ from speckit_memory.errors.synonyms import accepted_synonym
 from speckit_memory.server import standard_streams, terminal
 from speckit_memory.server.fitting_actions import for_console
 from speckit_memory.server.output import print_json, printable, wrapped
-from speckit_memory.server.pointed_line import pointed_line
 
 DEBUG = DEBUG_VARIABLE
 CLOSED_PIPE = 141
@@ -68,6 +67,8 @@ def lines(
 
     It fits the terminal behind `stream` (standard error). A step to try stays in one line, so that it can be copied.
     """
+    from speckit_memory.server.pointed_line import pointed_line  # what succeeds does without
+
     stream = stream or sys.stderr
     code = click.style(problem.code, fg="red", bold=True)
     start = f"{printable(str(problem.where))}: {code} " if problem.where else f"{label} {code}: "

@@ -38,26 +38,17 @@ def for_client(error: SpeckitError, offers: Offers) -> SpeckitError:
 
     A command gives way to the tool that does the same. Where no other step is left, its user is to be asked.
     """
-    problems = [_for_client(problem, offers) for problem in error.problems]
-    return error if problems == list(error.problems) else SpeckitError.of(problems)
+    return _with_each(error, lambda problem: _for_client(problem, offers))
 
 
 def advice_for_client(text: str, offers: Offers) -> str:
     """A sentence with the tool in the place of a command that does the same, and the user before any other command."""
-
-    def told(command: re.Match[str]) -> str:
-        tool = _DONE_BY.get(command[1], "")
-        if tool and offers(tool):
-            return f"`{tool}`"
-        return command[0] if _BY_USER.search(text) else f"the user's command {command[0]}"
-
-    return COMMAND.sub(told, text)
+    return _by_tool(text, offers, "" if _BY_USER.search(text) else "the user's command ")
 
 
 def for_console(error: SpeckitError) -> SpeckitError:
     """The error without steps that need a tool of the server, wherever another step is left."""
-    problems = [_with(problem, lambda action: not TOOL.search(action)) for problem in error.problems]
-    return error if problems == list(error.problems) else SpeckitError.of(problems)
+    return _with_each(error, lambda problem: _with(problem, lambda action: not TOOL.search(action)))
 
 
 def _for_client(problem: Problem, offers: Offers) -> Problem:
@@ -68,11 +59,14 @@ def _for_client(problem: Problem, offers: Offers) -> Problem:
     return replace(told, actions=tuple(_asked_of_user(action) for action in told.actions))
 
 
-def _by_tool(action: str, offers: Offers) -> str:
-    """A step with a call of the tool in the place of the command that does the same."""
-    return COMMAND.sub(
-        lambda command: f"`{tool}`" if (tool := _DONE_BY.get(command[1], "")) and offers(tool) else command[0], action
-    )
+def _by_tool(text: str, offers: Offers, before: str = "") -> str:
+    """A text with the tool in the place of a command that does the same, and `before` ahead of any other command."""
+
+    def told(command: re.Match[str]) -> str:
+        tool = _DONE_BY.get(command[1], "")
+        return f"`{tool}`" if tool and offers(tool) else before + command[0]
+
+    return COMMAND.sub(told, text)
 
 
 def _asked_of_user(action: str) -> str:
@@ -81,6 +75,11 @@ def _asked_of_user(action: str) -> str:
     if action.startswith("speckit-memory "):
         return f"ask the user to run `{action}`"
     return f"the user's command {action}" if action.startswith("`") else f"ask the user to {action}"
+
+
+def _with_each(error: SpeckitError, fitting: Callable[[Problem], Problem]) -> SpeckitError:
+    problems = [fitting(problem) for problem in error.problems]
+    return error if problems == list(error.problems) else SpeckitError.of(problems)
 
 
 def _with(problem: Problem, possible: Callable[[str], bool]) -> Problem:

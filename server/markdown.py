@@ -19,12 +19,8 @@ def one_line(text: str) -> str:
 def quoted(text: str) -> str:
     """Text as a quotation. Each of its lines is marked, so that nothing in it can end the quotation; what nobody would
     see is spelled out."""
-    return "\n".join(f"> {line}".rstrip() for line in _UNSEEN.sub(_spelled, text).splitlines())
-
-
-def _spelled(sign: re.Match[str]) -> str:
-    code = ord(sign[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    spelled = _UNSEEN.sub(lambda sign: ascii(sign[0])[1:-1], text)
+    return "\n".join(f"> {line}".rstrip() for line in spelled.splitlines())
 
 
 def about(*parts: str) -> str:

@@ -34,7 +34,7 @@ def known_key(memory: Memory, typed: str | int) -> str:
 
 
 def known_keys(memory: Memory, typed: Iterable[str | int]) -> list[str]:
-    """The keys of the memories that were typed. Raises E080 for all that there are not, with the nearest keys."""
+    """The keys of the memories that were typed. Raises E080 for each that is not there, with the nearest keys."""
     keys: list[str] = []
     problems: list[Problem] = []
     for each in typed:

@@ -11,7 +11,7 @@ from speckit_memory.server.folding import cells
 from speckit_memory.server.output import MAX_WIDTH, printable
 
 LEAST_ROOM = 60
-"""Columns of a terminal from which on a line is shown: less of it would tell nothing."""
+"""Columns of the narrowest terminal on which a line is shown: less of it would tell nothing."""
 GAP = " | "
 
 

@@ -22,7 +22,7 @@ def told(verdict: Verdict) -> str:
 
 
 def question(saved: Saved, again: str) -> str:
-    """What a save asks of a memory that it may replace, and `again`, how that is said; "" where there is none."""
+    """Whether the saved memory replaces one that it resembles or contradicts; `again` is how to say so. "" for none."""
     verdict = saved.verdict
     if verdict is None or verdict.id is None or verdict.similarity is None or saved.key == verdict.key:
         return ""

@@ -15,7 +15,7 @@ _NOUNS = frozenset(
         *("content", "by", "id", "key", "speckit"),
     }
 )
-_ACTIONS = {
+_MEANT = {
     "get read fetch show view open load cat": ("memory_search", " with 'key'"),
     "search query find recall retrieve lookup ask grep": ("memory_search", ""),
     "add create write store remember put insert new capture record log": ("memory_save", " with 'content'"),
@@ -34,14 +34,16 @@ _ACTIONS = {
     "info count summary statistics": ("memory_stats", ""),
     "snapshot backup": ("checkpoint_create", ""),
 }
-"""The tool for each action that a name may speak of, and the parameter that has it do that where it does more."""
+"""The tool for actions that a name may speak of, and the parameter for them where it has others too."""
+_BY_ACTION = {action: meant for actions, meant in _MEANT.items() for action in actions.split()}
 
 
 def meant_tool(name: str, offered: Collection[str]) -> str:
     """A phrase that offers the one of the tools `offered` that a name means, or lists them all."""
     bare = name[:LONGEST_NAME].rpartition("__")[2]  # clients put the name of their server before it
     words = {word.lower() for word in _WORD.findall(bare)} - _NOUNS
-    for actions, (tool, parameter) in _ACTIONS.items():
-        if len(words) == 1 and words <= set(actions.split()) and tool in offered and bare not in offered:
+    if len(words) == 1 and bare not in offered:
+        tool, parameter = _BY_ACTION.get(words.pop(), ("", ""))
+        if tool in offered:
             return f"did you mean '{tool}'{parameter}?"
     return nearest(bare, offered)

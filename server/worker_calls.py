@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -50,12 +51,12 @@ class WorkerCall(Generic[T]):
     """
 
     def __init__(self, work: Callable[[], T], limiter: anyio.CapacityLimiter) -> None:
-        """To be made in the event loop, where the work begins at once or when there is a free place."""
+        """To be made in the event loop by the first caller; the work begins at once or when there is a free place."""
         self._withdrawal = Withdrawal()
         self._progress: list[CallProgress] = []
         self._guard = Lock()
-        self._callers = self._joined = 0
-        self._closed = False
+        self._callers = 1
+        self._shared = self._closed = False
 
         def run() -> T:
             with self._withdrawal.asking(), telling(self._progress), _working_for(self):
@@ -68,21 +69,22 @@ class WorkerCall(Generic[T]):
         self._task.add_done_callback(_end)
 
     def join(self) -> bool:
-        """Adds a caller, who must ask for the `answer` then. False where the work is too far, or has been withdrawn."""
+        """Adds a caller, who must ask for the `answer` then. False where it is too late for that."""
         with self._guard:
-            open_to_all = not (self._closed or self._withdrawal.withdrawn or self._task.done())
-            self._callers += open_to_all
-            self._joined += open_to_all
-            return open_to_all
+            if self._closed or self._withdrawal.withdrawn or self._task.done():
+                return False
+            self._callers += 1
+            self._shared = True
+            return True
 
     def close(self) -> bool:
-        """Lets nobody join from now on; whether several callers have joined. For the thread that does the work."""
+        """Lets nobody join from now on; whether anybody has joined. For the thread that does the work."""
         with self._guard:
             self._closed = True
-            return self._joined > 1
+            return self._shared
 
     async def answer(self, progress: CallProgress | None = None) -> T:
-        """What the work returns or raises, for a caller that has joined."""
+        """What the work returns or raises; each caller asks once."""
         if progress is not None:
             self._progress.append(progress)
         try:
@@ -100,7 +102,8 @@ class EqualCalls(Generic[T]):
     """The calls under way that equal ones may join, by what makes them equal."""
 
     def __init__(self) -> None:
-        self._calls: dict[Hashable, WorkerCall[T]] = {}
+        # what is done goes with the thread and the callers that held it, and its answer with it
+        self._calls: WeakValueDictionary[Hashable, WorkerCall[T]] = WeakValueDictionary()
 
     def joined(self, key: Hashable | None, begin: Callable[[], WorkerCall[T]]) -> WorkerCall[T]:
         """The call under way with this key, else a new one; None is equal to nothing. For the event loop."""
@@ -108,7 +111,6 @@ class EqualCalls(Generic[T]):
         if key is not None and call is not None and call.join():
             return call
         call = begin()
-        call.join()
         if key is not None:
             self._calls[key] = call
         return call

@@ -66,8 +66,11 @@ def disputes(cases: Sequence[Case], *, seed: int, live: bool = False) -> list[Di
 
 
 def _common_top(case: Case) -> tuple[str, ...]:
-    """What both answers begin with, down to the first document that is known to be relevant; nothing where their first
-    ranks are the same all the way that a reciprocal rank looks."""
+    """The documents that both answers begin with, where these can decide on a difference in reciprocal rank.
+
+    They cannot where all the ranks that count are the same, or where one of these documents is known to be relevant:
+    then so are both reciprocal ranks.
+    """
     control, variant = case.control[:RECIPROCAL_DEPTH], case.variant[:RECIPROCAL_DEPTH]
     common = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(control, variant, strict=False))]
     if control == variant or any(case.judged.get(key, 0.0) > 0 for key in common):

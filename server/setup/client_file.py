@@ -72,8 +72,7 @@ def _in_json(before: str, client: Client, entry: Entry) -> str:
     servers = document.get(client.keys, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ByHandError(f"its '{client.keys}' is not an object")
-    name = _free(servers, client, entry)
-    wanted = _brought_up(servers.get(name), client.entry(entry), _roots(client, entry))
+    name, wanted = _wanted(servers, client, entry)
     if servers.get(name) == wanted:
         return before
     document[client.keys] = {**servers, name: wanted}
@@ -89,8 +88,8 @@ def _in_toml(before: str, client: Client, entry: Entry) -> str:
     servers = document.get(client.keys, {})
     if not isinstance(servers, dict):
         raise ByHandError(f"its '{client.keys}' is not a table")
-    name = _free(servers, client, entry)
-    if name in servers and servers[name] == _brought_up(servers[name], client.entry(entry), _roots(client, entry)):
+    name, wanted = _wanted(servers, client, entry)
+    if servers.get(name) == wanted:
         return before
     if name in servers:
         raise ByHandError(f"its table '{client.keys}.{name}' says something else")
@@ -103,19 +102,20 @@ def _in_toml(before: str, client: Client, entry: Entry) -> str:
     return after
 
 
-def _roots(client: Client, entry: Entry) -> tuple[str | None, ...]:
-    """How an entry may name this workspace: by its path, as the client's file does, or not at all."""
-    own = client.entry(entry).get("env", {})
-    return (entry["env"][ROOT_VARIABLE], own.get(ROOT_VARIABLE), None)
+def _wanted(servers: dict[str, Any], client: Client, entry: Entry) -> tuple[str, Entry]:
+    """The name of the entry among others, and what it should say."""
+    own, root = client.entry(entry), entry["env"][ROOT_VARIABLE]
+    # an entry may name this workspace by its path, as the client's file does, or not at all
+    roots = (root, own.get("env", {}).get(ROOT_VARIABLE), None)
+    name = _free(servers, root, roots)
+    return name, _brought_up(servers.get(name), own, roots)
 
 
-def _free(servers: dict[str, Any], client: Client, entry: Entry) -> str:
-    """The name of the entry among others: its own, unless another workspace has it."""
-    root = entry["env"][ROOT_VARIABLE]
+def _free(servers: dict[str, Any], root: str, roots: tuple[str | None, ...]) -> str:
+    """The name of the entry: the usual one, unless another workspace has it."""
     folder = re.sub(r"[^a-z0-9]+", "-", Path(root).name.lower()).strip("-") or "workspace"
     names = [NAME, f"{NAME}-{folder}", *(f"{NAME}-{folder}-{number}" for number in range(2, len(servers) + 3))]
-    own = _roots(client, entry)
-    return next(name for name in names if name not in servers or _root(servers[name]) in own)
+    return next(name for name in names if name not in servers or _root(servers[name]) in roots)
 
 
 def _brought_up(there: Any, entry: Entry, roots: tuple[str | None, ...]) -> Entry:

@@ -30,8 +30,8 @@ class Client:
         signs: Files or folders of the workspace which show that the client is used there; none where `scope` is "user".
         also: What an entry holds beside `command`, `args` and `env`.
         form: How the file is written.
-        variable: What the client puts the opened folder for, where it documents such a variable. Without one it starts
-            servers in that folder, at or below the workspace.
+        variable: What stands in its file for the opened folder, where it documents such a variable. Without one it
+            starts servers in that folder, at or below the workspace.
     """
 
     name: str
@@ -53,11 +53,9 @@ class Client:
         if self.scope == "user":
             return {**self.also, **entry}
         root = Path(entry["env"][ROOT_VARIABLE])
-        command = self._within(root, entry["command"]) or NAME
+        shared = {**self.also, "command": self._within(root, entry["command"]) or NAME, "args": entry["args"]}
         env = {name: path for name, value in entry["env"].items() if (path := self._within(root, value))}
-        return {**self.also, **entry, "command": command, "env": env} if env else {
-            **self.also, "command": command, "args": entry["args"],
-        }  # fmt: skip
+        return {**shared, "env": env} if env else shared
 
     def _within(self, root: Path, path: str) -> str:
         """A path from the folder that is opened; "" for one outside, or where the client has no name for the folder."""

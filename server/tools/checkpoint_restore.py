@@ -33,6 +33,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         require_kept(workspace.config.db, name)
         done = workspace.memory(create=True).checkpoint_restore(name, replace=clearExisting)
         result = done.restored
+        parted = parted_counts(done)
         files = told_files(done, 'memory_delete with undo="{}"', "memory_save with filePath")
         return Reply(
             told_restore(result),
@@ -43,9 +44,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 "removed": result.removed,
                 "pending": result.pending,
                 "before": done.before or None,
-                **parted_counts(done),
+                **parted,
             },
-            hints=(files,) if any(parted_counts(done).values()) else (),
+            hints=(files,) if any(parted.values()) else (),
             facts=fields({"the state before is kept as": done.before, "files": "untouched; the store holds"}),
         )
 

@@ -10,7 +10,6 @@ Anchors = Annotated[list[Name], Field(max_length=20, description="Only these sec
 SessionId = Name
 Limit = Annotated[int, Field(strict=True, ge=1, le=100)]
 TokenBudget = Annotated[int, Field(strict=True, ge=200, le=100_000, description="Of the answer")]
-MemoryId = Annotated[int, Field(strict=True, ge=1, le=2**63 - 1, description="The id that results show")]
 MemoryName = Annotated[str | int, Field(description="Id or key")]
 Keys = Annotated[list[str | int], Field(max_length=20)]
 """Memories by id or key."""

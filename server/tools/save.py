@@ -81,7 +81,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _keys(workspace: Workspace, names: list[str | int]) -> list[str]:
-    """The keys that were meant. Raises E080 for all that are none."""
+    """The keys of memories. Raises E080 for each that is not there."""
     from speckit_memory.server.memory_names import known_keys
 
     return known_keys(workspace.memory(), names) if names else []

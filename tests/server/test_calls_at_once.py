@@ -3,7 +3,9 @@ have gone."""
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -21,7 +23,7 @@ from speckit_memory.pipeline.withdrawal import WithdrawnError
 from speckit_memory.server.app import build, workspace_of
 from speckit_memory.server.http_hangups import HangUps
 from speckit_memory.server.options import Common
-from speckit_memory.server.worker_calls import LENGTHY, ThreadLimits
+from speckit_memory.server.worker_calls import LENGTHY, EqualCalls, ThreadLimits, WorkerCall
 from tests.server.doors import connected
 
 pytestmark = pytest.mark.requirement("T29.beside")
@@ -161,6 +163,19 @@ def test_a_file_written_before_a_scan_is_called_is_in_its_answer_whatever_is_und
 
     anyio.run(session)
     assert [(answer["created"], answer["unchanged"], answer["passages"]) for answer in answers] == [(2, 0, 2)] * 2
+
+
+def test_a_call_that_equal_ones_may_join_is_forgotten_once_it_is_answered() -> None:
+    async def session() -> None:
+        calls: EqualCalls[str] = EqualCalls()
+        call = calls.joined("folder", lambda: WorkerCall(lambda: "scanned", ThreadLimits().lengthy))
+        assert await call.answer() == "scanned"
+        forgotten = weakref.ref(call)
+        del call
+        gc.collect()
+        assert forgotten() is None
+
+    anyio.run(session)
 
 
 def test_a_scan_goes_on_for_the_caller_that_is_left_and_ends_when_none_is(workspace: Path, held: HeldScans) -> None:

@@ -110,7 +110,7 @@ def plain(name: str) -> str:
 def accepted_synonym(name: str, accepted: Collection[str]) -> str:
     """The accepted name for what another one means elsewhere, or that is spelt otherwise; "" when there is none."""
     by_plain = {plain(known): known for known in sorted(accepted, reverse=True)}
-    word = plain(name.lstrip("-"))
+    word = plain(name)
     if word in by_plain:
         return by_plain[word]
     meant = [known for group in _MEANINGS if word in group for known in group]
