@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import PurePosixPath
@@ -39,15 +40,20 @@ def parts(body: str) -> list[Part]:
     """
     sections, _ = anchors.find(body, "")
     found = [Part(section.id, section.inner_start, section.inner_end) for section in sections]
+    starts = [section.start for section in sections]
     above: list[known_sections.Headed] = []
+    around: list[anchors.Section] = []  # those that the text of a heading begins in, the innermost last
+    passed = 0
     for one in known_sections.headed(body):
         above = [*(each for each in above if each.level < one.level), one]
         path = " > ".join(each.heading for each in above)
-        tags = [
-            each.start if each.start >= one.inner else each.inner_end
-            for each in sections
-            if (each.start >= one.inner) != (each.end <= one.end) and each.start < one.end and each.end > one.inner
-        ]
+        first = bisect_left(starts, one.inner)
+        around += sections[passed:first]
+        passed = first
+        while around and around[-1].end <= one.inner:
+            around.pop()
+        tags = [each.start for each in sections[first : bisect_left(starts, one.end)] if each.end > one.end]
+        tags += [each.inner_end for each in around[-1:] if each.end <= one.end]
         end = min((_line_start(body, tag) for tag in tags), default=one.end)
         found.append(Part(one.heading, min(one.inner, end), end, one.level, path))
     return found
