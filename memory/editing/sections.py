@@ -120,14 +120,16 @@ def edited(text: str, file: str, how: Literal["append", "replace"], section: str
     if how == "append" and text_start >= 0:
         before, openings = body[:text_end], ["\n\n"]
     harms: list[str] = []
-    for opening, closing in product(openings, closings):
+    for opening, closing in dict.fromkeys(product(openings, closings)):
         new = f"{before}{opening}{middle}" if before and middle else before or middle
         at = len(new) - len(middle) if middle else -1
         new += f"{closing}{after}" if after else "\n"
         harm = _harm(body, new, len(before), place.end, at)
         if not harm:
             head = plain[: front.body_start]
-            return (f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{new}").replace("\n", newline)
+            if head and not head.endswith("\n"):
+                head += "\n"
+            return (head + new).replace("\n", newline)
         harms.append(harm)
     actions = ("close what is open", "edit the file by hand and index it")
     raise SpeckitError("E101", f"{file}: {harms[0]}", actions=actions)
