@@ -33,7 +33,8 @@ class DocumentLinks:
         return tuple(key for key, (old, new) in self._files.items() if old.data != new.data)
 
     def declare(self, source: str, target: str, relation: Relation, strength: float, evidence: str) -> tuple[Link, str]:
-        """Has a document declare the edge between two keys: the source, or the target where evidence is of such a word.
+        """Has a document declare the edge between two keys: the source, or the target where the evidence begins with a
+        word of `VOCABULARY` whose meaning is reversed.
 
         Returns the link as it is declared, without secrets, and why the file could not be written, "" where it was.
         """

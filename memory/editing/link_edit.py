@@ -45,10 +45,9 @@ def worded(link: Link) -> tuple[str, str]:
     word = link.evidence.partition(": ")[0]
     usual = VOCABULARY.get(word)
     if usual is None or (usual.relation, usual.reverse) != (link.relation, link.reverse):
-        meanings = {name: each[::2] for name, each in VOCABULARY.items()}
         word = str(link.relation)
         if link.reverse:
-            word = next(name for name, meaning in meanings.items() if meaning == (link.relation, True))
+            word = next(name for name, each in VOCABULARY.items() if each.reverse and each.relation == link.relation)
     parts = [f"target: {exact(link.target)}"]
     if link.strength != VOCABULARY[word].strength:
         parts.append(f"strength: {scalar_or_list(link.strength)}")
@@ -67,8 +66,10 @@ def relinked(text: str, gone: Callable[[Link], bool], added: Sequence[Link], fil
     wanted = {link for link in declared if not gone(link)} | set(added)
     if wanted == declared.keys():
         return text
-    whole = text if block_of(text, file) is not None else edited(text, {}, file)
-    block = block_of(whole, file)
+    whole, block = text, block_of(text, file)
+    if block is None:
+        whole = edited(text, {}, file)
+        block = block_of(whole, file)
     if block is None or block.form == "toml":
         raise SpeckitError("E101", f"{file}: links cannot be declared in its front matter")
     entry = next((each for each in block.entries if each.key in _KEYS), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import PurePosixPath
@@ -39,15 +40,20 @@ def parts(body: str) -> list[Part]:
     """
     sections, _ = anchors.find(body, "")
     found = [Part(section.id, section.inner_start, section.inner_end) for section in sections]
+    starts = [section.start for section in sections]
     above: list[known_sections.Headed] = []
+    around: list[anchors.Section] = []  # those that the text of a heading begins in, the innermost last
+    passed = 0
     for one in known_sections.headed(body):
         above = [*(each for each in above if each.level < one.level), one]
         path = " > ".join(each.heading for each in above)
-        tags = [
-            each.start if each.start >= one.inner else each.inner_end
-            for each in sections
-            if (each.start >= one.inner) != (each.end <= one.end) and each.start < one.end and each.end > one.inner
-        ]
+        first = bisect_left(starts, one.inner)
+        around += sections[passed:first]
+        passed = first
+        while around and around[-1].end <= one.inner:
+            around.pop()
+        tags = [each.start for each in sections[first : bisect_left(starts, one.end)] if each.end > one.end]
+        tags += [each.inner_end for each in around[-1:] if each.end <= one.end]
         end = min((_line_start(body, tag) for tag in tags), default=one.end)
         found.append(Part(one.heading, min(one.inner, end), end, one.level, path))
     return found
@@ -114,14 +120,16 @@ def edited(text: str, file: str, how: Literal["append", "replace"], section: str
     if how == "append" and text_start >= 0:
         before, openings = body[:text_end], ["\n\n"]
     harms: list[str] = []
-    for opening, closing in product(openings, closings):
+    for opening, closing in dict.fromkeys(product(openings, closings)):
         new = f"{before}{opening}{middle}" if before and middle else before or middle
         at = len(new) - len(middle) if middle else -1
         new += f"{closing}{after}" if after else "\n"
         harm = _harm(body, new, len(before), place.end, at)
         if not harm:
             head = plain[: front.body_start]
-            return (f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{new}").replace("\n", newline)
+            if head and not head.endswith("\n"):
+                head += "\n"
+            return (head + new).replace("\n", newline)
         harms.append(harm)
     actions = ("close what is open", "edit the file by hand and index it")
     raise SpeckitError("E101", f"{file}: {harms[0]}", actions=actions)

@@ -6,11 +6,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from speckit_memory.errors import Problem, Where
-from speckit_memory.memory.indexing.commonmark import Leaf, leaves
-from speckit_memory.memory.indexing.html_blocks import RAW_HTML
 from speckit_memory.memory.indexing.limits import MOST_TAGS, Limits
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.indexing.commonmark import Leaf
 
 # Blanks are taken whole and a name ends before them: no stretch of blanks can be divided in two ways.
 # Another comment cannot begin in a name, so that tags that are never closed are read once.
@@ -153,6 +155,9 @@ def _tags(text: str) -> Iterator[tuple[int, re.Match[str], int]]:
     """(line, match, column) of each tag that is a comment of its own, lines and columns from 1."""
     if "<!--" not in text or "anchor" not in text.casefold():
         return
+    from speckit_memory.memory.indexing.commonmark import leaves  # most searches read no text with a tag
+    from speckit_memory.memory.indexing.html_blocks import RAW_HTML
+
     line, line_start = 1, 0
     for leaf in leaves(text):
         if leaf.kind in ("fence", "code") or (leaf.kind == "html" and leaf.form in RAW_HTML):

@@ -57,8 +57,7 @@ _REFERENCE = re.compile(
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A block that holds no others, with the whole lines that it takes. `depth` counts the quotations and list items
-    around it. `form` is the kind of HTML, or the signs that open fenced code; `closed` is False where the end of the
-    text leaves either open."""
+    around it. `form` is the kind of HTML, or the signs that open fenced code."""
 
     kind: LeafKind
     start: int
@@ -67,7 +66,6 @@ class Leaf:
     level: int = 0
     heading: str = ""
     form: str = ""
-    closed: bool = True
 
 
 def leaves(text: str) -> Iterator[Leaf]:
@@ -132,7 +130,7 @@ class _Reader:
                 at = self._line(at, end)
             yield from self.done
             self.done.clear()
-        self._close(ended=False)
+        self._close()
         yield from self.done
 
     def _blank_lines(self) -> None:
@@ -352,11 +350,10 @@ class _Reader:
         self._fill()
         self.kind, self.start, self.stop, self.form = kind, start, end, form
 
-    def _close(self, *, ended: bool = True, level: int = 0, heading: str = "") -> None:
+    def _close(self, *, level: int = 0, heading: str = "") -> None:
         if self.kind:
-            ended = ended or not (self.kind == "fence" or self.form in HTML_END)
             depth = len(self.containers)
-            self.done.append(Leaf(self.kind, self.start, self.stop, depth, level, heading, self.form, ended))
+            self.done.append(Leaf(self.kind, self.start, self.stop, depth, level, heading, self.form))
             self.kind = ""
 
     def _end_of_fence(self, at: int) -> int:

@@ -86,7 +86,8 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
         return FrontMatter(), _unclosed(text, opened, file) if opened >= 0 else []
     if block.end - block.start > LONGEST_FRONT_MATTER:
         return FrontMatter(), [over("front matter", Where(file, 1, 1))]
-    node, problems = (found := read_block(text, block, file)).node, found.problems
+    found = read_block(text, block, file)
+    node, problems = found.node, found.problems
     body_start = block.body_start
     body_line = text.count("\n", 0, body_start) + 1
     if node is None and not problems:
@@ -150,9 +151,9 @@ def _misspelt(entry: Entry) -> list[Problem]:
 
 
 def _as_extra(node: Node) -> str:
-    match node:
-        case Scalar(text=text) if text:
-            return text
+    """The value of a key that says nothing to the store, as it is written."""
+    if isinstance(node, Scalar) and node.text:
+        return node.text
     value = plain(node)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -172,8 +173,9 @@ def _triggers(entry: Entry, problems: list[Problem]) -> tuple[str, ...]:
     values: tuple[Node, ...] = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
     phrases: list[str] = []
     for value in values:
-        listed = isinstance(entry.value, Sequence) and isinstance(value, Scalar) and value.value is None
-        word = Scalar(value.text, value.where) if listed and isinstance(value, Scalar) else value
+        word = value
+        if isinstance(entry.value, Sequence) and isinstance(value, Scalar) and value.value is None:
+            word = Scalar(value.text, value.where)  # in a list, `null` is a word like any other
         phrase = _text(Entry(entry.key, entry.where, word), problems)
         if phrase and len(phrase) > LONGEST_TRIGGER:
             _refuse(value, f"a trigger phrase of {len(phrase)} characters; at most {LONGEST_TRIGGER} fit", problems)

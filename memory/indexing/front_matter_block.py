@@ -75,9 +75,9 @@ def read_block(text: str, block: Block, file: str) -> Declared:
     if block.form == "toml":
         return _read_toml(said, file, block.first_line)
     node, problems = read(said, file, first_line=block.first_line)
-    return (
-        _read_by_keys(said, file, block.first_line, problems) if node is None and problems else Declared(node, problems)
-    )
+    if node is None and problems:
+        return _read_by_keys(said, file, block.first_line, problems)
+    return Declared(node, problems)
 
 
 def toml_key_lines(said: str) -> dict[str, int]:
@@ -89,6 +89,7 @@ def toml_key_lines(said: str) -> dict[str, int]:
 
 
 def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]) -> Declared:
+    """What can be read of YAML that is broken as a whole, for the reasons `problems`: key by key."""
     starts = [match.start() for match in _KEY.finditer(said) if match.start() < len(said)]
     if not starts or len(starts) > MOST_GROUPS:
         return Declared(None, problems)

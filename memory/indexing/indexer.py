@@ -297,8 +297,12 @@ class Indexer:
         tasks = []
         for file in files:
             stored = known.get(file.key)
-            settled = stored and (stored.restored or (not force and stored.mtime_ns not in (None, TO_BE_READ)))
-            same = stored.content_hash if stored and settled else "" if stored else removed.get(file.key, "")
+            if stored is None:
+                same = removed.get(file.key, "")
+            elif stored.restored or (not force and stored.mtime_ns not in (None, TO_BE_READ)):
+                same = stored.content_hash
+            else:
+                same = ""
             tasks.append(Task(file, stored is not None, same))
         return tasks
 

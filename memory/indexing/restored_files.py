@@ -1,4 +1,4 @@
-"""Where files and what a checkpoint has brought back part, and that the store holds there (feature M14)."""
+"""Where files disagree with what a checkpoint has brought back: the store holds until they change (feature M14)."""
 
 from __future__ import annotations
 

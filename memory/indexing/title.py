@@ -7,7 +7,6 @@ from html import unescape
 from itertools import islice
 from pathlib import PurePosixPath
 
-from speckit_memory.memory.indexing.commonmark import leaves
 from speckit_memory.memory.indexing.limits import cut_at_word
 
 LONGEST_TITLE = 120
@@ -34,8 +33,8 @@ GENERIC_TITLES = frozenset(
 _WORD = re.compile(r"\S+")
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][\w:.-]+(?:[ \t]+[#.]?[\w:.=\"'-]+)*[ \t]*\}[ \t]*\Z")
 """The id and classes that some writers put behind a heading."""
-_INLINE = re.compile(
-    r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
+_INLINE = (
+    r"(?is)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
     r"|!?\[(?P<text>(?:[^\[\]\\]|\\.|!?\[[^\[\]]*\](?:\([^()]*\))?)*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
     r"|<(?P<address>(?:https?|ftp|mailto):[^<>\s]*)>"
     r"|<img\b(?:[^<>]*?\balt=(?:\"(?P<alt>[^\"]*)\"|'(?P<other_alt>[^']*)'))?[^<>]*>"
@@ -43,10 +42,10 @@ _INLINE = re.compile(
     r"|strike|strong|sub|sup|tt|u|var|wbr)(?:\s[^<>]*)?/?>"
     r"|<!--.*?-->"
     r"|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
-    r"|\\(?P<mark>[!-/:-@\[-`{-~])",
-    re.IGNORECASE | re.DOTALL,
+    r"|\\(?P<mark>[!-/:-@\[-`{-~])"
 )
-"""What a heading is written with and a reader of the page does not see, code among words first: it stays."""
+"""What a heading is written with and a reader of the page does not see, code among words first: it stays. The module
+`re` compiles it when it is first used: a search has no use for it."""
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _MARKED = re.compile(r"^ {0,3}(?:#(?=[ \t])|=)|<h1[\s>]", re.MULTILINE | re.IGNORECASE)
 """What a text with a heading of the first level holds."""
@@ -98,13 +97,15 @@ def _seen(text: str, *, pictures: bool) -> str:
             return _seen(found["text"], pictures=pictures)
         return found["address"] or found["mark"] or (" " if found[0][:3].casefold() == "<br" else "")
 
-    return _INLINE.sub(replacement, text)
+    return re.sub(_INLINE, replacement, text)
 
 
 def first_heading(body: str) -> str:
     """The text of the first heading of level 1, be it one of HTML; "" when there is none."""
     if not _MARKED.search(body):
         return ""
+    from speckit_memory.memory.indexing.commonmark import leaves  # a search has no use for it
+
     for leaf in leaves(body):
         if leaf.kind == "heading" and leaf.level == 1 and not leaf.depth and leaf.heading:
             return leaf.heading

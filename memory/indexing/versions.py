@@ -1,4 +1,4 @@
-"""By which analyser and which rules the documents of a store were made, so that others make all of them anew."""
+"""By which analyser and which rules the documents of a store were made; with others, all of them are made anew."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def intake_version(rules: SavingRules) -> str:
 
 
 def _note(database: Database, fact: str, version: str) -> None:
-    """Notes a version; the files of absent memories, which were made by another, are read when they are back."""
+    """Notes a version. Absent memories were made with another one: their files are read when they are back."""
     with database.write() as txn:
         set_meta(txn, fact, version)
         absences.read_again(txn, TO_BE_READ)

@@ -24,7 +24,7 @@ BATCH = 50
 _FROM = "FROM memories m LEFT JOIN archivals a ON a.memory_id = m.id"
 _STANDING = (
     "(a.memory_id IS NULL OR a.restored_at IS NOT NULL) AND m.tier NOT IN (SELECT value FROM carray(:protected)) "
-    "AND m.id NOT IN (SELECT memory_id FROM absences)"
+    f"AND {absences.present('m.id')}"
 )
 _UNUSED = (
     f"{_FROM} WHERE {_STANDING} AND m.access_count < :few AND m.confidence < :doubted AND m.created_at <> :unknown "

@@ -47,7 +47,7 @@ def read(text: str) -> Readable:
 
 
 def _rendered(lines: Sequence[str], found: Outline) -> list[str]:
-    changed = [_MARKDOWN.sub(r"\g<0>" + "\\\\", line, count=1) if _MARKDOWN.match(line) else line for line in lines]
+    changed = [_as_text(line) for line in lines]
     for first, last, language in found.blocks:
         _fence(changed, lines, first, last, language)
     for title in found.titles:
@@ -60,6 +60,7 @@ def _rendered(lines: Sequence[str], found: Outline) -> list[str]:
 
 
 def _as_text(line: str) -> str:
+    """The line with a backslash before what Markdown would take for a heading, a fence or HTML."""
     found = _MARKDOWN.match(line)
     if not found or (line[found.end()] == "<" and not opens_html(line)):
         return line

@@ -76,5 +76,7 @@ def _type_by_statfs(path: str) -> str:
     libc = ctypes.CDLL(None)
     statfs = getattr(libc, "statfs$INODE64", None) or libc.statfs
     buffer = ctypes.create_string_buffer(_STATFS_BYTES)
-    next((place for place in (Path(path), *Path(path).parents) if not statfs(os.fsencode(place), buffer)), None)
+    for place in (Path(path), *Path(path).parents):
+        if not statfs(os.fsencode(place), buffer):
+            break
     return buffer.raw[_TYPE_AT].partition(b"\0")[0].decode(errors="replace")

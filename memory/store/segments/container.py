@@ -142,12 +142,13 @@ class Container:
         size = len(found)
         if found[: len(MAGIC)] != MAGIC:
             raise TornError("it does not begin as a segment of this version does")
-        length = int.from_bytes(found[-_FOOT:][:8], "little")
+        foot = bytes(found[-_FOOT:])
+        length = int.from_bytes(foot[:8], "little")
         if length > size - _FOOT - len(MAGIC):
             raise TornError("it was cut short")
         table = found[size - _FOOT - length : size - _FOOT]
         digest = sha256(table)
-        if digest.digest() != found[size - len(digest.digest()) :]:
+        if digest.digest() != foot[8:]:
             raise TornError("its table was changed, or it was cut short")
         known = json.loads(bytes(table))
         self.about: Mapping[str, Any] = MappingProxyType(known["about"])

@@ -17,7 +17,14 @@ from speckit_memory.memory.store.records import EARLIEST
 
 CHANGED = "presence_changed"
 """The store's fact that numbers the last change by which a memory became absent or was taken up again."""
-PRESENT = "NOT EXISTS (SELECT 1 FROM absences WHERE absences.memory_id = memories.id)"
+
+
+def present(column: str) -> str:
+    """SQL that holds where the memory whose id is in this column is not absent."""
+    return f"{column} NOT IN (SELECT memory_id FROM absences)"
+
+
+PRESENT = present("memories.id")
 """SQL for a row of `memories` whose file is there, or that never had one."""
 
 

@@ -9,8 +9,8 @@ import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.queries import rows, value
+from speckit_memory.memory.store.tables.absences import present
 
-THERE = "memory_id NOT IN (SELECT memory_id FROM absences)"
 _OUTDATED = "FROM memories m LEFT JOIN entity_scans s ON s.memory_id = m.id WHERE s.content_hash IS NOT m.content_hash"
 
 
@@ -75,7 +75,7 @@ def shared(connection: apsw.Connection, most: int) -> list[Held]:
     """Each name that 2 to `most` memories have whose files are there, with each of them: by holders, name, memory."""
     found = rows(
         connection,
-        f"WITH held AS (SELECT * FROM memory_entities WHERE {THERE}) "
+        f"WITH held AS (SELECT * FROM memory_entities WHERE {present('memory_id')}) "
         "SELECT entity, holders, telling, memory_id FROM held JOIN "
         "(SELECT entity, count(*) AS holders, max(kind <> 'language') AS telling FROM held GROUP BY entity "
         "HAVING count(*) BETWEEN 2 AND ?) USING (entity) ORDER BY holders, entity, memory_id",

@@ -1,7 +1,7 @@
 """What a restored checkpoint holds otherwise than the files say (feature M14).
 
-The store holds until a file changes: an index run that finds the content noted here leaves the memory as it is, and a
-file whose memory was removed without one.
+The store holds until a file changes: while an index run finds the content noted here, it leaves the memory as it is,
+and makes none of a file whose memory was removed.
 """
 
 from __future__ import annotations

@@ -104,8 +104,9 @@ def unlink(txn: Transaction, edge_id: int, documents: Documents, *, by: str, why
 def undo(txn: Transaction, number: int, documents: Documents, *, by: str, now: float) -> Change:
     """Makes an edge what it was before a change, in its document too.
 
-    Raises E080 for an unknown change, E083 when it is not as the change
-    left it, and E032 when a memory has no room for what was removed."""
+    Raises E080 for an unknown change, E083 when it is not as the change left it, and E032 when a memory has no room
+    for what was removed.
+    """
     change = edge_history.change(txn.connection, number)
     if change is None:
         raise SpeckitError(

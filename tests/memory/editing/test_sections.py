@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.editing.sections import edited
+from speckit_memory.memory.editing.sections import edited, parts
 from speckit_memory.memory.indexing.front_matter import parse
 from speckit_memory.memory.indexing.title import plain_text
 
@@ -173,3 +173,10 @@ def test_content_whose_tags_would_take_other_sections_apart_is_refused(content: 
     text = "<!-- ANCHOR:a -->\n\n## Old\n\nText.\n\n<!-- /ANCHOR:a -->\n\n<!-- ANCHOR:b -->\nb\n<!-- /ANCHOR:b -->\n"
     with pytest.raises(SpeckitError, match="how the text around it is read"):
         edited(text, "a.md", "replace", "a", f"One.\n\n{content}")
+
+
+@pytest.mark.requirement("T4.edited")
+@pytest.mark.timeout(5)  # each heading was compared with each anchor
+def test_sections_are_found_in_linear_time_however_many_headings_and_anchors_there_are() -> None:
+    body = "".join(f"<!-- ANCHOR:a{at} -->\nx\n<!-- /ANCHOR:a{at} -->\n\n" for at in range(2_500)) + "# h\n" * 20_000
+    assert len(parts(body)) == 22_500

@@ -212,3 +212,9 @@ def test_a_name_that_holds_a_secret_is_another_one_and_the_same_each_time() -> N
     assert identifier(token) == identifier(token) != identifier("ghp_" + _random(36, 40))
     assert token not in identifier(token)
     assert identifier(f"password=1{_random(12)}") == "password=(redacted password)"
+
+
+@pytest.mark.requirement("I9.suspicions")
+@pytest.mark.timeout(5)  # the whole line was copied for each of them
+def test_suspicions_are_found_in_linear_time_in_a_text_of_one_line() -> None:
+    assert len(examine(f"{_random(44)} " * 15_000)[2]) == 15_000

@@ -167,3 +167,10 @@ def test_tags_that_a_text_speaks_of_hide_nothing() -> None:
         "Top\n===\n\n<!-- begins a comment,\n\n<pre> shows code:\n\nAfter it\n--------\n\nText.\n"
     )
     assert [block.heading for block in blocks(page.text) if block.kind == "heading"] == ["Top", "After it"]
+
+
+def test_tags_that_end_in_their_line_stay_as_they_are() -> None:
+    text = "<https://example.com> tells more.\n\n<!-- ANCHOR:rules -->\nText.\n<!-- /ANCHOR:rules -->\n"
+    page = restructuredtext.read(text)
+    assert page.text == text
+    assert [section.id for section in anchors.find(page.text, "")[0]] == ["rules"]
