@@ -135,4 +135,5 @@ def _said(query: Query, ids: Ids, store: Store) -> Column:
 
 def _of_session(query: Query, ids: Ids, store: Store) -> Column:
     attention = store.sessions.attention(query.session, ids, query.now)
-    return np.maximum(attention, store.sessions.sent(query.session, ids, query.now))
+    sent = store.sessions.texts_sent(query.session, ids, query.now)
+    return np.where([bool(texts) for texts in sent], 1.0, attention)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from speckit_memory.engine import repeats
 from speckit_memory.engine.empty_answers import missing_sections, nothing_to_find, only_unconditional
 from speckit_memory.engine.excerpts import excerpt
 from speckit_memory.engine.result_parts import (
@@ -61,8 +62,6 @@ def answer(
     facts: dict[str, Any] = {"evidence_gap": False}
     for notes in outcome.notes.values():
         facts |= notes.overall
-    if hidden := facts.get("deduplicated", {}).get("memories"):
-        facts["deduplicated"] = facts["deduplicated"] | {"memories": named(hidden, store)}
     degraded, why = trace.degraded, ""
     if only_unconditional(outcome, store):
         if why := nothing_to_find(query, store):
@@ -70,10 +69,14 @@ def answer(
             warnings, degraded = [why], ()
         elif why := missing_sections(outcome, store):
             warnings = [why]
+    policy = facts.get("deduplicated", {})
+    rows = tuple(_rows(outcome, store, snippet_characters, content, annotate, policy.get("action", "")))
+    if policy:
+        facts["deduplicated"] = repeats.counted(rows, policy)
     return SearchResult(
         query=query.text,
         plan=_plan(outcome, declared),
-        results=tuple(_rows(outcome, store, snippet_characters, content, annotate)),
+        results=rows,
         notes=SearchNotes(
             evidence_gap=facts.pop("evidence_gap"),
             warnings=(*plan.warnings, *map(_respelt, plan.respelt), *warnings),
@@ -139,7 +142,12 @@ def _respelt(found: Respelling) -> str:
 
 
 def _rows(
-    outcome: Outcome, store: Store, snippet_characters: int, content: bool, annotate: Sequence[BoundStep[Annotator]]
+    outcome: Outcome,
+    store: Store,
+    snippet_characters: int,
+    content: bool,
+    annotate: Sequence[BoundStep[Annotator]],
+    of_repeats: str,
 ) -> list[ResultRow]:
     pool = outcome.pool
     if not len(pool):
@@ -169,6 +177,7 @@ def _rows(
         state = notes.pop("state") if "state" in notes else names[row]
         if row in summaries:
             notes["shown"] = "summary"
+        sent = notes.pop(repeats.SENT_BEFORE, ())
         rows.append(
             ResultRow(
                 id=numbers[row],
@@ -187,9 +196,11 @@ def _rows(
                 last_line=passage.last_line,
                 chunk_hits=chunk_hits[row],
                 notes={name: note for name, note in notes.items() if name not in SAID_BY_ROW},
-                content=store.passages.body(numbers[row]).strip("\n") if content else "",
+                content=repeats.whole(numbers[row], store) if content else "",
             )
         )
+        if sent:
+            rows[-1] = repeats.in_line(rows[-1], passage, sent, store, of_repeats)
     return rows
 
 

@@ -90,13 +90,8 @@ def _of_question(
                 yield _single("question", name, getattr(question, name), "", 0)
         if question.concepts and question.text.strip():
             yield _single("question", "concepts", ", ".join(question.concepts), None, 0)
-    if lost.where == "step":
-        if question.session and door.repeats and question.dedup:
-            yield _single("question", "dedup", True, False, 0)
-        elif question.session and not door.repeats:
-            yield _single("question", "session", question.session, "", 0)
-        if question.anchors:
-            yield _single("question", "anchors", ", ".join(question.anchors), None, 0)
+    if lost.where == "step" and question.anchors:
+        yield _single("question", "anchors", ", ".join(question.anchors), None, 0)
     if question.token_usage is not None:
         yield _single("question", "token_usage", question.token_usage, None, 0)
     if not asks_for_handover(result.outcome.query):

@@ -69,8 +69,8 @@ def note_answer(opened: OpenStore, pipeline: Pipeline, result: SearchResult, cou
             recorder.observe(partial(scoring, result.query_id, outcome, count, at=time.time()))
 
 
-def note_read(opened: OpenStore, memory: int, session: str) -> None:
-    """Notes that a reader got the text of a memory by its name: it was opened, and so reviewed, and the session attends
+def note_read(opened: OpenStore, memory: int, text: str, session: str) -> None:
+    """Notes that a reader got a text of a memory by its name: it was opened, and so reviewed, and the session attends
     to it."""
     now = time.time()
     with _harmless():
@@ -78,7 +78,7 @@ def note_read(opened: OpenStore, memory: int, session: str) -> None:
         opened.recorder.sign(Sign(memory, "opened", now, digest_of(session)))
     if session and not opened.database.only_read:
         with _harmless():
-            events.read(opened.database, identifier(session), memory, now)
+            events.read(opened.database, identifier(session), memory, text, now)
 
 
 def note_validated(opened: OpenStore, memory: int) -> None:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 class Door:
     """What callers of a door can change of a question.
 
-    `modes` are those they can ask for; with `repeats` they can ask for what a session was sent without leaving it; with
-    `parameter_is_enough` they want to know of nothing else where a higher limit does it, or a wish of theirs less.
+    `modes` are those they can ask for; with `parameter_is_enough` they want to know of nothing else where a higher
+    limit does it, or a wish of theirs less.
     """
 
     modes: tuple[str, ...] = ("quick", "focused", "deep", "auto")
-    repeats: bool = False
     parameter_is_enough: bool = False
 
 

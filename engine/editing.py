@@ -219,13 +219,14 @@ class Editing(ABC):
 
     def was_read(self, reading: Reading, *, session: str = "") -> None:
         """Notes that a reading has reached its reader, who has opened the memory by that (features M2 and T28): it is
-        better kept, and if an answer had brought it, the reader chose it there. The session attends to it (feature M4).
-        Whoever shows a reading calls this.
+        better kept, and if an answer had brought it, the reader chose it there. The session attends to it (feature M4)
+        and was sent the text of the reading (feature A2). Whoever shows a reading calls this, with the text that it
+        shows.
 
         Uses are written a little later.
         """
         if self._followed.current.name == reading.origin:  # else its id is that of another store
-            note_read(self._followed.current, reading.memory.id, session)
+            note_read(self._followed.current, reading.memory.id, reading.text, session)
 
     def _editable(self, name: int | str) -> MemoryRecord:
         memory = self.get(name)

@@ -16,24 +16,24 @@ def served(database: Database, result: SearchResult, count: int, *, remembered: 
     """Notes an answer whose first `count` memories reached the query's session: the session attends to them now
     (feature M4) and, where the pipeline has it `remembered`, was sent them (feature A2).
 
-    What was left out for having been sent before is mentioned again. Raises SpeckitError when the store cannot be
-    written now.
+    What was sent before is mentioned again. Raises SpeckitError when the store cannot be written now.
     """
     query = result.outcome.query
     if not query.session:
         return
-    memories = result.outcome.pool.candidates.parents[:count].tolist()
+    rows = result.results[:count]
+    texts = [(row.id, row.content or row.snippet) for row in rows if row.content or row.snippet]
     with database.write(PATIENCE_MS) as txn:
         if resuming.asks_for_handover(query):  # who asks where work stopped has lost what was sent before
             sessions.forget_sent(txn, query.session)
-        if memories and remembered and not query.anchors:  # a section is not the memory
-            sessions.mark_sent(txn, query.session, memories, query.now)
+        if texts and remembered and not query.anchors:  # sections were sent in their place
+            sessions.mark_sent(txn, query.session, texts, query.now)
         working_memory.note_event(
             txn,
             query.session,
-            memories,
+            [row.id for row in rows if not row.repeated],
             query.now,
-            mentioned=[memory["id"] for memory in result.repeated],
+            mentioned=[row.id for row in rows if row.repeated],
             source="answer",
             source_call=result.query_id,
         )
@@ -48,10 +48,12 @@ def saved(database: Database, session: str, memory: int, now: float) -> None:
         working_memory.note_event(txn, session, [memory], now, source="save")
 
 
-def read(database: Database, session: str, memory: int, now: float) -> None:
-    """Notes that a session read a memory by its name at `now` (epoch seconds): it attends to that.
+def read(database: Database, session: str, memory: int, text: str, now: float) -> None:
+    """Notes that a session read a text of a memory by its name at `now` (epoch seconds): it attends to the memory, and
+    was sent that text.
 
     Raises SpeckitError when the store cannot be written now.
     """
     with database.write(PATIENCE_MS) as txn:
+        sessions.mark_sent(txn, session, [(memory, text)], now)
         working_memory.note_event(txn, session, [memory], now, source="read")

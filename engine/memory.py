@@ -320,7 +320,8 @@ class Memory(
         outcome, opened = result.outcome, self._open
         if result.origin != opened.name:
             return ""  # its ids are those of another store
-        opened.usage.note(outcome.pool.candidates.parents[:count].tolist(), outcome.query.now, result.opened(count))
+        memories = [row.id for row in result.results[:count] if not row.repeated]
+        opened.usage.note(memories, outcome.query.now, result.opened(count))
         pipeline = self._in_force.answered(result).runner.pipeline
         consumption.note_answer(opened, pipeline, result, count)
         remembered = any(step.about.looks_back for step in pipeline.annotate)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from speckit_memory.engine.questions import Asked
-from speckit_memory.engine.result_parts import NamedMemory, PipelineIdentity, SearchNotes, SearchPlan, Timings
+from speckit_memory.engine.result_parts import PipelineIdentity, SearchNotes, SearchPlan, Timings
 from speckit_memory.pipeline.explain import StepExplanation
 from speckit_memory.pipeline.runner import Outcome
 
@@ -24,7 +24,8 @@ class ChannelEvidence:
 class ResultRow:
     """One memory of an answer. `id` and `key` name the memory; lines and heading those of the passage shown.
 
-    `content` is the whole text of the memory, empty unless it was asked for (feature R4).
+    `content` is the whole text of the memory, empty unless it was asked for (feature R4). One that is `repeated` was
+    sent in this session already: it has neither text, and its note `already_sent` names the place (feature A2).
     """
 
     id: int
@@ -44,6 +45,7 @@ class ResultRow:
     chunk_hits: int
     notes: Mapping[str, Any]
     content: str = ""
+    repeated: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `results`."""
@@ -165,16 +167,18 @@ class SearchResult:
         sections = bool(self.outcome.query.anchors)
         return [row.id for row in self.results[:count] if sections or row.content]
 
-    @property
-    def repeats(self) -> int:
-        """How many memories were left out because the session has them already (feature A2)."""
-        return len(self.repeated)
+    def as_shown(self, texts: Sequence[str]) -> SearchResult:
+        """The same answer with the texts of its first rows as they have reached the reader: some are cut on the way."""
+        rows = [
+            replace(row, content=text) if row.content else replace(row, snippet=text)
+            for row, text in zip(self.results, texts, strict=False)
+        ]
+        return replace(self, results=(*rows, *self.results[len(rows) :]))
 
     @property
-    def repeated(self) -> list[NamedMemory]:
-        """These memories."""
-        found: list[NamedMemory] = self.notes.facts.get("deduplicated", {}).get("memories", [])
-        return found
+    def repeats(self) -> int:
+        """How many rows the session has been sent already (feature A2)."""
+        return sum(row.repeated for row in self.results)
 
 
 @dataclass(frozen=True, slots=True)

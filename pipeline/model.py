@@ -404,12 +404,10 @@ GAP_WARNING = "Evidence gap:"
 class Notes:
     """An annotator's answer: remarks by id and about the whole answer, and optionally which rows stay.
 
-    A remark has no way to name a score or a position: those keys are refused. Rows that are hidden `in_place` keep
-    their places: nothing from below the query's limit moves up into them.
+    A remark has no way to name a score or a position: those keys are refused.
     """
 
     by_id: Mapping[int, Mapping[str, JSON]] = field(default_factory=dict)
     overall: Mapping[str, JSON] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     keep: Mask | None = None
-    in_place: bool = False

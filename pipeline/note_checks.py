@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from speckit_memory.pipeline.copying import absent, array, flag, pairs, row_of, text, values_of
+from speckit_memory.pipeline.copying import absent, array, pairs, row_of, text, values_of
 from speckit_memory.pipeline.describing import shape_of
 from speckit_memory.pipeline.errors import StageInvariantError, Unfit
 from speckit_memory.pipeline.model import JSON, Notes, Pool
@@ -51,14 +51,13 @@ def check_sections(notes: Notes | Unavailable, anchors: tuple[str, ...], step: s
 
 
 def _notes(answer: object, pool: Pool) -> Notes:
-    by_id, overall, warnings, keep, in_place = values_of(answer, Notes)
+    by_id, overall, warnings, keep = values_of(answer, Notes)
     copier = _Copier(frozenset(pool.candidates.channels))
     return Notes(
         _rows(by_id, copier, pool) if by_id or type(by_id) is not dict else {},
         _whole(overall, copier) if overall or type(overall) is not dict else {},
         row_of(warnings, lambda said: text(said, "one of the warnings", MOST_WARNED), "warnings", MOST_WARNINGS),
         None if keep is None else array(keep, np.bool_, pool.ids.shape, "mask"),
-        flag(in_place, "in_place"),
     )
 
 

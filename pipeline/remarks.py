@@ -100,6 +100,7 @@ _OF_ROW: dict[str, Form] = {
     "also_at": _MEMORIES,
     "superseded_by": _MEMORIES,
     "found_by": ("a list of names", _lists_of(str)),
+    "sent_before": ("a list of texts", _lists_of(str)),
     "sections": ("a list of {anchor, text}", _sections),
 }
 _OF_WHOLE: dict[str, Form] = {
@@ -107,10 +108,9 @@ _OF_WHOLE: dict[str, Form] = {
     "token_budget": ("a whole number above 0", lambda values: _all(int, values) and min(values) > 0),
     "overflow": ("the counts rows, kept and tokens_wanted", _counts("rows", "kept", "tokens_wanted")),
     "deduplicated": (
-        "the counts already_sent and tokens_saved, and memories, a list of ids",
+        "the count tokens_each, and the action line or mark",
         lambda values: (
-            _counts("already_sent", "tokens_saved")(values)
-            and _lists_of(int)([value.get("memories") for value in values])
+            _counts("tokens_each")(values) and all(value.get("action") in ("line", "mark") for value in values)
         ),
     ),
     "anchors": (

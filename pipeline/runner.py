@@ -88,9 +88,9 @@ class Runner:
             return self._sealed(query, pool, StoreView(store), journal)
 
     def _sealed(self, query: Query, pool: Pool, store: Store, journal: Journal) -> Outcome:
-        pool, notes, room = self._annotate(query, pool, store, journal)
-        served = pool.take(np.arange(min(room, len(pool))))
-        journal.lost("limit", pool.ids[room:])
+        pool, notes = self._annotate(query, pool, store, journal)
+        served = pool.take(np.arange(min(query.limit, len(pool))))
+        journal.lost("limit", pool.ids[query.limit :])
         return Outcome(query, served, notes, journal.trace(self.pipeline, query.plan.complexity))
 
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: Journal) -> Pool:
@@ -131,10 +131,9 @@ class Runner:
             journal.reached(step, before, pool)
         return pool
 
-    def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes], int]:
-        """The rows that stay, what each step said, and for how many rows there is room within the query's limit."""
+    def _annotate(self, query: Query, pool: Pool, store: Store, journal: Journal) -> tuple[Pool, dict[str, Notes]]:
+        """The rows that stay, and what each step said."""
         notes: dict[str, Notes] = {}
-        room = query.limit
         journal.shown.put_rows_away()
         sealed = Seal.of(pool)
         for step in self.pipeline.annotate:
@@ -145,13 +144,12 @@ class Runner:
                 notes[step.id] = answer
                 if answer.keep is not None and not answer.keep.all():
                     journal.lost(step.id, pool.ids[~answer.keep])
-                    room -= int(np.count_nonzero(~answer.keep[:room])) if answer.in_place else 0
                     pool = narrow(pool, answer.keep)
                     sealed = Seal.of(pool)
             elif sealed.broken():
                 sealed = Seal.of(pool)
             journal.reached(step, (before, None), (pool, answer))
-        return pool, notes, room
+        return pool, notes
 
     def _fused(
         self, step: BoundStep[Fuser], query: Query, candidates: Candidates, shown: Showing

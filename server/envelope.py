@@ -36,6 +36,9 @@ FIELDS = ("summary", "data", "hints", "meta")
 SCHEMA: dict[str, Any] = {"type": "object"}
 """What tells clients that answers are structured. No more than that, because it stands in every tool's definition."""
 
+Rows = Sequence[dict[str, Any]]
+Follow = Callable[[Rows], None]
+"""What follows an answer, once it is known which rows are sent and what is left of their texts."""
 Last = Literal["cut", "drop"]
 Count = Callable[[Sequence[str]], list[int]]
 """How many tokens each text has."""
@@ -82,14 +85,14 @@ class Reply:
     """What is said by the number of rows that are shown. Its line is cut where rows leave no room, its data never."""
     pipeline: str = ""
     """The hash of the pipeline that answered, "" where none did: what the log names the call by."""
-    after: Callable[[int], None] | None = None
-    """Called with the number of rows shown, once it is known, in the thread that builds the envelope."""
-    again: Callable[[int], None] | None = None
+    after: Follow | None = None
+    """Called with the rows as they are sent, once these are known, in the thread that builds the envelope."""
+    again: Follow | None = None
     """Called likewise, in the place of `after`, when this answer is given to the same question once more. None for one
     that holds for the moment alone, such as what a session is sent: it is never given again (feature T25)."""
 
 
-def nothing(_shown: int) -> None:
+def nothing(_rows: Rows) -> None:
     """What follows an answer that leaves nothing behind."""
 
 
@@ -167,10 +170,10 @@ class Fitted:
     """The structured content but for `meta`."""
     meta: dict[str, Any]
     """What is the same whenever it is sent."""
-    shown: int
-    """How many rows it has."""
-    after: Callable[[int], None] | None
-    again: Callable[[int], None] | None
+    rows: Rows
+    """Those of the document."""
+    after: Follow | None
+    again: Follow | None
     """None for one that is not to be kept."""
     pipeline: str = ""
     """The hash of the pipeline that answered."""
@@ -190,12 +193,12 @@ class Fitted:
         draft = replace(self.draft, rows=rows, notes=notes)
         text, tokens = _fitted(draft, count)
         meta = {**self.meta, "token_count": tokens}
-        return replace(self, text=text, document=draft.document(), meta=meta, shown=len(draft.rows), draft=None)
+        return replace(self, text=text, document=draft.document(), meta=meta, rows=draft.rows, draft=None)
 
     def sent(self, latency_ms: float, *, again: bool = False) -> CallToolResult:
         """The result of a call that took so long; `again` for one whose answer had been made before."""
         if follows := self.again if again else self.after:
-            _afterwards(follows, self.shown)
+            _afterwards(follows, self.rows)
         meta = {**self.meta, "latency_ms": round(latency_ms, 1), "cache_hit": again}
         return CallToolResult(content=[TextContent(text=self.text)], structured_content={**self.document, "meta": meta})
 
@@ -218,13 +221,13 @@ def fitted(reply: Reply, tool: str, budget: int, count: Count) -> Fitted:
     document = draft.document()
     # without what the reply holds to be done afterwards, and without rows that were left out: answers are kept
     light = replace(draft, reply=replace(reply, data=document["data"], after=None, again=None), rows=[])
-    return Fitted(text, document, meta, len(draft.rows), reply.after, again, reply.pipeline, light)
+    return Fitted(text, document, meta, draft.rows, reply.after, again, reply.pipeline, light)
 
 
-def _afterwards(work: Callable[[int], None], shown_rows: int) -> None:
+def _afterwards(work: Follow, rows: Rows) -> None:
     """What is done for the sake of later calls must not cost this one its answer."""
     try:
-        work(shown_rows)
+        work(rows)
     except BaseException as error:  # of a store or of a component's library
         logs.event("not noted", problems=[str(internal(error))])
 

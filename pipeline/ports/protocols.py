@@ -304,13 +304,13 @@ class Folders(Protocol):
 
 
 class Sessions(Protocol):
-    """What is known of a conversation. The empty session knows nothing: zeros and False."""
+    """What is known of a conversation. The empty session knows nothing."""
 
     def attention(self, session: str, ids: Ids, now: float) -> Column:
         """Working-memory attention [0, 1] of each memory; 0 where it has none or the session is over (feature M4)."""
 
-    def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
-        """Which of these were already sent in this session within its life, by content (feature A2)."""
+    def texts_sent(self, session: str, memories: Ids, now: float) -> list[list[str]]:
+        """What this session was sent of each memory within its life: the digests of texts (feature A2)."""
 
 
 class TokenSpace(Protocol):

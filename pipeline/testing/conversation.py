@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import AUTHORED, Column, FolderDescription, Ids
 from speckit_memory.pipeline.testing.memories import words
@@ -61,6 +60,7 @@ class FakeSessions:
         """The attention of each memory."""
         return np.array([self._attended.get(session, {}).get(int(i), 0.0) for i in ids], np.float64)
 
-    def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
-        """Which were sent."""
-        return np.array([int(i) in self._delivered.get(session, set()) for i in ids], np.bool_)
+    def texts_sent(self, session: str, memories: Ids, now: float) -> list[list[str]]:
+        """A text of each memory that was sent."""
+        sent = self._delivered.get(session, set())
+        return [[f"text of {memory}"] if memory in sent else [] for memory in memories.tolist()]

@@ -164,7 +164,10 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
     if result.notes.evidence_gap and result.results:
         click.echo(wrapped(WEAK, fg="yellow"))
     for rank, (row, explanation) in enumerate(zip_longest(result.results, explained), start=1):
-        (show_row if verbose else show_briefly)(rank, row)
+        if row.repeated and not row.snippet:
+            click.echo(wrapped(f"already sent: {row.notes['already_sent']}", "    ", number(rank, row), dim=True))
+        else:
+            (show_row if verbose else show_briefly)(rank, row)
         if explanation:
             click.echo(wrapped(f"{row.score:.4f}, step by step:", "    "))
             click.echo(recombined(explanation, "      "))
@@ -173,8 +176,6 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
     if attended := result.notes.facts.get("attended"):
         keys = ", ".join(str(memory["key"]) for memory in attended)
         click.echo(wrapped(f"this session attended to: {keys}", dim=True))
-    if result.repeats:
-        click.echo(wrapped(f"{counted(result.repeats, 'memory')} already sent in this session left out", dim=True))
     if other := result.notes.facts.get("interleaved_with"):
         click.echo(wrapped(f"mixed with the answer of the pipeline {other['name']} {other['hash']}", dim=True))
     for warning in warnings:
@@ -215,7 +216,12 @@ def show_briefly(rank: int, row: ResultRow) -> None:
 
 def show_title(rank: int, row: ResultRow) -> None:
     """The first line of a result."""
-    click.echo(wrapped(row.title, "    ", f"{rank:>2}. {click.style(f'{row.score:.4f}', fg='cyan')}  ", bold=True))
+    click.echo(wrapped(row.title, "    ", number(rank, row), bold=True))
+
+
+def number(rank: int, row: ResultRow) -> str:
+    """What a result begins with: its rank and score."""
+    return f"{rank:>2}. {click.style(f'{row.score:.4f}', fg='cyan')}  "
 
 
 def place(row: ResultRow) -> str:

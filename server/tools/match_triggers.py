@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from speckit_memory.server.envelope import TEXT_FIELD, Reply
+from speckit_memory.server.envelope import TEXT_FIELD, Reply, Rows
 from speckit_memory.server.idle_parameters import Idle
 from speckit_memory.server.markdown import about, fields, one_line, quoted
 from speckit_memory.server.tools.parameters import Flag, SessionId
@@ -47,8 +47,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         facts = [mind, f"related: {named}" if named else ""]
         hints = () if rows else ("no phrase stands in the prompt; memory_search looks for its words",)
 
-        def note(shown: int) -> None:
-            memory.matched(found, shown, session=session, turn=turnNumber)
+        def note(shown: Rows) -> None:
+            memory.matched(found, len(shown), session=session, turn=turnNumber)
 
         return Reply(
             f"{counted(found.total, 'memory')} triggered",

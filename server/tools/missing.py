@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.smallest_change import SmallestChange
     from speckit_memory.pipeline.plain_leaves import Plain
 
-TOOL = Door(modes=("auto", "deep"), repeats=True, parameter_is_enough=True)
+TOOL = Door(modes=("auto", "deep"), parameter_is_enough=True)
 PARAMETERS = {
     "limit": "limit",
     "folder": "specFolder",
@@ -30,7 +30,6 @@ PARAMETERS = {
     "context_type": "contextType",
     "mode": "mode",
     "session": "sessionId",
-    "dedup": "enableDedup",
     "concepts": "concepts",
     "anchors": "anchors",
     "deadline_ms": "deadlineMs",

@@ -21,6 +21,10 @@ def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.wh
     lines = row.get("lines", [0, 0])
     place = f":{lines[0]}-{lines[1]}" if lines[0] else ""
     notes = dict(row.get("notes", {}))
+    if "already_sent" in notes and TEXT_FIELD not in row:
+        successors = ", ".join(one_line(other["key"]) for other in notes.get("superseded_by") or ())
+        sent = f"already sent: {one_line(notes['already_sent'])}"
+        return f"\n## {number}. {about(sent, successors and f'superseded by {successors}')}"
     sections = notes.pop("sections", [])
     shown = [
         f"\n## {number}. {key}{place}",

@@ -2,13 +2,13 @@
 
 import secrets
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.results import ResultRow, SearchResult
-from speckit_memory.errors.echo import listed
 from speckit_memory.memory.lifecycle.validations import Validated
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.server import logs
@@ -16,13 +16,19 @@ from speckit_memory.server.envelope import TEXT_FIELD
 from speckit_memory.server.markdown import about, one_line
 from speckit_memory.server.output import counted
 
-MAX_NAMED = 10
-"""How many memories a hint names."""
-
 
 def result_row(row: ResultRow) -> dict[str, Any]:
     """One result of a search; of named sections, their text stands in the place of the excerpt (feature A7)."""
     notes, text = dict(row.notes), row.snippet
+    if row.repeated and not text:
+        return {
+            "id": row.id,
+            "key": row.key,
+            "title": row.title,
+            "score": round(row.score, 4),
+            "lines": [row.first_line, row.last_line],
+            "notes": notes,
+        }
     if sections := notes.get("sections"):
         text = "\n\n".join(f"[{section['anchor']}]\n{section['text']}" for section in sections)
         notes["sections"] = [section["anchor"] for section in sections]
@@ -78,10 +84,9 @@ def timings(result: SearchResult) -> dict[str, Any]:
 
 
 def found(result: SearchResult) -> str:
-    """How many memories are in an answer, and how many were left out because they had been sent."""
-    if result.repeated:
-        return f"{counted(len(result.results), 'new memory')} found, {len(result.repeated)} already sent"
-    return f"{counted(len(result.results), 'memory')} found"
+    """How many memories are in an answer, and how many of them had been sent already."""
+    repeats = f", {result.repeats} already sent" if result.repeats else ""
+    return f"{counted(len(result.results), 'memory')} found{repeats}"
 
 
 def intent_of(result: SearchResult) -> str | None:
@@ -115,13 +120,8 @@ def attended_text(result: SearchResult) -> str:
 def search_hints(result: SearchResult) -> tuple[str, ...]:
     """What the caller should know beside the results: other words are advised only where they could help."""
     hints = (*_mixed(result), *result.notes.warnings)
-    if result.repeated:
-        keys = [memory["key"] for memory in result.repeated]
-        return (
-            *hints,
-            f"already sent in this session and left out: {listed(keys, MAX_NAMED)}; "
-            "ask with enableDedup=false to see them again",
-        )
+    if result.repeats:
+        return (*hints, "what was already sent in this session is a line; enableDedup=false sends it again")
     if result.results or result.why_nothing not in ("", EMPTY_STORE):
         return hints
     further = () if result.why_nothing else ("try other words",)
@@ -196,26 +196,27 @@ def log_search(result: SearchResult, shown: int, *, cached: bool = False) -> Non
     )
 
 
-def note_served_again(memory: Memory, result: SearchResult, count: int) -> None:
+def note_served_again(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str, Any]]) -> None:
     """Notes an answer that was made for an earlier call and given to this one: it was of use once more (feature T25).
 
     Only answers outside of sessions are given again, so there is no session to be told.
     """
     asked = result.asked_again(logs.query_id() or secrets.token_hex(8), time.time())
-    log_search(asked, count, cached=True)
-    memory.served(asked, count)
+    log_search(asked, len(rows), cached=True)
+    memory.served(asked, len(rows))
 
 
-def note_served(memory: Memory, result: SearchResult, count: int) -> None:
+def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str, Any]]) -> None:
     """Lets the session know which results the client gets to see; a failure costs no more than a repetition.
 
     The search is logged here, and what the pipeline's own budget has cut; what the tool's has cut by the envelope.
     """
-    log_search(result, count)
+    log_search(result, len(rows))
     facts = result.notes.facts
     if cut := facts.get("overflow"):
         budget = facts["token_budget"]
         logs.overflowed("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
-    warning = memory.served(result, count)
+    shown = result.as_shown([row.get(TEXT_FIELD, "") for row in rows])
+    warning = memory.served(shown, len(rows))
     if warning:
         logs.event("not noted in the session", "warning", reason=warning)

@@ -1,5 +1,6 @@
 """One memory read by key: its text, or sections of it, as far as the budget goes, and on from there (feature A7)."""
 
+from dataclasses import replace
 from typing import Any
 
 from speckit_memory.engine.reading import Reading
@@ -46,7 +47,7 @@ def read_whole(
             hints.append(f"{counted(reading.last_line - last, 'line')} more: continue with fromLine={last + 1}")
             break
     if rows:
-        memory.was_read(readings[0], session=session)
+        memory.was_read(replace(readings[0], text=rows[0][TEXT_FIELD]), session=session)
     if superseded := superseded_text(readings[0]):
         hints.insert(0, one_line(superseded))
     if put_away := readings[0].put_away:

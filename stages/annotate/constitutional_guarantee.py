@@ -26,7 +26,7 @@ class ConstitutionalGuarantee:
     Feature A3.
     """
 
-    about = About(features=("A3", "C6"), before=("session_dedup",))
+    about = About(features=("A3", "C6"))
     Params = ConstitutionalGuaranteeParams
 
     def __init__(self, params: ConstitutionalGuaranteeParams) -> None:

@@ -54,7 +54,7 @@ class EvidenceGap:
     Its limit can be fitted to a stated rate of false alarms (`pipeline calibrate`). Feature A4.
     """
 
-    about = About(features=("A4",), before=("session_dedup",))
+    about = About(features=("A4",))
     Params = EvidenceGapParams
 
     def __init__(self, params: EvidenceGapParams) -> None:

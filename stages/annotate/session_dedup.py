@@ -1,4 +1,4 @@
-"""Leaves out what this conversation has been sent already."""
+"""Tells which texts this conversation has been sent already."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from speckit_memory.pipeline.ranking import Ranking
 class SessionDedupParams(Params):
     """What happens to repeats."""
 
-    action: Literal["hide", "mark"] = Field("hide", description="Whether repeats are left out or only marked.")
-    tokens_each: int = Field(200, ge=0, description="Tokens that one left-out memory saves, for the report.")
+    action: Literal["line", "mark"] = Field("line", description="Whether a repeat is a line, or sent again and marked.")
+    tokens_each: int = Field(200, ge=0, description="Tokens that one repeat in a line saves, for the report.")
 
 
 class SessionDedup:
-    """Hides memories that were already sent in the query's session, recognised by their content.
+    """Puts a line in the place of each text that was already sent in the query's session.
 
-    A memory that has changed since is sent again. What is hidden keeps its place: an answer has fewer rows then, and
-    none that would not have been worth a place before. The note names what would have been shown, and tells about how
-    many tokens that saved. A query without a session hides nothing, nor does one that asks for repeats. Feature A2.
+    A row is a repeat if the text that it would show was sent, or all of its passage or of its memory. Another passage
+    of the same memory is none, nor is a passage of which other words were sent, or a text that has changed since. The
+    line names the place, so that no row is missing; a query without a session has no repeats, nor does one that asks
+    to be sent them again. Feature A2.
     """
 
     about = About(features=("A2",), looks_back=True)
@@ -34,16 +35,12 @@ class SessionDedup:
         self._params = params
 
     def annotate(self, query: Query, ranking: Ranking, store: Store) -> Notes | Unavailable:
-        """Which rows stay, or which are repeats."""
-        if query.anchors or not query.dedup:
-            return Notes()  # another section of a memory that was sent is no repeat
-        repeats = store.sessions.sent(query.session, ranking.parents, query.now)
-        if self._params.action == "mark":
-            return Notes(by_id={memory: {"already_sent": True} for memory in ranking.ids[repeats].tolist()})
-        hidden = ranking.parents[: query.limit][repeats[: query.limit]].tolist()
-        saved = {
-            "already_sent": len(hidden),
-            "tokens_saved": len(hidden) * self._params.tokens_each,
-            "memories": hidden,
-        }
-        return Notes(overall={"deduplicated": saved}, keep=~repeats, in_place=True)
+        """What was sent of the memories of each row. Which rows repeat it shows when their texts are chosen."""
+        if not query.session or query.anchors or not query.dedup:
+            return Notes()
+        rows = ranking.ids[: query.limit].tolist()
+        sent = store.sessions.texts_sent(query.session, ranking.parents[: query.limit], query.now)
+        return Notes(
+            by_id={row: {"sent_before": texts} for row, texts in zip(rows, sent, strict=True) if texts},
+            overall={"deduplicated": self._params.model_dump()},
+        )

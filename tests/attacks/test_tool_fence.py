@@ -100,7 +100,7 @@ def test_what_follows_a_reply_costs_no_answer(
 ) -> None:
     monkeypatch.setenv("SPECKIT_DEBUG", debug)
 
-    def raise_it(_rows: int) -> None:
+    def raise_it(_rows: object) -> None:
         raise error
 
     def memory_stats(fails: bool = False) -> Reply:

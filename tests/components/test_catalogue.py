@@ -78,7 +78,7 @@ CONSTANTS: dict[str, dict[str, Any]] = {
         "hot": 0.8, "warm": 0.25, "cold": 0.05, "dormant": 0.02, "idle_days": 90.0,
     },
     "evidence_gap": {"form": "z", "min_z": 1.5, "min_score": 0.015},
-    "session_dedup": {"action": "hide", "tokens_each": 200},
+    "session_dedup": {"action": "line", "tokens_each": 200},
     "token_budget": {"budget": 2000, "characters_per_token": 4},
     "dynamic_token_budget": {
         "budget": "by_complexity", "simple": 1500, "moderate": 2500, "complex": 4000, "characters_per_token": 4,

@@ -57,7 +57,9 @@ BUILD_ON: dict[str, tuple[str, ...]] = {
     "channel_floor": ("pin", "composite"),
 }  # fmt: skip
 """What needs the scale that a step gives, or leaves it nothing to do: left out on both sides when that step is."""
-NOTES_ALONE = {"attribution", "constitutional_guarantee", "encoder_notice", "evidence_gap", "superseded"}
+NOTES_ALONE = {
+    "attribution", "constitutional_guarantee", "encoder_notice", "evidence_gap", "session_dedup", "superseded",
+}  # fmt: skip
 """Components whose whole purpose is a remark, in the plan or in the notes."""
 
 
@@ -204,11 +206,11 @@ def run(pipeline: Pipeline, asked: Asked, memory: Project, now: float) -> Outcom
 
 def observed(name: str, outcome: Outcome, memory: Project) -> object:
     """What must change: the rows and their scores; of what only remarks, its remarks."""
-    result = answer(outcome, memory.store(), (), 0)
+    result = answer(outcome, memory.store(), (), snippet_characters=200)
     if name in PLAN_ALONE:
         return result.plan.reasons
     if name in NOTES_ALONE:
-        return [row.notes for row in result.results], result.notes
+        return [(row.notes, row.repeated) for row in result.results], result.notes
     return [(row.key, round(row.score, 9)) for row in result.results]  # not what adding in another order leaves over
 
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.results import SearchResult
+from speckit_memory.engine.results import ResultRow, SearchResult
 from speckit_memory.memory.store.tables.working_memory import LIFE
 
 NOW = 1_800_000_000.0
@@ -51,7 +54,8 @@ def ask(memory: Memory, session: str, limit: int = 2, now: float = NOW) -> Searc
 
 
 def keys(memory: Memory, session: str, limit: int = 2, now: float = NOW) -> list[str]:
-    return [row.key for row in ask(memory, session, limit, now).results]
+    """The keys of an answer, with a mark where the text had been sent."""
+    return [row.key + "*" * row.repeated for row in ask(memory, session, limit, now).results]
 
 
 def evidence(memory: Memory) -> int:
@@ -59,17 +63,15 @@ def evidence(memory: Memory) -> int:
     return int(count)
 
 
-@pytest.mark.requirement("A2")
-def test_a_session_is_not_served_the_same_twice_and_other_sessions_are(memory: Memory) -> None:
-    assert keys(memory, "first") == ["0.md", "1.md"]
-    repeated = ask(memory, "first")
-    # what is hidden keeps its place: nothing that ranks below two is worth sending because two were sent
-    assert repeated.results == ()
-    named = [{"id": memory.get(key).id, "key": key, "title": f"Rank fusion {key[0]}"} for key in ("0.md", "1.md")]
-    assert repeated.notes.facts["deduplicated"] == {"already_sent": 2, "tokens_saved": 400, "memories": named}
-    # asking for more does send more
-    assert keys(memory, "first", 3) == ["2.md"]
-    assert keys(memory, "first", 4) == ["3.md"]
+@pytest.mark.requirement("A2", "A2.saved")
+def test_a_session_is_sent_no_text_twice_and_other_sessions_are(memory: Memory) -> None:
+    first = ask(memory, "first")
+    second = ask(memory, "first")
+    assert [row.key for row in second.results] == [row.key for row in first.results] == ["0.md", "1.md"]
+    assert [row.snippet for row in second.results] == ["", ""]
+    assert [row.notes["already_sent"] for row in second.results] == ["0.md:1-3", "1.md:1-3"]
+    assert second.notes.facts["deduplicated"] == {"already_sent": 2, "tokens_saved": 400}
+    assert keys(memory, "first", 3) == ["0.md*", "1.md*", "2.md"]
     assert keys(memory, "second") == ["0.md", "1.md"]
     assert keys(memory, "first", 9, NOW + LIFE) == ["0.md", "1.md", "2.md", "3.md"]
 
@@ -77,8 +79,41 @@ def test_a_session_is_not_served_the_same_twice_and_other_sessions_are(memory: M
 @pytest.mark.requirement("A2")
 def test_what_was_cut_off_before_it_reached_the_caller_is_served_again(memory: Memory) -> None:
     result = memory.search("rank fusion", session="s", limit=3, now=NOW, deadline_ms=None)
-    memory.served(result, 1)
-    assert keys(memory, "s", 3) == ["1.md", "2.md"]
+    memory.served(result.as_shown([result.results[0].snippet, result.results[1].snippet[:9]]), 2)
+    assert keys(memory, "s", 3) == ["0.md*", "1.md", "2.md"]
+
+
+@pytest.mark.requirement("A2")
+def test_other_words_of_a_passage_and_other_passages_are_no_repeats(memory: Memory, root: Path) -> None:
+    filler = " ".join(f"filler{number}" for number in range(90))
+    (root / "long.md").write_text(
+        f"# Lanterns\n\nZebrafish glow {filler} wombats dig.\n\n## Oil\n\nQuokkas burn oil. {filler}\n"
+    )
+    memory.index([root])
+
+    def asked(words: str, **more: Any) -> ResultRow:
+        result = memory.search(words, session="s", now=NOW, deadline_ms=None, **{"snippet": 200, **more})
+        memory.served(result)
+        return next(row for row in result.results if row.key == "long.md")
+
+    assert not asked("zebrafish glow").repeated
+    assert asked("zebrafish glow").notes["already_sent"].startswith("long.md:")
+    assert "wombats" in asked("wombats").snippet
+    assert "Quokkas" in asked("quokkas").snippet
+    whole = asked("quokkas", content=True)
+    assert not whole.repeated
+    assert {"Zebrafish", "wombats", "Quokkas"} <= set(whole.content.split())
+    # whoever has the whole memory has every passage of it, whichever words are asked for
+    assert all(asked(words).repeated for words in ("filler77", "quokkas", "lanterns"))
+    assert asked("quokkas", content=True).repeated
+
+
+@pytest.mark.requirement("A2")
+def test_a_memory_read_by_its_key_was_sent_as_far_as_it_was_shown(memory: Memory) -> None:
+    memory.was_read(replace(memory.read("0.md"), text="# Rank"), session="s")
+    memory.was_read(memory.read("1.md"), session="s")
+    now = time.time()
+    assert keys(memory, "s", now=now + 1) == ["0.md", "1.md*"]
 
 
 @pytest.mark.requirement("A2")
@@ -89,21 +124,12 @@ def test_who_asks_for_repeats_gets_them(memory: Memory) -> None:
     assert again.repeats == 0
 
 
-@pytest.mark.requirement("A2", "P8")
-def test_a_repeat_and_a_row_below_the_limit_are_told_apart(memory: Memory) -> None:
-    ask(memory, "s", 1)
-    result = memory.search("rank fusion", session="s", limit=2, now=NOW, deadline_ms=None)
-    assert [row.key for row in result.results] == ["1.md"]
-    assert memory.why_not(result, "0.md") == "'0.md' was found, but the step 'session_dedup' took it out."
-    assert memory.why_not(result, "2.md") == "'2.md' is ranked 3rd, below the limit of 2; raise the limit."
-
-
-@pytest.mark.requirement("A2")
+@pytest.mark.requirement("A2.content")
 def test_a_memory_that_changed_since_is_served_again(memory: Memory, root: Path) -> None:
     assert keys(memory, "s", 9) == ["0.md", "1.md", "2.md", "3.md"]
     (root / "2.md").write_text("# Rank fusion 2\n\nHow scores are fused now.\n")
     memory.index([root])
-    assert keys(memory, "s", 9) == ["2.md"]
+    assert [key for key in keys(memory, "s", 9) if not key.endswith("*")] == ["2.md"]
 
 
 def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(memory: Memory, root: Path) -> None:
@@ -119,7 +145,9 @@ def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(me
 def test_a_pipeline_that_marks_repeats_serves_and_names_them(memory: Memory, root: Path) -> None:
     marking = memory.using(str(root / "marked.yaml"))
     assert [row.notes for row in ask(marking, "s").results] == [{}, {}]
-    assert [row.notes for row in ask(marking, "s", 3).results] == [{"already_sent": True}] * 2 + [{}]
+    again = ask(marking, "s", 3).results
+    assert [row.notes for row in again] == [{"already_sent": "0.md:1-3"}, {"already_sent": "1.md:1-3"}, {}]
+    assert all(row.snippet for row in again)
 
 
 def test_an_answer_that_cannot_be_noted_is_served_with_a_warning(memory: Memory) -> None:
@@ -152,7 +180,7 @@ def test_asking_again_in_a_session_raises_no_false_alarm(root: Path) -> None:
         memory.index([root])
         first, second = ask(memory, "s", 9), ask(memory, "s", 9)
     assert len(first.results) > 0
-    assert second.results == ()
+    assert [row.repeated for row in second.results] == [True] * len(first.results)
     assert second.notes.warnings == first.notes.warnings == ()
 
 

@@ -398,7 +398,7 @@ class Made:
             if changes:
                 assert self.state is not None
                 self.state += 1
-            return Fitted(text, {"number": self.made}, {}, 0, None, nothing)
+            return Fitted(text, {"number": self.made}, {}, (), None, nothing)
 
         answer, _ = self.cache.answered("tool", {"key": key}, make)
         number: int = answer.document["number"]

@@ -225,7 +225,7 @@ def test_notes_make_rows_give_way_and_change_nothing_else(rows: list[int], budge
     assert "Note: limit: read the text '3' as the number 3" in noted.text
     ids = [row["id"] for row in noted.document["data"]["results"]]
     assert ids == list(range(len(ids)))
-    assert len(ids) == noted.document["data"]["count"] == noted.shown <= plain.shown
+    assert len(ids) == noted.document["data"]["count"] == len(noted.rows) <= len(plain.rows)
     assert len(set(noted.document["hints"])) == len(noted.document["hints"])
     left = f"{len(rows) - len(ids)} of {len(rows)} rows were left out"
     assert any(hint.startswith(left) for hint in noted.document["hints"]) == (len(ids) < len(rows))

@@ -62,8 +62,8 @@ def test_many_short_rows_fill_the_budget(lengths: list[int], budget: int) -> Non
         Reply("found", {"rows": rows}, rows="rows", hint_of_count=lambda n: f"go on at {n}"), "t", budget, COUNT
     )
     assert found.meta["token_count"] == COUNT([found.text])[0] <= budget
-    if found.shown < len(rows):
-        [further] = COUNT([f"- id {found.shown}, title {rows[found.shown]['title']}"])
+    if len(found.rows) < len(rows):
+        [further] = COUNT([f"- id {len(found.rows)}, title {rows[len(found.rows)]['title']}"])
         assert found.meta["token_count"] + further + LONGER_FIGURES > budget
 
 
@@ -74,12 +74,12 @@ def test_rows_of_several_kinds_are_counted_apart() -> None:
         figures_of_count=lambda shown: {"count": shown // 2, "dogs": shown - shown // 2},
     )  # fmt: skip
     found = fitted(reply, "t", 300, COUNT)
-    assert 0 < found.shown < 50
+    assert 0 < len(found.rows) < 50
     assert (found.document["data"]["count"], found.document["data"]["dogs"]) == (
-        found.shown // 2,
-        found.shown - found.shown // 2,
+        len(found.rows) // 2,
+        len(found.rows) - len(found.rows) // 2,
     )
-    assert found.document["summary"] == f"50 stored; {found.shown} of 50 cats and dogs shown"
+    assert found.document["summary"] == f"50 stored; {len(found.rows)} of 50 cats and dogs shown"
 
 
 @pytest.mark.requirement("T24.kept")

@@ -7,12 +7,12 @@ attends to is written by `tables.working_memory`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.file.queries import integers, rows
+from speckit_memory.memory.store.file.queries import rows
 from speckit_memory.memory.store.read_model.columns import Columns
 from speckit_memory.memory.store.tables.working_memory import LIFE, Attended, attended
 from speckit_memory.pipeline.ports import Column, Ids
@@ -21,17 +21,22 @@ MOST_SENT = 100
 """Entries that a session keeps of what it was sent, the latest ones."""
 
 
-def mark_sent(txn: Transaction, session: str, memory_ids: Sequence[int], now: float) -> None:
-    """Notes that these memories were sent to a session at `now` (epoch seconds), with the content they have.
+def digest(memory: int, text: str) -> str:
+    """What stands for a text of a memory that was sent. The same words of another memory are another text: who has
+    been sent those does not know that they stand here too."""
+    return blake2b(f"{memory}\n{text}".encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
-    Ids that are not stored (any more) are passed over. Entries of any session that have outlived `LIFE` are forgotten.
+
+def mark_sent(txn: Transaction, session: str, texts: Sequence[tuple[int, str]], now: float) -> None:
+    """Notes that a session was sent these texts of memories, (id, text), at `now` (epoch seconds).
+
+    Entries of any session that have outlived `LIFE` are forgotten.
     """
     txn.connection.execute("DELETE FROM session_sent WHERE sent_at <= ?", (now - LIFE,))
-    txn.connection.execute(
-        "INSERT INTO session_sent (session, content_hash, memory_id, sent_at) "
-        "SELECT ?1, content_hash, id, ?2 FROM memories WHERE id IN (SELECT value FROM carray(?3)) ORDER BY id "
-        "ON CONFLICT DO UPDATE SET memory_id = excluded.memory_id, sent_at = excluded.sent_at",
-        (session, now, integers(memory_ids)),
+    txn.connection.executemany(
+        "INSERT INTO session_sent (session, content_hash, memory_id, sent_at) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET sent_at = excluded.sent_at",
+        [(session, digest(memory, text), memory, now) for memory, text in texts],
     )
     txn.connection.execute(
         "DELETE FROM session_sent WHERE session = ?1 AND content_hash IN (SELECT content_hash FROM session_sent "
@@ -77,16 +82,18 @@ class Sessions:
         with self._database.snapshot_read() as connection:
             return attended(connection, session, -np.inf, now)
 
-    def sent(self, session: str, ids: Ids, now: float) -> NDArray[np.bool_]:
-        """Which of these were sent in this session within `LIFE` before `now`, recognised by their content."""
+    def texts_sent(self, session: str, memories: Ids, now: float) -> list[list[str]]:
+        """The digests of the texts of each memory that were sent in this session within `LIFE` before `now`."""
         if not session:
-            return np.zeros(len(ids), np.bool_)
+            return [[] for _ in memories]
         with self._database.snapshot_read() as connection:
             found = rows(
                 connection,
-                "SELECT content_hash FROM session_sent WHERE session = ?1 AND sent_at > ?2 AND sent_at <= ?3",
+                "SELECT memory_id, content_hash FROM session_sent "
+                "WHERE session = ?1 AND sent_at > ?2 AND sent_at <= ?3",
                 (session, now - LIFE, now),
             )
-        sent = {content for (content,) in found}
-        contents = self._columns.label("content_hash", ids).tolist()
-        return np.fromiter((content in sent for content in contents), np.bool_, len(ids))
+        sent: dict[int, list[str]] = {}
+        for memory, text in found:
+            sent.setdefault(memory, []).append(text)
+        return [sent.get(memory, []) for memory in self._columns.parents(memories).tolist()]

@@ -109,32 +109,20 @@ def test_thresholds_must_fall() -> None:
     assert list(StateFilter.check(StateFilterParams(), alone)) == []
 
 
-@pytest.mark.requirement("A2.saved")
-def test_what_the_session_has_seen_is_left_out() -> None:
+@pytest.mark.requirement("A2")
+def test_what_the_session_was_sent_is_told_of_the_rows_within_the_limit() -> None:
     store = FakeStore(Memory(1), Memory(2), Memory(3), delivered={"s": {1, 3}})
     ranking = ranking_of(store, falling(store))
+    step = SessionDedup(SessionDedupParams())
 
-    notes = present(SessionDedup(SessionDedupParams()).annotate(ask(session="s"), ranking, store))
+    notes = present(step.annotate(ask(session="s"), ranking, store))
 
-    assert kept(notes, ranking.ids) == [2]
-    assert notes.overall == {"deduplicated": {"already_sent": 2, "tokens_saved": 400, "memories": [1, 3]}}
-    assert notes.in_place
-    # named is what would have been shown
-    first = present(SessionDedup(SessionDedupParams()).annotate(ask(session="s", limit=2), ranking, store))
-    assert first.overall == {"deduplicated": {"already_sent": 1, "tokens_saved": 200, "memories": [1]}}
-    assert SessionDedup(SessionDedupParams()).annotate(ask(session="s", dedup=False), ranking, store) == Notes()
-    assert kept(SessionDedup(SessionDedupParams()).annotate(ask(), ranking, store), ranking.ids) == [1, 2, 3]
-
-
-@pytest.mark.requirement("A2")
-def test_repeats_may_be_marked_instead() -> None:
-    store = FakeStore(Memory(1), Memory(2), delivered={"s": {2}})
-
-    notes = SessionDedup(SessionDedupParams(action="mark")).annotate(
-        ask(session="s"), ranking_of(store, falling(store)), store
-    )
-
-    assert notes == Notes(by_id={2: {"already_sent": True}})
+    assert notes.by_id == {memory: {"sent_before": [f"text of {memory}"]} for memory in (1, 3)}
+    assert notes.overall == {"deduplicated": {"action": "line", "tokens_each": 200}}
+    assert notes.keep is None
+    assert list(present(step.annotate(ask(session="s", limit=2), ranking, store)).by_id) == [1]
+    assert step.annotate(ask(session="s", dedup=False), ranking, store) == Notes()
+    assert step.annotate(ask(), ranking, store) == Notes()
 
 
 @pytest.mark.requirement("C6")

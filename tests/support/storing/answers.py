@@ -74,6 +74,6 @@ def answers(store: Snapshot) -> dict[str, Any]:
         "triggers": [store.triggers.exact(word) for word in WORDS],
         "matches": [column.tolist() for column in store.triggers.matches(" ".join(WORDS), NOW)],
         "folders": store.folders.described(),
-        "sent": store.sessions.sent("session", ids, NOW).tolist(),
+        "sent": store.sessions.texts_sent("session", ids, NOW),
         "attention": store.sessions.attention("session", ids, NOW).tolist(),
     }

@@ -31,6 +31,7 @@ from speckit_memory.memory.indexing.crossencoders import GuardedCrossEncoder
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model import sessions
 from speckit_memory.memory.store.read_model.current import ReadModel
+from speckit_memory.memory.store.reading.reader import body
 from speckit_memory.memory.store.tables import ranks
 from speckit_memory.memory.store.writing.writer import set_attribute
 from speckit_memory.pipeline.builder import build
@@ -309,7 +310,7 @@ def live(memory: Memory, now: float) -> None:
         )
         focus(txn, SESSION, gateways[4], 1.0, now - 60)
         focus(txn, SESSION, ids["docs/decisions/channels.md"], 0.6, now - 60)
-        sessions.mark_sent(txn, SESSION, [gateways[0]], now - 60)
+        sessions.mark_sent(txn, SESSION, [(gateways[0], body(txn.connection, gateways[0]).strip("\n"))], now - 60)
         # as in a store with an edge per memory: these notes have fewer
         ranks.replace(txn, of_edges(txn.connection), ranks.state(txn.connection).version)
 

@@ -54,7 +54,7 @@ def write(txn, side):
         delete_edge(txn, edge)
     edges.add_edge(txn, ids[0], ids[1 + side], Relation.CAUSED, 0.5, "", "test", 1000.0)
     txn.connection.execute("DELETE FROM working_memory; DELETE FROM session_sent")
-    sessions.mark_sent(txn, "session", [ids[side]], 1000.0)
+    sessions.mark_sent(txn, "session", [(ids[side], "a text")], 1000.0)
     focus(txn, "session", ids[side], 0.5, 1000.0)
 
 with Database.open(Path(sys.argv[1])) as database:

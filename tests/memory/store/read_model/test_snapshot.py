@@ -90,7 +90,7 @@ def perform(database: Database, kind: str, number: int, passages: list[str], loo
                 promotions.promote(txn, memory, NOW)
     elif memory is not None and kind == "send":
         with database.write() as txn:
-            sessions.mark_sent(txn, "session", [memory], NOW)
+            sessions.mark_sent(txn, "session", [(memory, "a text")], NOW)
             focus(txn, "session", memory, 0.5, NOW)
     elif memory is not None and kind == "link" and len(known) > 1:
         other = next(id_ for id_ in known.values() if id_ != memory)
