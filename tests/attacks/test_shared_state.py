@@ -127,7 +127,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Triggers", "matches"): lambda s: [("what about rank fusion and gateway retries", NOW), ("", NOW)],
     ("Folders", "described"): lambda s: [()],
     ("Sessions", "attention"): lambda s: [(SESSION, ids(s), NOW), ("", ids(s), NOW)],
-    ("Sessions", "sent"): lambda s: [(SESSION, ids(s), NOW), ("", ids(s), NOW)],
+    ("Sessions", "texts_sent"): lambda s: [(SESSION, ids(s), NOW), ("", ids(s), NOW)],
     ("TokenSpace", "count"): lambda s: [(["payment gateway", ""],), ([],)],
     ("TokenSpace", "of_text"): lambda s: [("payment gateway",), ("",)],
     ("TokenSpace", "of_passages"): lambda s: [(ids(s),), (ids(s)[:0],)],

@@ -220,7 +220,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     "search": (SEARCH, {
         "query": E("'quokka cache'", show("results.0.key", "docs/fusion.md", "docs/long.md")),
         "--mode": E("deep", show(lambda x: len(x["plan"]["variants"]), 1, 3), "'fix the search error' --json"),
-        "--session": E("s", show(lambda x: bool(x["results"]), True, False), before=f"search {SEARCH} --session s"),
+        "--session": E("s", show(lambda x: bool(x["results"][0]["snippet"]), True, False),
+                       before=f"search {SEARCH} --session s"),
         "--deadline-ms": E("0.000001", show(lambda x: len(x["notes"]["degraded"]), 0, 1)),
         "--explain": E("", add("explanations")),
         "--verbose": E("", lambda a, b: ["surfaced because" in x.out for x in (a, b)] == [False, True],

@@ -17,7 +17,7 @@ def test_what_follows_a_reply_runs_in_the_thread_of_the_tool() -> None:
     def memory_stats() -> Reply:
         """A tool."""
         called.append(("tool", get_ident()))
-        return Reply("done", {}, after=lambda rows: called.append((f"after {rows} rows", get_ident())))
+        return Reply("done", {}, after=lambda rows: called.append((f"after {len(rows)} rows", get_ident())))
 
     async def run() -> int:
         limiter = anyio.CapacityLimiter(1)

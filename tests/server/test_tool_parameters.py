@@ -221,15 +221,18 @@ BUDGETS = both("meta.token_budget", 200, 5000)
 MODES = both("data.mode", "focused", "deep")
 
 
+def has_texts(answer: Any) -> bool:
+    """Whether any row has a text, and not only the place where it stands."""
+    return any("memory_text" in row for row in answer["data"]["results"])
+
+
 def of_searches(asked: dict[str, Any]) -> dict[str, Case]:
     """What searches and contexts have in common."""
     return {
         "specFolder": Case(asked, (None, "docs/cache"), within("docs/cache/")),
         "limit": Case(asked, (3, 1), both("data.count", 3, 1)),
-        "sessionId": Case(asked, (None, "s"), both(lambda x: bool(keys(x)), True, False), SENT),
-        "enableDedup": Case(
-            {**asked, "sessionId": "s"}, (True, False), both(lambda x: bool(keys(x)), False, True), SENT
-        ),
+        "sessionId": Case(asked, (None, "s"), both(has_texts, True, False), SENT),
+        "enableDedup": Case({**asked, "sessionId": "s"}, (True, False), both(has_texts, False, True), SENT),
         "anchors": Case(asked, (None, ["summary"]), only_summary),
         "includeContent": Case({**asked, "limit": 2}, (False, True), shorter_first),
         "tokenBudget": Case(asked, (200, 5000), BUDGETS),

@@ -143,17 +143,6 @@ def test_no_answer_is_over_its_budget_for_the_sake_of_a_reason(memory: Memory, l
 
 
 @pytest.mark.requirement("P8.change")
-def test_what_a_session_was_sent_is_asked_for_in_the_session(memory: Memory) -> None:
-    asked = {**QUERY, "limit": 3, "sessionId": "once"}
-    sent = keys(call(memory, asked)[0])
-    told, text = call(memory, {**asked, "whyNot": sent[0]})
-    found = told["data"]["why_not"]["change"]
-    assert found["change"]["parameters"] == {"enableDedup": False}
-    assert "enableDedup: false (now true)" in text
-    assert sent[0] in keys(call(memory, {**asked, "enableDedup": False})[0])
-
-
-@pytest.mark.requirement("P8.change")
 def test_what_only_the_user_can_change_is_said_to_be_that(memory: Memory) -> None:
     similar = {
         "pipeline": "similar", "extends": "none",
