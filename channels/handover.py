@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from functools import reduce
 
 import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.indexing.anchors import find
+from speckit_memory.memory.lifecycle import handovers
 from speckit_memory.memory.lifecycle.fsrs import SECONDS_PER_DAY
-from speckit_memory.memory.lifecycle.handovers import naming_terms
-from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.contracts import About, ChannelParams
-from speckit_memory.pipeline.lookup import information_held
+from speckit_memory.pipeline.lookup import information_held, memories_with_all
 from speckit_memory.pipeline.model import Hits, Query
 from speckit_memory.pipeline.ports import Column, Ids, Passage, Store
 from speckit_memory.pipeline.scales import Scale
-
-ENOUGH = 2
-"""A document with so many of the sections was written as a hand-over; one alone may be any document's summary."""
-
-CALLED = "handover"
-"""What the file of a hand-over is called, with or without a dash."""
 
 
 class HandoverParams(ChannelParams):
@@ -36,15 +29,16 @@ class HandoverParams(ChannelParams):
 
 
 class Handover:
-    """Memories with the sections that the query names, those of a hand-over, the latest first, whatever its words.
+    """Hand-overs with the sections that the query names, else with any, the latest first, whatever its words.
 
-    A query that names no sections is answered by all memories, the ones changed last first.
+    The sections are those of ANCHOR tags, or of well-known headings in what is called a hand-over by its file, folder,
+    title or front matter: that is one without such a section too. Any other document needs two of them under headings
+    that hardly any document has but a hand-over. A summary alone makes none.
 
     The score is a weighted mean in [0, 1]: the share of the question's information (Σ idf of its words, without those
     that merely ask to go on) that the memory holds; 1 / (1 + fade · days) by which its last change is older than that
     of the latest; whether it has at least two of the sections; and whether it belongs to the session, by attention or
-    because it was sent. The passage shown is the first of the sections. They are those of ANCHOR tags; documents that
-    tell of work may have them by their headings. Features T1, A7, I11.
+    because it was sent. The passage shown is the first of the sections. Features T1, A7, I11.
     """
 
     about = About(features=("T1", "A7", "I11"), gives=Scale.UNIT)
@@ -54,15 +48,16 @@ class Handover:
         self._params = params
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
-        """The best `limit` admitted memories that have one of the sections."""
+        """The best `limit` admitted memories that hand work over."""
         p = self._params
-        wanted = query.anchors
-        enough = min(ENOUGH, len(set(wanted))) or 1
-        first, held = _declared(wanted, store)
-        for memory, (passage, names) in _headed(wanted, enough, store).items():
+        wanted = query.anchors or handovers.SECTIONS
+        telling = frozenset(wanted) - handovers.ANYBODYS or frozenset(wanted)
+        enough = min(handovers.ENOUGH, len(telling))
+        first, held = _declared(wanted, telling, store)
+        for memory, (passage, names) in _headed(wanted, telling, enough, store).items():
             first.setdefault(memory, passage)
             held.setdefault(memory, set()).update(names)
-        ids = np.array(sorted(held), np.int64) if wanted else _all_memories(store)
+        ids = np.array(sorted(held), np.int64)
         ids = ids[store.attributes.scope(query.wanted, query.now).admits(ids)]
         parts = (
             (p.words, _said(query, ids, store)),
@@ -76,10 +71,6 @@ class Handover:
         return Hits.ordered(ids, scores, Scale.UNIT, limit=limit, passages=passages)
 
 
-def _all_memories(store: Store) -> Ids:
-    return np.sort(np.concatenate([store.attributes.of_tier(tier) for tier in Tier]))
-
-
 def _days_behind(changed: Column, now: float) -> Column:
     """Days from each change to the latest of all: a project may have rested for a year. Infinite where unknown.
 
@@ -91,33 +82,57 @@ def _days_behind(changed: Column, now: float) -> Column:
     return days
 
 
-def _declared(wanted: Sequence[str], store: Store) -> tuple[dict[int, int], dict[int, set[str]]]:
-    """The first passage, and the names, of the ANCHOR sections of each memory that has some of these."""
+def _declared(
+    wanted: Sequence[str], telling: frozenset[str], store: Store
+) -> tuple[dict[int, int], dict[int, set[str]]]:
+    """The first passage, and the names, of the ANCHOR sections of each memory that has some of those that tell."""
     first: dict[int, int] = {}
     held: dict[int, set[str]] = {}
     for passage in store.passages.in_sections(wanted):
         if names := _names(passage) & set(wanted):
             first.setdefault(passage.memory, passage.id)
             held.setdefault(passage.memory, set()).update(names)
-    return first, held
+    return first, {memory: names for memory, names in held.items() if names & telling}
 
 
-def _headed(wanted: Sequence[str], enough: int, store: Store) -> dict[int, tuple[int, set[str]]]:
-    """The same of sections that headings say, without tags (feature I11).
-
-    Many documents have a summary: `enough` of the sections make a hand-over, and so does one in a document that is
-    called so.
-    """
+def _headed(
+    wanted: Sequence[str], telling: frozenset[str], enough: int, store: Store
+) -> dict[int, tuple[int, set[str]]]:
+    """The same of sections that headings say, without tags (feature I11)."""
     from speckit_memory.memory.indexing import known_sections  # loaded with the channels, and read by no other search
 
-    slugs = dict.fromkeys(slug for name in wanted for slug in known_sections.spellings(name))
+    called = handovers.called(store)
+    slugs = {name: known_sections.spellings(name) for name in wanted}
+    candidates = np.union1d(called, _holding_some({name: slugs[name] for name in telling}, enough, store))
     found: dict[int, tuple[int, set[str]]] = {}
-    for passage in store.passages.headed(list(slugs)):
-        if names := {section.name for section in known_sections.named(passage.text, wanted)}:
-            found.setdefault(passage.memory, (passage.id, set()))[1].update(names)
-    called = zip(found, store.attributes.label("key", np.array(list(found), np.int64)).tolist(), strict=True)
-    named_so = {memory for memory, key in called if CALLED in PurePosixPath(key).name.casefold().replace("-", "")}
-    return {memory: each for memory, each in found.items() if len(each[1]) >= enough or memory in named_so}
+    unmistakable: dict[int, set[str]] = {}
+    for passage in store.passages.headed([slug for each in slugs.values() for slug in each], candidates):
+        for section in known_sections.named(passage.text, wanted):
+            found.setdefault(passage.memory, (passage.id, set()))[1].add(section.name)
+            if section.name in telling and not handovers.is_common(known_sections.beginning(section.heading)):
+                unmistakable.setdefault(passage.memory, set()).add(section.name)
+    if handovers.WHOLE in wanted:
+        for memory in called.tolist():
+            found.setdefault(memory, (-1, {handovers.WHOLE}))
+    ids = np.array(list(found), np.int64)
+    forms = zip(*(store.attributes.label(name, ids).tolist() for name in ("key", "document_type")), strict=True)
+    others = {memory for memory, form in zip(found, forms, strict=True) if handovers.has_other_form(*form)}
+    named_so = set(called.tolist())
+    return {
+        memory: each
+        for memory, each in found.items()
+        if memory in named_so or (len(unmistakable.get(memory, ())) >= enough and memory not in others)
+    }
+
+
+def _holding_some(slugs: dict[str, tuple[str, ...]], enough: int, store: Store) -> Ids:
+    """The memories that hold the words of headings for so many of these sections: all others need not be read."""
+    held = [
+        reduce(np.union1d, (memories_with_all(slug.replace("-", " "), store.lexicon) for slug in each))
+        for each in slugs.values()
+    ]
+    memories, times = np.unique(np.concatenate(held), return_counts=True)
+    return memories[times >= enough]
 
 
 def _names(passage: Passage) -> set[str]:
@@ -127,7 +142,7 @@ def _names(passage: Passage) -> set[str]:
 
 def _said(query: Query, ids: Ids, store: Store) -> Column:
     """The share of the question's information that each memory holds, [0, 1]; 0 where it only asks to go on."""
-    terms = naming_terms(query.terms, store.lexicon)
+    terms = handovers.naming_terms(query.terms, store.lexicon)
     if not terms or not len(ids):
         return np.zeros(len(ids))
     return information_held(terms, ids, store.lexicon, store.attributes.count)

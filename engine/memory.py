@@ -265,8 +265,8 @@ class Memory(
         """One query through the pipeline. "Words in quotes" are required and a -word is left out (docs/queries.md).
 
         `folder` restricts to a folder and its sub-folders; two to five `concepts` must all match, what matches is
-        ranked by `text` if there is one; the mode "resume" looks for the sections of hand-over documents, and for the
-        words only where there are none; `anchors` are the only sections wanted; `token_usage` is the share of the
+        ranked by `text` if there is one; the mode "resume" looks for hand-overs, and for the words that name the work
+        beside them; `anchors` are the only sections wanted; `token_usage` is the share of the
         caller's context window in use, [0, 1]; without `dedup` a session is shown again what it was sent; `intent` is
         one of seven (docs/queries.md), "" for none, and found in the words unless it is given; `adjust` is what this
         search wants otherwise than the pipeline says; what does not do that as it is runs with nothing beside it. After

@@ -140,6 +140,10 @@ class SearchResult:
             "timings_ms": self.timings_ms.as_json(),
         }
 
+    def holding_nothing(self, why: str) -> SearchResult:
+        """The same answer, which holds nothing, with the reason for that."""
+        return replace(self, why_nothing=why, notes=replace(self.notes, warnings=(why,)))
+
     def warned(self, *, before: Iterable[str] = (), after: Iterable[str] = ()) -> SearchResult:
         """The same answer with further warnings before and after its own."""
         return replace(self, notes=replace(self.notes, warnings=(*before, *self.notes.warnings, *after)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -17,7 +17,6 @@ from speckit_memory.config.sources import DEFAULT
 from speckit_memory.engine import assembly, resuming
 from speckit_memory.engine.adjusting import Adjustment
 from speckit_memory.engine.answer import answer, named
-from speckit_memory.engine.empty_answers import EMPTY_STORE
 from speckit_memory.engine.plans import PlanReport, plan_report
 from speckit_memory.engine.questions import Asked, Question
 from speckit_memory.engine.results import SearchResult
@@ -26,6 +25,7 @@ from speckit_memory.engine.shadowing.search import Search, Shown
 from speckit_memory.engine.why_not import why_not
 from speckit_memory.engine.wishes import Wished, Wishes
 from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.indexing.embedders.counting import counted_tokens
 from speckit_memory.memory.store.read_model.listed_matrix import answered_by_lists
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import MemoryRecord
@@ -206,7 +206,9 @@ class Searching:
             asked = Asked(question, now, allowed_ms, replace(wished.wanted) if wished else Adjustment())
             before = answered_by_lists()
             try:
-                result = self._answered(query, store, shown, watched)
+                result = self._answered(
+                    query, store, shown, lambda text: counted_tokens([text], opened.counter)[0], watched
+                )
                 if answered_by_lists() > before:
                     result = result.with_fact(*APPROXIMATE)
                 if watched is not None:
@@ -239,7 +241,9 @@ class Searching:
             result = result.with_fact("attended", levels)
         return result.with_fact("words_from", "file") if store.lexicon.from_file else result
 
-    def _answered(self, query: Query, store: Store, shown: Shown, watched: Search | None = None) -> SearchResult:
+    def _answered(
+        self, query: Query, store: Store, shown: Shown, tokens: Callable[[str], int], watched: Search | None = None
+    ) -> SearchResult:
         def run(runner: Runner, query: Query) -> SearchResult:
             if watched and runner is self.runner:
                 return shown(watched.through(runner).run(query, store), runner.pipeline)
@@ -250,12 +254,23 @@ class Searching:
         if not resuming.asks_for_handover(query):
             return run(self.runner_for(query.session), query)
         handovers = run(self._handovers, resuming.of_handovers(query))
-        if handovers.results or handovers.why_nothing == EMPTY_STORE:
+        if handovers.why_nothing:
             return handovers
-        latest = resuming.only_asks_to_go_on(query, store)
-        result = run(self._handovers if latest else self.runner_for(query.session), query)
-        instead = "this was changed last" if latest else "this is what the words find"
-        return result.warned(before=[resuming.no_handover(query, instead)])
+        words = resuming.of_words(query, store)
+        if handovers.results and (words is None or not resuming.are_known(words, store)):
+            return handovers
+        if words is None:
+            return handovers.holding_nothing(resuming.no_handover(query, store, tokens))
+        runner = self.runner_for(query.session)
+        if first := resuming.telling(handovers.outcome, words, store):
+            both = resuming.together(handovers.outcome, first, runner.run(words, store))
+            return shown(both, self._handovers.pipeline)
+        none = (
+            resuming.none_tells(handovers.outcome, store)
+            if handovers.results
+            else resuming.no_handover(query, store, tokens)
+        )
+        return replace(run(runner, words), query=query.text).warned(before=[none])
 
     def plan(self, opened: assembly.OpenStore, question: Question) -> PlanReport:
         """What a search would do."""

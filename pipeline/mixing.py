@@ -1,4 +1,5 @@
-"""The pool of an interleaved answer: the rows of two pools in the order of a draft (feature P5)."""
+"""The rows of two pools in one order: of an interleaved answer, or of hand-overs and what the words of a question find
+(features P5 and T1)."""
 
 from __future__ import annotations
 

@@ -14,8 +14,10 @@ DEEP_INTENTS = frozenset({"add_feature", "refactor", "security_audit"})
 _QUESTION = re.compile(r"(?:what|how|where|when|why)\b", re.IGNORECASE)
 _RESUME = re.compile(
     r"^\W*(?:(?:please|ok|okay|now|so|let'?s|let us|can|could|we|you|i|want to)\W+)*"
-    r"(?:resume|continue|pick(?:ing)? up|carry on|go on|keep going)\b"
-    r"|\bwhere (?:was i|were we|are we)\b|\b(?:left|leave) off\b|\bwhat(?:'s|’s| is| comes) next\b",
+    r"(?:resume|continue|pick(?:ing)? up|carry on|go on|keep going|get back to|catch me up)\b"
+    r"|\bwhere (?:was i|were we|are we|did (?:i|we) (?:stop|leave))\b|\b(?:left|leave) off\b"
+    r"|\bwhat(?:'s|’s| is| comes) next\b|\bwhat (?:to|should (?:i|we)) do next\b"
+    r"|^\W*what (?:was i|were we) (?:doing|working on)\b",
     re.IGNORECASE,
 )
 """How people ask to go on. "continue" in the middle of a question is a word like others."""

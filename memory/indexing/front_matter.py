@@ -111,6 +111,10 @@ def parse(text: str, file: str) -> tuple[FrontMatter, list[Problem]]:
             problems.append(Problem("E090", f"'{entry.key}' says again what another key has said", where=entry.where))
         else:
             declared[name] = _READERS[name](entry, problems)
+            if (
+                name == "context_type" and declared[name] is None
+            ):  # it may say what kind of document this is all the same
+                extra[name] = _as_extra(entry.value)
     given = {name: value for name, value in declared.items() if value is not None}
     return FrontMatter(**given, extra=extra, body_start=body_start, body_line=body_line), problems
 

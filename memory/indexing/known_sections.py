@@ -16,10 +16,14 @@ from speckit_memory.memory.indexing.title import plain_text
 
 VOCABULARY: dict[str, tuple[str, ...]] = {
     # what a resumed session looks for
-    "state": ("current state", "status", "current status", "progress", "where things stand", "where we are"),
-    "next-steps": ("next step", "what is next", "what's next", "next actions", "remaining work", "follow-ups", "to do",
+    "state": ("current state", "state of work", "status", "current status", "progress", "in progress",
+              "where things stand", "where we are", "where we stopped", "where we left off", "where I stopped",
+              "where I left off", "where work stopped", "done", "what is done"),
+    "next-steps": ("next", "next step", "next up", "up next", "what is next", "what's next", "what comes next",
+                   "next actions", "remaining", "remaining work", "left to do", "still to do", "follow-ups", "to do",
                    "todo", "todos", "action items"),
-    "blockers": ("blocker", "blocked", "blocked by", "known blockers", "blocking issues", "open issues"),
+    "blockers": ("blocker", "blocked", "blocked by", "blocked on", "known blockers", "blocking issues", "waiting for",
+                 "open issues", "open questions"),
     "summary": ("session summary", "executive summary", "tl;dr", "overview", "in short"),
     "decisions": ("key decisions", "decisions made", "decision log", "decision", "decision outcome", "clarifications"),
     # specifications and plans
@@ -50,6 +54,10 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
 _NUMBER = re.compile(r"^\W*(?:\d+(?:\.\d+)*[.):]?\s+)?")
 _ASIDE = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]|['’`*_]|<!--.*?-->")
 _WORD = re.compile(r"\w+")
+_MORE = re.compile(r"\s(?:and|for|[-–—&/])\s|[:/,–—]")
+"""After this a heading says more than its name: "Next steps for the importer", "Status: half done"."""
+_BOLD_LINE = re.compile(r"^ {0,3}(\*\*|__)(?=\S)([^*_\n]+)\1:?[ \t]*$", re.MULTILINE)
+_BOLD_LEVEL = 7
 _FILLING = frozenset({"and", "the", "a", "of"})
 
 
@@ -67,8 +75,8 @@ for _name, _headings in VOCABULARY.items():
 
 
 class Headed(NamedTuple):
-    """What stands below a heading, down to the next one of its level (1 to 6) or above it. The heading begins at
-    `start`, the text below it at `inner`."""
+    """What stands below a heading, down to the next one of its level (1 to 6, 7 for a line in bold) or above it. The
+    heading begins at `start`, the text below it at `inner`."""
 
     heading: str
     level: int
@@ -79,19 +87,21 @@ class Headed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A section that was found by its heading: the name it was asked by, and its stretch with the heading."""
+    """A section that was found by its heading: the name it was asked by, its stretch with the heading, and that."""
 
     name: str
     start: int
     end: int
+    heading: str
 
 
-def headed(text: str) -> list[Headed]:
-    """All headings with a text of their own, in order. Line ends must be "\\n"."""
+def headed(text: str, *, bold: bool = False) -> list[Headed]:
+    """All headings with a text of their own, in order; with `bold`, lines that are nothing but bold are headings below
+    all others. Line ends must be "\\n"."""
     found: list[Headed] = []
     open_ones: list[int] = []  # whose sections have not ended yet
     inner = -1
-    for block in (*blocks(text), Block(len(text))):
+    for block in (*(_with_bold_lines(text) if bold else blocks(text)), Block(len(text))):
         if inner >= 0:
             found[inner] = found[inner]._replace(inner=block.start)
             inner = -1
@@ -109,6 +119,20 @@ def headed(text: str) -> list[Headed]:
     return found
 
 
+def beginning(heading: str) -> str:
+    """The slug of what a heading says before it says more."""
+    return slug(_MORE.split(heading, maxsplit=1)[0])
+
+
+def _with_bold_lines(text: str) -> Iterator[Block]:
+    found = list(blocks(text))
+    for block, following in zip(found, (*found[1:], Block(len(text))), strict=True):
+        yield block
+        for line in _BOLD_LINE.finditer(text, block.start, following.start) if block.kind == "text" else ():
+            yield Block(line.start(), "heading", _BOLD_LEVEL, line[2])
+            yield Block(min(line.end() + 1, len(text)))
+
+
 def answering(headings: Iterable[str], name: str) -> list[int]:
     """The places of the headings that the section of this name may have: those that say the name itself, else those
     that the vocabulary knows for it."""
@@ -121,16 +145,20 @@ def answering(headings: Iterable[str], name: str) -> list[int]:
 def named(text: str, names: Iterable[str]) -> Iterator[Named]:
     """The sections of these names in a text, by name; several where several headings answer to it.
 
-    What lies within a section of the same name is part of that one.
+    Where no heading says a name in these words alone, those count that begin with them, and lines in bold. What lies
+    within a section of the same name is part of that one.
     """
-    known = headed(text)
+    known = headed(text, bold=True)
     headings = [one.heading for one in known]
+    first = list(map(beginning, headings))
+    below = [at for at, one in enumerate(known) if one.level < _BOLD_LEVEL]
     for name in names:
         end = -1
-        for at in answering(headings, name):
+        places = [below[at] for at in answering([headings[at] for at in below], name)]
+        for at in places or answering(first, name):
             if known[at].start >= end:
                 end = known[at].end
-                yield Named(name, known[at].start, end)
+                yield Named(name, known[at].start, end, known[at].heading)
 
 
 def spellings(name: str) -> tuple[str, ...]:

@@ -28,7 +28,15 @@ from speckit_memory.pipeline.model import (
     Selected,
     StepScore,
 )
-from speckit_memory.pipeline.ports import Filter, FolderDescription, Neighbours, Passage, Postings, Unavailable
+from speckit_memory.pipeline.ports import (
+    Filter,
+    FolderDescription,
+    MemoryName,
+    Neighbours,
+    Passage,
+    Postings,
+    Unavailable,
+)
 from speckit_memory.pipeline.ports.immutable import immutable
 from speckit_memory.pipeline.ranking import COLUMNS, Ranking
 from speckit_memory.pipeline.scales import Scale
@@ -62,7 +70,7 @@ KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
 KINDS |= {
     kind.__name__: (kind, tuple(field.name for field in fields(kind)))
     for kind in (
-        Candidates, Filter, Fused, Grouped, Handle, Hits, Neighbours, Notes, Passage, Plan, Pool,
+        Candidates, Filter, Fused, Grouped, Handle, Hits, MemoryName, Neighbours, Notes, Passage, Plan, Pool,
         Postings, Query, Rescored, Respelling, Selected, StepScore, PipelineContext, Unavailable, Workings,
     )
 }  # fmt: skip

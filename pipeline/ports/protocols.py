@@ -24,6 +24,7 @@ from speckit_memory.pipeline.ports.values import (
     FolderDescription,
     Ids,
     Level,
+    MemoryName,
     Neighbours,
     Passage,
     Postings,
@@ -91,9 +92,13 @@ class Passages(Protocol):
     def in_sections(self, names: Sequence[str]) -> list[Passage]:
         """All passages in sections of these names (feature I2), by id, and short memories that may hold one."""
 
-    def headed(self, slugs: Sequence[str]) -> list[Passage]:
-        """All passages that may begin a section by a heading that these slugs spell (feature I11), by id, of memories
-        that tell of work: spec documents, session notes, plans."""
+    def headed(self, slugs: Sequence[str], memories: Ids) -> list[Passage]:
+        """All passages of these memories that may begin a section by a heading that these slugs spell (feature I11),
+        by id."""
+
+    def names(self, patterns: Sequence[str]) -> list[MemoryName]:
+        """What those memories are called of which the key, the title or the front matter that nothing interprets holds
+        one of these patterns (`%` for any text, whatever the case), by id."""
 
     def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
         """What memories say in few sentences of their own, with the lines of their whole texts, of those that have a

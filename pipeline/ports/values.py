@@ -80,6 +80,16 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryName:
+    """What a memory is called. `declared` is the JSON object of the front matter that nothing interprets."""
+
+    memory: int
+    key: str
+    title: str
+    declared: str
+
+
+@dataclass(frozen=True, slots=True)
 class Postings:
     """Where a term occurs: row numbers of the index (ascending) and how often in each."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.ports import Column, Filter, Ids, Passage
+from speckit_memory.pipeline.ports import Column, Filter, Ids, MemoryName, Passage
 from speckit_memory.pipeline.testing.memories import Memory
 
 if TYPE_CHECKING:
@@ -135,10 +135,14 @@ class FakePassages:
         everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
         return [passage for passage in everything if any(f"ANCHOR:{name}" in passage.text for name in names)]
 
-    def headed(self, slugs: Sequence[str]) -> list[Passage]:
-        """The texts that hold the words of one of the slugs."""
-        everything = (self._passage(i) for memory in self._store.memories.values() for i in memory.chunk_ids)
+    def headed(self, slugs: Sequence[str], memories: Ids) -> list[Passage]:
+        """The texts of these memories that hold the words of one of the slugs."""
+        everything = (self._passage(i) for memory in memories.tolist() for i in self._store.memories[memory].chunk_ids)
         return [one for one in everything if any(slug.replace("-", " ") in one.text.casefold() for slug in slugs)]
+
+    def names(self, patterns: Sequence[str]) -> list[MemoryName]:
+        """What all are called; none has front matter."""
+        return [MemoryName(one.id, one.labels.get("key", ""), one.title, "{}") for one in self._store.memories.values()]
 
     def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
         """None has one."""

@@ -179,7 +179,8 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
     if other := result.notes.facts.get("interleaved_with"):
         click.echo(wrapped(f"mixed with the answer of the pipeline {other['name']} {other['hash']}", dim=True))
     for warning in warnings:
-        click.echo(wrapped(f"warning: {warning}", fg="yellow"))
+        is_answer = warning == result.why_nothing and result.pipeline.name == "resume"
+        click.echo(wrapped(warning if is_answer else f"warning: {warning}", fg="yellow"))
     for part in result.notes.degraded:
         what = part.reason if part.steps else f"{part.part} did not take part ({part.reason})"
         more = "; --deadline-ms gives more time" if part.steps else ""

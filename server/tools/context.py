@@ -85,18 +85,23 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         data = search_data(result)
         hints = search_hints(result)
         resumed = result.pipeline.name == "resume"
+        none = resumed and bool(result.why_nothing)
+        alone = resumed and all("sections" in row.notes for row in result.results)
         task = memory.last_task(specFolder, sessionId) if resumed else None
-        if resumed and mode == "auto":
+        if none:
+            hints = tuple(hint for hint in hints if hint != result.why_nothing)
+        elif alone and mode == "auto":
             hints = (*hints, "mode=focused searches for the words instead")
         hints += content.put_whole(data["results"], result.results, budget, workspace.count_tokens)
-        facts = [search_facts(result, why if mode == "auto" else ""), resumed_text(task), attended_text(result)]
+        about = "" if none else search_facts(result, why if mode == "auto" else "")
+        facts = [about, resumed_text(task), attended_text(result)]
         return Reply(
-            f"{found(result)}, {chosen} mode",
+            result.why_nothing if none else f"{found(result)}, {chosen} mode",
             {"mode": chosen, "mode_reason": why, **resumed_task(task), **attended(result), **data},
             hints,
             degraded(result),
             rows="results",
-            whole_texts=resumed,
+            whole_texts=alone,
             facts="\n".join(filter(None, facts)),
             row_text=partial(search_row_text, why=SHIPPED_FORM.why),
             pipeline=result.pipeline.hash,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
 from speckit_memory.memory.indexing.anchors import find, without_tags
+from speckit_memory.memory.lifecycle.handovers import WHOLE, called
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.contracts import About, NoParams
 from speckit_memory.pipeline.model import Notes, Query
@@ -20,7 +22,8 @@ class AnchorFilter:
     Constitutional memories stay even so (feature C6): one without such a section is shown as in any other answer.
 
     A memory without an ANCHOR of that name may have the section by a heading that says it, or means it in a document
-    of a well-known form: "Remaining work" are the next steps (feature I11).
+    of a well-known form: "Remaining work" are the next steps (feature I11). What is called a hand-over and has none of
+    the sections is the section `state` as a whole.
 
     Each note holds the sections in the order of the document, a section of several passages joined to one text.
     The note about the whole compares the characters of these sections with those of the whole memories. Does
@@ -37,8 +40,9 @@ class AnchorFilter:
         """The sections by id, and which rows have some."""
         if not query.anchors:
             return Notes()
+        handovers = cache(lambda: frozenset(called(store).tolist()))
         sections = {
-            row: _sections(memory, query.anchors, store)
+            row: _sections(memory, query.anchors, store, handovers)
             for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
         }
         keep = np.array([bool(sections[row]) for row in ranking.ids.tolist()], np.bool_)
@@ -55,7 +59,9 @@ class AnchorFilter:
         return Notes(by_id=by_id, overall=overall, keep=keep)
 
 
-def _sections(memory: int, wanted: Sequence[str], store: Store) -> dict[str, str]:
+def _sections(
+    memory: int, wanted: Sequence[str], store: Store, handovers: Callable[[], frozenset[int]]
+) -> dict[str, str]:
     """The text of each wanted section without its tags, in the order of the document."""
     declared = _declared(store.passages.of_memory(memory), frozenset(wanted))
     if not (others := [name for name in dict.fromkeys(wanted) if name not in declared]):
@@ -64,7 +70,8 @@ def _sections(memory: int, wanted: Sequence[str], store: Store) -> dict[str, str
 
     body = store.passages.body(memory)
     if not (headed := list(known_sections.named(body, others))):
-        return declared
+        is_whole = not declared and WHOLE in others and memory in handovers()
+        return {WHOLE: body.strip()} if is_whole else declared
     places = {section.id: section.start for section in find(body, file="")[0]}
     found = [(places.get(name, 0), name, text) for name, text in declared.items()]
     found += [(one.start, one.name, without_tags(body[one.start : one.end]).strip()) for one in headed]

@@ -43,7 +43,7 @@ FILES = {
     "specs/7/handover.md": NOTES,
     "specs/7/decision-record.md": RECORD,
     "docs/importer.md": SUMMARY,
-    "docs/knowledge.md": NOTES.replace("# Importer", "# Handbook"),
+    "docs/knowledge.md": SUMMARY.replace("Importer of last year", "Handbook") + "\n## Status\n\nDone.\n",
 }
 
 
@@ -72,7 +72,7 @@ def test_anchors_of_a_search_and_a_resumed_session_find_headings(project: Path) 
         "specs/7/decision-record.md": "[decisions]\n## Decision Outcome\n\nProtocol buffers.\n\n"
         "[alternatives]\n## Alternatives considered\n\nJSON, which is slow in the importer."
     }
-    # knowledge is no hand-over, whatever its headings, and neither is what has a summary alone
+    # what has headings of any document alone is no hand-over
     assert list(by_key(resumed["data"])) == ["specs/7/handover.md"]
     assert resumed["data"]["results"][0]["notes"]["sections"] == ["state", "next-steps", "blockers"]
     assert (

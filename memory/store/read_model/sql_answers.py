@@ -20,7 +20,7 @@ from speckit_memory.memory.store.read_model.scope import Restriction
 from speckit_memory.memory.store.reading import reader, traversal
 from speckit_memory.memory.store.tables import edges, fulltext, ranks, summaries
 from speckit_memory.pipeline.clock import opening
-from speckit_memory.pipeline.ports import Column, Ids, Neighbours, Passage
+from speckit_memory.pipeline.ports import Column, Ids, MemoryName, Neighbours, Passage
 from speckit_memory.pipeline.ports.immutable import own
 
 ASKED_OF_FILE = 2
@@ -62,10 +62,15 @@ class Passages:
         with self._database.snapshot_read() as connection:
             return reader.passages_in(connection, names)
 
-    def headed(self, slugs: Sequence[str]) -> list[Passage]:
-        """All passages of memories that tell of work that may begin a section by a heading of these slugs, by id."""
+    def headed(self, slugs: Sequence[str], memories: Ids) -> list[Passage]:
+        """All passages of these memories that may begin a section by a heading of these slugs, by id."""
         with self._database.snapshot_read() as connection:
-            return reader.passages_headed(connection, slugs)
+            return reader.passages_headed(connection, slugs, memories)
+
+    def names(self, patterns: Sequence[str]) -> list[MemoryName]:
+        """What those memories are called whose names or front matter hold one of these patterns, by id."""
+        with self._database.snapshot_read() as connection:
+            return reader.names_like(connection, patterns)
 
     def summaries(self, memories: Sequence[int]) -> dict[int, Passage]:
         """What these memories say in few sentences, with the lines of their whole texts, where they have a summary."""

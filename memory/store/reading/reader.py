@@ -19,7 +19,7 @@ from speckit_memory.memory.store.tables import absences, vectors
 from speckit_memory.memory.store.tables.absences import PRESENT
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.promotions import promotions
-from speckit_memory.pipeline.ports import Passage
+from speckit_memory.pipeline.ports import Ids, MemoryName, Passage
 
 
 def _known(column: str) -> str:
@@ -57,8 +57,6 @@ _FACTS: tuple[type | UnionType, ...] = (
     str, str, str, float | None, float | None, float | None, int, float, float, int, str, int, int
 )  # fmt: skip
 """Of what kind the columns of `_MEMORY` are, from `context_type` on; a damaged file may hold anything."""
-_TELLING = "'working', 'episodic', 'prospective'"
-"""Types of memories that tell of work, as opposed to knowledge."""
 _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
 
 
@@ -210,18 +208,25 @@ def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Pa
     return _passages(connection, f"{_PASSAGE} WHERE {condition} ORDER BY id", (*sections, *sections))
 
 
-def passages_headed(connection: apsw.Connection, slugs: Sequence[str]) -> list[Passage]:
-    """The passages that may begin a section with a heading of these slugs (`known_sections.spellings`), by id.
+def passages_headed(connection: apsw.Connection, slugs: Sequence[str], memories: Ids) -> list[Passage]:
+    """The passages of these memories that may begin a section with a heading of these slugs, by id.
 
-    Looked at are memories whose kind, path or title says that they tell of work: spec documents, session notes, plans.
     What exactly the passages hold is left to whoever reads their headings.
     """
-    if not slugs:
+    if not slugs or not len(memories):
         return []
     said = " OR ".join(["text LIKE ?"] * len(slugs))
-    telling = f"SELECT id FROM memories WHERE document_type <> 'memory' OR memory_type IN ({_TELLING})"
     patterns = [f"%{slug.replace('-', '%')}%" for slug in slugs]
-    return _passages(connection, f"{_PASSAGE} WHERE memory_id IN ({telling}) AND ({said}) ORDER BY id", patterns)
+    chosen = f"{_PASSAGE} WHERE memory_id IN (SELECT value FROM carray(?)) AND ({said}) ORDER BY id"
+    return _passages(connection, chosen, (integers(memories.tolist()), *patterns))
+
+
+def names_like(connection: apsw.Connection, patterns: Sequence[str]) -> list[MemoryName]:
+    """What those memories are called of which the key, the title or the front matter that nothing interprets holds one
+    of these patterns of LIKE, by id."""
+    said = " OR ".join(f"{column} LIKE ?" for column in ("key", "title", "extra") for _ in patterns) or "0"
+    sql = f"SELECT id, key, title, extra FROM memories JOIN texts ON memory_id = id WHERE {said} ORDER BY id"
+    return [MemoryName(*row) for row in rows(connection, sql, (*patterns, *patterns, *patterns))]
 
 
 def used_since(connection: apsw.Connection, since: float) -> list[int]:

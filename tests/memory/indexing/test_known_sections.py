@@ -76,3 +76,15 @@ def test_the_vocabulary_says_nothing_twice_and_spells_what_it_says() -> None:
         assert set(spellings(name)) == set(slugs)
         for heading in headings:
             assert known_sections.answering([heading], name) == [0]
+
+
+@pytest.mark.requirement("I11.sections")
+def test_lines_in_bold_and_longer_headings_answer_where_no_heading_says_the_name_alone() -> None:
+    text = "**Next steps:**\n\nfirst\n\n## Status: half done\n\nsecond\n\n**Blockers**\nthird\n\n# Blocked\n\nfourth\n"
+    assert [(one.name, one.heading) for one in named(text, ["state", "next-steps", "blockers"])] == [
+        ("state", "Status: half done"),
+        ("next-steps", "Next steps:"),
+        ("blockers", "Blocked"),
+    ]
+    [state] = named(text, ["state"])
+    assert text[state.start : state.end].endswith("third\n\n")
