@@ -7,11 +7,11 @@ memories says nothing about new memories, and 0 would say that they are missed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from speckit_memory.evaluation.metrics import DEPTH, evaluate
+from speckit_memory.evaluation.metrics import DEPTH, evaluate, without_pinned
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.ports import Column
 
@@ -73,7 +73,8 @@ class AskedQuery:
 def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, Known], *, now: float) -> dict[str, Column]:
     """Every further metric for every query: float64[n], NaN where it has no meaning.
 
-    `known` holds the memories of the store by key, `now` (epoch seconds) is when the queries were asked.
+    `known` holds the memories of the store by key, `now` (epoch seconds) is when the queries were asked. But for
+    constitutional@5, a constitutional memory that the query does not judge counts as if it were not in the ranking.
 
     - MAP@20, P@5: average precision and precision.
     - inversion rate [0, 1]: of all pairs of results with different judgements, those with the lesser one above.
@@ -85,18 +86,21 @@ def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, Known], *,
       result, 0.20 of how full the first ten are, 0.15 of the speed against 500 ms.
     """
     constitutional = {key: one.folder for key, one in known.items() if one.tier is Tier.CONSTITUTIONAL}
+    ranked = [
+        replace(query, ranking=without_pinned(query.ranking, constitutional, query.judgements)) for query in asked
+    ]
     rows = [
         (
             _average_precision(query),
             sum(query.judgements.get(key, 0) > 0 for key in query.ranking[:5]) / 5,
             _inversions(query),
-            _surfaced(query, constitutional),
+            _surfaced(whole, constitutional),
             _weighted_recall(query, known),
             _cold_start(query, known, now),
             _by_intent(query),
             _proxy(query),
         )
-        for query in asked
+        for query, whole in zip(ranked, asked, strict=True)
     ]
     table = np.array(rows, np.float64).reshape(len(rows), len(FURTHER))
     return {name: table[:, column] for column, name in enumerate(FURTHER)}

@@ -12,9 +12,10 @@ from speckit_memory.engine.questions import Question
 from speckit_memory.evaluation.cached_steps import StepCache
 from speckit_memory.evaluation.dataset import DatasetQuery
 from speckit_memory.evaluation.folds import Rows
-from speckit_memory.evaluation.metrics import DEPTH, evaluate
+from speckit_memory.evaluation.metrics import DEPTH, evaluate, without_pinned
+from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.composition import Pipeline
-from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.ports import Column, Ids
 from speckit_memory.pipeline.runner import Outcome, Runner
 
 JudgedQuery = tuple[DatasetQuery, Mapping[str, float]]
@@ -42,9 +43,14 @@ class JudgedQueries:
         """What a pipeline reaches for the queries at these rows, by metric."""
         annotate = tuple(step for step in pipeline.annotate if step.id in self._hiding)
         found = [outcome.pool.candidates for outcome in self._outcomes(replace(pipeline, annotate=annotate), rows)]
-        label = self._store.attributes.label
         judgements = [self._judgements[row] for row in rows.tolist()]
-        return evaluate([label("key", candidates.parents).tolist() for candidates in found], judgements)
+        rankings = [self._ranked(one.parents, judged) for one, judged in zip(found, judgements, strict=True)]
+        return evaluate(rankings, judgements)
+
+    def _ranked(self, memories: Ids, judgements: Mapping[str, float]) -> list[str]:
+        keys = self._store.attributes.label("key", memories)
+        pinned = keys[self._store.attributes.label("tier", memories) == Tier.CONSTITUTIONAL]
+        return without_pinned(keys.tolist(), frozenset(pinned.tolist()), judgements)
 
     def _hidden_by(self, pipeline: Pipeline) -> frozenset[str]:
         """The annotators that take a row out of any answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,8 +12,9 @@ import numpy as np
 from speckit_memory.engine.memory import Memory
 from speckit_memory.engine.results import SearchResult
 from speckit_memory.evaluation.dataset import DatasetQuery
-from speckit_memory.evaluation.metrics import DEPTH
+from speckit_memory.evaluation.metrics import DEPTH, without_pinned
 from speckit_memory.evaluation.trec import Ranking
+from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.runner import Outcome
 
 
@@ -42,6 +43,8 @@ class Answer:
     channels: tuple[tuple[str, ...], ...] = ()
     gap: bool = False
     """Whether the answer warned that nothing fits the question."""
+    pinned: frozenset[str] = frozenset()
+    """The documents that surface whatever is asked: those of the constitutional tier."""
     outcome: Outcome | None = field(default=None, repr=False, compare=False)
     """The columns behind it, for whoever asks where two pipelines part."""
 
@@ -49,6 +52,10 @@ class Answer:
     def keys(self) -> list[str]:
         """The documents, best first."""
         return [key for key, _ in self.ranking]
+
+    def ranked(self, judgements: Container[str]) -> list[str]:
+        """The documents that metrics are computed of, for these judgements of the query."""
+        return without_pinned(self.keys, self.pinned, judgements)
 
 
 def measure(
@@ -88,5 +95,6 @@ def _answer(result: SearchResult, latency_ms: float) -> Answer:
         degraded={part.part: part.reason for part in result.notes.degraded},
         channels=tuple(tuple(row.channels) for row in result.results),
         gap=result.notes.evidence_gap,
+        pinned=frozenset(row.key for row in result.results if row.tier == Tier.CONSTITUTIONAL),
         outcome=result.outcome,
     )

@@ -7,7 +7,7 @@ same order of documents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -23,6 +23,12 @@ METRICS = ("nDCG@10", "MRR@5", "Recall@20", "Hit@1")
 def relevant(judgements: Mapping[str, float]) -> int:
     """How many documents are relevant to a query. 0 means that no metric is defined for it."""
     return sum(judgement > 0 for judgement in judgements.values())
+
+
+def without_pinned(ranking: Iterable[str], pinned: Container[str], judgements: Container[str]) -> list[str]:
+    """A ranking without the documents that surface whatever is asked, unless the query judges them: where the best
+    answer stands below rules that always come first, is no fault of the ranking."""
+    return [key for key in ranking if key not in pinned or key in judgements]
 
 
 def evaluate(rankings: Sequence[Sequence[str]], judgements: Sequence[Mapping[str, float]]) -> dict[str, Column]:

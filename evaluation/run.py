@@ -137,7 +137,8 @@ def evaluate_pipelines(
         write_run(run_file, {name: rankings(asked, row) for name, row in zip(names, answers, strict=True)})
     judgements = [dataset.judgements[query.id] for query in asked]
     values: dict[str, Values] = {
-        name: evaluate([answer.keys for answer in row], judgements) for name, row in zip(names, answers, strict=True)
+        name: evaluate([answer.ranked(judged) for answer, judged in zip(row, judgements, strict=True)], judgements)
+        for name, row in zip(names, answers, strict=True)
     }
     further = [further_figures(asked, row, judgements, known, now=moment) for row in answers]
     evaluated = EvalReport(

@@ -27,6 +27,7 @@ from speckit_memory.evaluation.metrics import DEPTH, evaluate
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.records import Tier
 
 MADE = 25
 """Queries that are made of each kind."""
@@ -103,7 +104,8 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
                     progress(done, total)
                 try:
                     asked = {**question, "limit": DEPTH, "snippet": 0, "deadline_ms": None}
-                    return [result.key for result in which.search(**asked).results]
+                    found = which.search(**asked).results
+                    return [row.key for row in found if row.tier != Tier.CONSTITUTIONAL]
                 except SpeckitError:
                     return []
 

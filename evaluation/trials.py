@@ -153,7 +153,8 @@ class Trials:
         asked = [opened.queries[row] for row in rows.tolist()]
         with opened.memory.using(self._pipeline, self._written(setting)) as memory:
             (answers,) = measure([memory], asked, now=self._now, seed=self._seed, progress=lambda _: None)
-        return evaluate([answer.keys for answer in answers], [opened.dataset.judgements[query.id] for query in asked])
+        judgements = [opened.dataset.judgements[query.id] for query in asked]
+        return evaluate([one.ranked(judged) for one, judged in zip(answers, judgements, strict=True)], judgements)
 
     def _values(self, place: int, setting: Setting, wanted: Rows) -> Values:
         key = place, frozenset(setting.items())

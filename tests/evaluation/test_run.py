@@ -65,6 +65,16 @@ def test_an_evaluation_scores_the_judged_queries_and_counts_the_rest(write_datas
     assert sum(level["n"] for level in pipeline["latency_ms"]["by_complexity"].values()) == 3
 
 
+@pytest.mark.requirement("E2", "C6")
+def test_rules_that_come_first_whatever_is_asked_cost_a_ranking_nothing(write_dataset: Write) -> None:
+    report = run(write_dataset(qrels=[("q1", "fusion", 2), ("q2", "decay", 1)]), now=NOW)
+    (pipeline,) = report.as_json()["pipelines"]
+    assert pipeline["metrics"] == {"nDCG@10": 1.0, "MRR@5": 1.0, "Recall@20": 1.0, "Hit@1": 1.0}
+    assert pipeline["further_metrics"]["constitutional@5"]["mean"] == 1.0
+    judged = run(write_dataset(name="judged", qrels=[("q1", "fusion", 1), ("q1", "rules", 1)]), now=NOW)
+    assert judged.as_json()["pipelines"][0]["metrics"]["nDCG@10"] == 1.0
+
+
 @pytest.mark.requirement("I6")
 def test_the_whole_run_is_embedded_by_the_encoder_that_the_environment_names(
     write_dataset: Write, tmp_path: Path
